@@ -1,0 +1,46 @@
+# Every target sets up .venv by itself and does nothing twice.
+PYTHON ?= python3
+BIN := .venv/bin
+# Numba keys its cache by the file of the outermost function alone; this makes any change of the engine a new one.
+export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell cat src/dford/engine/*.py | cksum | cut -d' ' -f1)
+
+.PHONY: demo test slow bench docs lint clean
+
+.venv/ready: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	touch $@
+
+demo: .venv/ready
+	$(BIN)/dford demo
+
+test: lint .cache/wheel
+	$(BIN)/python -m pytest -n 2
+
+# all streams against the naive reference, instead of a sample
+slow: .venv/ready
+	DFORD_STREAMS=10000 $(BIN)/python -m pytest -n 2 -m slow
+
+lint: .venv/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# the wheel alone, in an environment with nothing but what it asks for
+.cache/wheel: .venv/ready $(shell find src -name '*.py') tests/wheel.py
+	rm -rf .cache/wheel .cache/alone
+	$(BIN)/python -m build --quiet --wheel --no-isolation --outdir .cache/dist
+	$(PYTHON) -m venv .cache/alone
+	.cache/alone/bin/python -m pip install --quiet .cache/dist/*.whl
+	cd .cache && alone/bin/python ../tests/wheel.py
+	rm -r .cache/dist .cache/alone
+	touch $@
+
+bench: .venv/ready
+	$(BIN)/python benchmarks/bench.py
+
+docs: .venv/ready
+	$(BIN)/mkdocs build --strict --quiet
+
+clean:
+	rm -rf .venv .cache site dist

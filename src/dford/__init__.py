@@ -1,0 +1,21 @@
+"""Put things on an ordered scale by asking one yes/no question about each."""
+
+from dford.feedback import Question
+from dford.learners import DFORD, PRIL, PRank, Trace, load
+from dford.policies import Boundary, Greedy, Policy, Triangular, Uniform
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "DFORD",
+    "PRIL",
+    "Boundary",
+    "Greedy",
+    "PRank",
+    "Policy",
+    "Question",
+    "Trace",
+    "Triangular",
+    "Uniform",
+    "load",
+]

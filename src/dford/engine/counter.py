@@ -1,0 +1,39 @@
+"""Randomness as a counter: draw n of a stream is a hash of (seed, n).
+
+A batch, a live program, a replay and another machine therefore see the same stream, whatever was
+drawn before. The hash is the finaliser of splitmix64 (Steele, Lea and Flood 2014).
+"""
+
+import numpy as np
+
+from dford.engine._compiled import compiled, inlined
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+_27, _30, _31, _11 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(11)
+
+
+@inlined
+def _mix(z: np.uint64) -> np.uint64:
+    z = (z ^ (z >> _30)) * _MIX_1
+    z = (z ^ (z >> _27)) * _MIX_2
+    return z ^ (z >> _31)
+
+
+@inlined
+def bits(seed: int, n: int) -> np.uint64:
+    """The 64 bits of draw n. The seed is mixed first, so that neighbouring seeds do not share a stream."""
+    return _mix(_mix(np.uint64(seed) + _GOLDEN) + np.uint64(n) * _GOLDEN)
+
+
+@compiled
+def key(seed: int) -> np.uint64:
+    """32 bits that name the stream of a seed and give none of its draws away."""
+    return bits(~seed, 0) >> np.uint64(32)
+
+
+@inlined
+def uniform(seed: int, n: int) -> float:
+    """Draw n as a multiple of 2**-53 in [0, 1)."""
+    return float(bits(seed, n) >> _11) * 2.0**-53

@@ -1,0 +1,229 @@
+"""One round as scalar functions: predict, ask, judge, learn. The loops over rows call these.
+
+Everything is kept in the units in which the round is cheapest. With step size 1 / (lambda t) and a zero
+start, a = lambda * u obeys
+
+    a' = (1 - c/t) a + (c/t) v,      c = 1, or clip / |a - v| where the gradient is clipped,
+
+for v = (total * phi(x), -tau), and lambda appears nowhere. So t * a' = ((t-c)/(t-1)) * (t-1) a + c v, and
+the state holds (t-1) a = scale * (weights, cuts): unclipped, scale stays exactly 1, cuts are plain sums
+and no decay ever passes over the weights. Signs of f - theta need no scale at all.
+
+The state is one vector: the figures named below, then the K - 1 cuts, then the weights (if the form keeps
+any). The clock t of the paper's boxes starts at 2, so t = rounds + 2.
+"""
+
+import math
+
+import numpy as np
+
+from dford.engine._compiled import Floats, inlined
+from dford.engine.counter import uniform
+
+ROUNDS = 0  # answers learned from
+ASKED = 1  # questions drawn: the number of the next draw of the stream
+SCALE = 2
+NORM = 3  # squared (RKHS) norm of the weights, before scale
+RADIUS = 4  # largest k(x, x) learned from
+LABELLED = 5  # rounds whose label (or interval) was known, and over them:
+ERROR = 6  # sum of |prediction - label|
+ASKED_ERROR = 7  # sum of |level asked - label|
+LOSS = 8  # sum of lambda times the regularised loss
+CROSSINGS = 9  # sum over all rounds of the cuts out of order
+START = 10  # the window's first entry in its buffers, and how many
+COUNT = 11
+CUTS = 16  # where the cuts begin; the places between are free
+
+
+def new_state(n_levels: int, n_weights: int) -> Floats:
+    state = np.zeros(CUTS + n_levels - 1 + n_weights)
+    state[SCALE] = 1.0
+    return state
+
+
+@inlined
+def level_of(f: float, cuts: Floats, offset: int, n_levels: int) -> int:
+    """The paper's min rule: the first level whose cut is not below f (with <=; levels count from 1)."""
+    for i in range(n_levels - 1):
+        if f <= cuts[offset + i]:
+            return i + 1
+    return n_levels
+
+
+@inlined
+def count_crossings(state: Floats, n_levels: int) -> int:
+    crossings = 0
+    for i in range(CUTS, CUTS + n_levels - 2):
+        if state[i] > state[i + 1]:
+            crossings += 1
+    return crossings
+
+
+@inlined
+def ordered_level_of(f: float, cuts: Floats, offset: int, n_levels: int) -> int:
+    """The min rule on the nearest ordered cuts, without making them.
+
+    The cuts that isotonic regression puts below f are the first m, for the smallest m that minimises the
+    sum over i <= m of cut_i - f.
+    """
+    level, lowest, total = 1, 0.0, 0.0
+    for i in range(n_levels - 1):
+        total += cuts[offset + i] - f
+        if total < lowest:
+            level, lowest = i + 2, total
+    return level
+
+
+@inlined
+def predict(state: Floats, n_levels: int, f: float, ordered: bool) -> int:
+    if ordered and count_crossings(state, n_levels) > 0:
+        return ordered_level_of(f, state, CUTS, n_levels)
+    return level_of(f, state, CUTS, n_levels)
+
+
+@inlined
+def draw(u: float, table: Floats, prediction: int) -> int:
+    """The level whose share of [0, 1) holds u. The last running sum is exactly 1."""
+    level = 1
+    while u >= table[1, prediction - 1, level - 1]:
+        level += 1
+    return level
+
+
+@inlined
+def _pull(f: float, cut: float, i: int, lo: int, hi: int, weight: float) -> float:
+    """tau_i: where cut i must move, given that the level is in [lo, hi]."""
+    if i < lo:
+        return weight if f <= cut else 0.0
+    if i >= hi:
+        return -weight if f >= cut else 0.0
+    return 0.0
+
+
+@inlined
+def _distance(level: int, lo: int, hi: int) -> int:
+    return max(lo - level, 0, level - hi)
+
+
+@inlined
+def _square_cuts(state: Floats, n_levels: int) -> float:
+    total = 0.0
+    for i in range(CUTS, CUTS + n_levels - 1):
+        total += state[i] * state[i]
+    return total
+
+
+@inlined
+def judge(state: Floats, n_levels: int, f: float, prediction: int, asked: int, lo: int, hi: int) -> None:
+    """Add this round's error and regularised loss (what a label shows, before learning from it)."""
+    state[LABELLED] += 1.0
+    state[ERROR] += _distance(prediction, lo, hi)
+    state[ASKED_ERROR] += _distance(asked, lo, hi)
+    hinge = 0.0
+    for i in range(1, n_levels):
+        if i < lo:
+            hinge += max(state[CUTS + i - 1] - f, 0.0)
+        elif i >= hi:
+            hinge += max(f - state[CUTS + i - 1], 0.0)
+    a = state[SCALE] / (state[ROUNDS] + 1.0)
+    state[LOSS] += 0.5 * a * a * (state[NORM] + _square_cuts(state, n_levels)) + a * hinge
+
+
+@inlined
+def _fold(
+    state: Floats, terms: Floats, f: float, lo: int, hi: int, first: int, last: int, weight: float,
+    c: float, scale: float,
+) -> None:  # fmt: skip
+    """Move the cuts where the new scale cannot be kept beside them: apply it to the numbers themselves."""
+    for k in range(CUTS, state.size):
+        i = k - CUTS + 1
+        tau = _pull(f, state[k], i, lo, hi, weight) if first <= i <= last else 0.0
+        state[k] = state[k] * scale - c * tau
+    for k in range(int(state[START]), int(state[START] + state[COUNT])):
+        terms[0, k] *= scale
+        terms[1, k] *= scale
+    state[NORM] *= scale * scale
+    state[SCALE] = 1.0
+
+
+@inlined
+def learn(
+    state: Floats, terms: Floats, n_levels: int, f: float, square: float, lo: int, hi: int,
+    first: int, last: int, weight: float, clip: float, always: bool,
+) -> float:  # fmt: skip
+    """One step on what cuts first..last say of "the level is in [lo, hi]".
+
+    Returns the coefficient with which phi(x) enters the weights; adding it is the caller's part.
+    """
+    total = along = energy = 0.0
+    for i in range(first, last + 1):
+        cut = state[CUTS + i - 1]
+        tau = _pull(f, cut, i, lo, hi, weight)
+        total += tau
+        along += tau * cut
+        energy += tau * tau
+    t = state[ROUNDS] + 2.0
+    state[ROUNDS] += 1.0
+    state[RADIUS] = max(state[RADIUS], square)
+    c = 1.0
+    if clip < math.inf:
+        a = state[SCALE] / (t - 1.0)
+        norm2 = a * a * (state[NORM] + _square_cuts(state, n_levels))
+        norm2 += total * total * square + energy - 2.0 * a * (total * f - along)
+        norm = math.sqrt(max(norm2, 0.0))
+        if norm > clip or (always and norm > 0.0):
+            c = clip / norm
+    elif energy == 0.0:
+        return 0.0
+    scale = state[SCALE] * ((t - c) / (t - 1.0))
+    if 1e-100 < scale < 1e100:
+        state[SCALE] = scale
+        for i in range(first, last + 1):
+            tau = _pull(f, state[CUTS + i - 1], i, lo, hi, weight)
+            state[CUTS + i - 1] -= c / scale * tau
+    else:  # only always rescaling gets here: its c may reach or pass t
+        _fold(state, terms, f, lo, hi, first, last, weight, c, scale)
+        f *= scale
+    coefficient: float = c / state[SCALE] * total
+    state[NORM] = max(state[NORM] + 2.0 * coefficient * f + coefficient * coefficient * square, 0.0)
+    return coefficient
+
+
+@inlined
+def answer(
+    state: Floats, terms: Floats, n_levels: int, f: float, square: float,
+    asked: int, propensity: float, higher: bool, single: bool, clip: float, always: bool,
+) -> float:  # fmt: skip
+    """Learn from one answer. It is an interval; `single` uses the asked cut alone, by importance (DFORD)."""
+    state[CROSSINGS] += count_crossings(state, n_levels)
+    lo, hi = (asked + 1, n_levels) if higher else (1, asked)
+    first, last, weight = 1, n_levels - 1, 1.0
+    if single:
+        first, last, weight = asked, min(asked, n_levels - 1), 1.0 / propensity
+    return learn(state, terms, n_levels, f, square, lo, hi, first, last, weight, clip, always)
+
+
+@inlined
+def ask(state: Floats, n_levels: int, table: Floats, seed: int, ordered: bool, f: float) -> tuple[int, int, float, int]:
+    """Predict, and draw the level to ask about: (prediction, level, propensity, number of the draw)."""
+    n = int(state[ASKED])
+    prediction = predict(state, n_levels, f, ordered)
+    level = draw(uniform(seed, n), table, prediction)
+    state[ASKED] += 1.0
+    return prediction, level, table[0, prediction - 1, level - 1], n
+
+
+@inlined
+def play(
+    state: Floats, terms: Floats, n_levels: int, f: float, square: float, lo: int, hi: int,
+    directional: bool, single: bool, table: Floats, seed: int, clip: float, always: bool, ordered: bool,
+) -> float:  # fmt: skip
+    """A whole round whose label (or interval) is known: by question and answer, or by the interval itself."""
+    if directional:
+        prediction, asked, propensity, _ = ask(state, n_levels, table, seed, ordered, f)
+        judge(state, n_levels, f, prediction, asked, lo, hi)
+        return answer(state, terms, n_levels, f, square, asked, propensity, lo > asked, single, clip, always)
+    prediction = predict(state, n_levels, f, ordered)
+    judge(state, n_levels, f, prediction, prediction, lo, hi)
+    state[CROSSINGS] += count_crossings(state, n_levels)
+    return learn(state, terms, n_levels, f, square, lo, hi, 1, n_levels - 1, 1.0, clip, always)

@@ -1,0 +1,181 @@
+"""Dot products, updates and the exponential, each with one fixed order of operations."""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from dford.engine._compiled import Floats, Ints, compiled, inlined
+
+# Vectors are named by an array and a place in it (an offset, or a row): making a view costs a reference
+# count, which at a few features is dearer than the arithmetic.
+
+
+_LANES = 8
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def fma(_context: Any, a: Any, b: Any, c: Any) -> Any:
+    """a * b + c, rounded once: one instruction, and exactly specified, so still the same bits everywhere."""
+
+    def generate(_context: Any, builder: ir.IRBuilder, _signature: Any, args: Any) -> Any:
+        return builder.fma(*args)
+
+    return types.float64(types.float64, types.float64, types.float64), generate
+
+
+def _blocks(with_square: bool) -> Any:
+    """The first `blocks` * 8 products of <weights[offset:], X[r]>, and of <X[r], X[r]> in the same pass.
+
+    Without fastmath the compiler may not split a sum, so eight partial sums are spelled out as a vector:
+    every machine, whatever the width of its registers, adds the same numbers in the same order.
+    """
+    width = ir.VectorType(ir.DoubleType(), _LANES)
+
+    def total(builder: ir.IRBuilder, sums: Any) -> Any:
+        vector = builder.load(sums)
+        parts = [builder.extract_element(vector, ir.Constant(ir.IntType(32), i)) for i in range(_LANES)]
+        while len(parts) > 1:
+            half = len(parts) // 2
+            parts = [builder.fadd(parts[i], parts[i + half]) for i in range(half)]
+        return parts[0]
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        w, offset, x, r, blocks = args
+        rows = context.make_array(signature.args[2])(context, builder, x)
+        n_columns = cgutils.unpack_tuple(builder, rows.shape)[1]
+        a = builder.gep(context.make_array(signature.args[0])(context, builder, w).data, [offset])
+        b = builder.gep(rows.data, [builder.mul(r, n_columns)])
+        fused = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(width, [width] * 3), f"llvm.fma.v{_LANES}f64"
+        )
+        products, squares = (cgutils.alloca_once_value(builder, ir.Constant(width, [0.0] * _LANES)) for _ in "ps")
+        with cgutils.for_range(builder, blocks) as loop:
+            k = builder.mul(loop.index, ir.Constant(loop.index.type, _LANES))
+            eight_a, eight_b = (
+                builder.load(builder.bitcast(builder.gep(p, [k]), width.as_pointer()), align=8) for p in (a, b)
+            )
+            builder.store(builder.call(fused, [eight_a, eight_b, builder.load(products)]), products)
+            if with_square:
+                builder.store(builder.call(fused, [eight_b, eight_b, builder.load(squares)]), squares)
+        if not with_square:
+            return total(builder, products)
+        return context.make_tuple(builder, signature.return_type, [total(builder, s) for s in (products, squares)])
+
+    def blocks(_context: Any, weights: Any, _offset: Any, X: Any, _r: Any, _blocks: Any) -> Any:
+        result = types.UniTuple(types.float64, 2) if with_square else types.float64
+        return result(weights, types.int64, X, types.int64, types.int64), generate
+
+    return intrinsic(blocks)
+
+
+_dot_blocks, _dot_and_square_blocks = _blocks(with_square=False), _blocks(with_square=True)
+
+
+@inlined
+def dot_first(n: int, weights: Floats, offset: int, X: Floats, r: int) -> float:
+    """<weights[offset:], X[r]> over the first n columns, for contiguous arrays."""
+    blocks = n // _LANES
+    total: float = _dot_blocks(weights, offset, X, r, blocks)
+    for j in range(blocks * _LANES, n):
+        total = fma(weights[offset + j], X[r, j], total)
+    return total
+
+
+@inlined
+def dot(weights: Floats, offset: int, X: Floats, r: int) -> float:
+    return dot_first(X.shape[1], weights, offset, X, r)
+
+
+@inlined
+def dot_and_square(weights: Floats, offset: int, X: Floats, r: int) -> tuple[float, float]:
+    """<weights[offset:], X[r]> and |X[r]|**2, which is not finite where the row is not."""
+    blocks = X.shape[1] // _LANES
+    total, square = _dot_and_square_blocks(weights, offset, X, r, blocks)
+    for j in range(blocks * _LANES, X.shape[1]):
+        total = fma(weights[offset + j], X[r, j], total)
+        square = fma(X[r, j], X[r, j], square)
+    return total, square
+
+
+@inlined
+def add_first(n: int, scale: float, X: Floats, r: int, weights: Floats, offset: int) -> None:
+    """weights[offset:] += scale * X[r], for the first n columns."""
+    for j in range(n):
+        weights[offset + j] = fma(scale, X[r, j], weights[offset + j])
+
+
+@inlined
+def add(scale: float, X: Floats, r: int, weights: Floats, offset: int) -> None:
+    add_first(X.shape[1], scale, X, r, weights, offset)
+
+
+@inlined
+def square(X: Floats, r: int) -> float:
+    return dot_and_square(X.reshape(-1), r * X.shape[1], X, r)[1]
+
+
+@compiled
+def squares(X: Floats) -> Floats:
+    out = np.empty(X.shape[0])
+    for r in range(X.shape[0]):
+        out[r] = square(X, r)
+    return out
+
+
+@inlined
+def sparse_dot(weights: Floats, offset: int, data: Floats, indices: Ints, begin: int, end: int) -> float:
+    total = 0.0
+    for k in range(begin, end):
+        total += weights[offset + indices[k]] * data[k]
+    return total
+
+
+@inlined
+def sparse_add(scale: float, data: Floats, indices: Ints, begin: int, end: int, weights: Floats, offset: int) -> None:
+    for k in range(begin, end):
+        weights[offset + indices[k]] += scale * data[k]
+
+
+@compiled
+def sparse_squares(data: Floats, indptr: Ints) -> Floats:
+    out = np.zeros(indptr.size - 1)
+    for r in range(out.size):
+        for k in range(indptr[r], indptr[r + 1]):
+            out[r] += data[k] * data[k]
+    return out
+
+
+# exp(v) = 2**(k / 256) * exp(r) with k the nearest integer to 256 v / ln 2, so that |r| < 0.00136.
+_PER_STEP = 369.3299304675746  # 256 / ln 2
+_STEP = 0.0027076061740622863  # ln 2 / 256, and what its rounding left over
+_STEP_REST = 9.058776616587108e-20
+# 1.5 * 2**52: adding it rounds to the nearest integer, and leaves that integer in the last bits
+_ROUNDER = 6755399441055744.0
+_LOWEST = int(np.float64(_ROUNDER - 261486.0).view(np.int64))  # the bits at k of v = -708
+_POWERS = np.exp2(np.arange(256) / 256).view(np.int64)
+
+
+@inlined
+def exp_negative(scale: float, values: Floats, n: int) -> None:
+    """values[0, :n] = exp(scale * values[0, :n]) for scale < 0 <= values, within two units in the last place.
+
+    Below exp(-708), about 3e-308, it is 0. The C library's exp differs between systems and cannot be
+    inlined into a loop. Here the remainder of the polynomial, r**5 / 120, is below 4e-17. Two passes, with
+    rows 1 and 2 of `values` between them: one would be a chain too long for a processor to overlap.
+    """
+    bits = values.view(np.int64)
+    for i in range(n):
+        v = max(scale * values[0, i], -708.0)
+        rounded = fma(v, _PER_STEP, _ROUNDER)
+        k = rounded - _ROUNDER
+        values[1, i] = fma(-k, _STEP_REST, fma(-k, _STEP, v))
+        values[2, i] = rounded
+    for i in range(n):
+        r, step = values[1, i], bits[2, i]
+        p = fma(r * r, fma(r, fma(r, 1 / 24, 1 / 6), 0.5), r)
+        power = _POWERS[step & 255] + ((step >> 8) << 52) if step > _LOWEST else 0
+        values[0, i] = fma(np.int64(power).view(np.float64), p, np.int64(power).view(np.float64))

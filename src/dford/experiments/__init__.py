@@ -1,0 +1,1 @@
+"""Experiments: learners run on data and compared. They compute; the command line shows."""

@@ -1,0 +1,33 @@
+"""Learners: scikit-learn classifiers for ordered levels, one a file."""
+
+import os
+
+from dford import persistence
+from dford.learners import _saving
+from dford.learners._base import OrdinalLearner
+from dford.learners._forms import KernelFunction
+from dford.learners._trace import Trace
+from dford.learners.dford import DFORD
+from dford.learners.prank import PRank
+from dford.learners.pril import PRIL
+
+__all__ = ["DFORD", "PRIL", "PRank", "Trace", "load"]
+
+_LEARNERS: dict[str, type[OrdinalLearner]] = {learner.__name__: learner for learner in (DFORD, PRank, PRIL)}
+
+
+def load(path: str | os.PathLike[str], kernel: KernelFunction | None = None) -> OrdinalLearner:
+    """The learner that `save(path)` wrote, ready to go on to the bit.
+
+    A file holds numbers and names only: nothing in it is run. A kernel that is a function must be given again.
+    """
+    header, arrays = persistence.read(path)
+    try:
+        learner = _LEARNERS[header["learner"]]
+        model = learner(**_saving.to_params(header["params"], kernel))
+        model._validate_params()
+        if "levels" in header:
+            _saving.restore(model, header, arrays)
+    except (LookupError, TypeError, AttributeError, OverflowError, MemoryError) as error:
+        raise ValueError(f"{path} does not hold a learner that this dford knows ({error!r})") from None
+    return model

@@ -1,0 +1,267 @@
+"""What all learners share: parameters, validation, the scale, batches and predictions."""
+
+import math
+import os
+import sys
+from bisect import bisect_right
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.isotonic import isotonic_regression
+from sklearn.utils import (
+    Tags,
+    check_array,
+    check_consistent_length,
+    check_random_state,
+    column_or_1d,
+)
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dford.engine import loops, rounds, vectors
+from dford.engine._compiled import Floats, Ints
+from dford.learners import _saving
+from dford.learners._forms import Form, KernelFunction, Rows, make_form, refuse_large
+from dford.learners._trace import DEFAULT_CHECKPOINTS, Trace, make_trace
+from dford.policies import Policy
+from dford.scale import Scale
+
+
+class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A score f(x) and K - 1 thresholds, learned one round at a time.
+
+    Parameters are read when learning starts (`fit`, or the first `partial_fit` or `ask`).
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernel": [StrOptions({"linear", "poly", "rbf"}), callable],
+        "degree": [Interval(Integral, 1, None, closed="left")],
+        "gamma": [Interval(Real, 0, None, closed="neither")],
+        "coef0": [Interval(Real, 0, None, closed="left")],
+        "window": [Interval(Integral, 1, None, closed="left"), None],
+        "clip": [Interval(Real, 0, None, closed="neither"), None],
+        "always_rescale": ["boolean"],
+        "regularization": [Interval(Real, 0, None, closed="neither")],
+        "ordered": ["boolean"],
+        "levels": ["array-like", None],
+        "checkpoints": ["array-like", None],
+        "random_state": ["random_state"],
+    }
+
+    # the constructors of the learners set these
+    kernel: str | KernelFunction
+    degree: int
+    gamma: float
+    coef0: float
+    window: int | None
+    clip: float | None
+    always_rescale: bool
+    regularization: float
+    ordered: bool
+    levels: Sequence[Any] | None
+    checkpoints: Sequence[int] | None
+    random_state: Any
+
+    _records: list[Floats]  # the state's figures at each checkpoint
+
+    _single = False  # an answer moves the asked cut alone, weighted by 1 / propensity
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Start anew and learn from rows X with known levels y, in order, each once."""
+        return self._learn(X, y, None, anew=True)
+
+    def partial_fit(self, X: Any, y: Any, classes: Sequence[Any] | None = None) -> Self:
+        """Go on learning. `classes` names all levels in order, on the first call, unless `levels` does."""
+        return self._learn(X, y, classes, anew=not self.__sklearn_is_fitted__())
+
+    def predict(self, X: Any) -> Any:
+        """The level of every row, by the user's names."""
+        scores = self._scores(X)
+        numbers = loops.predictions(self._form.state, len(self._scale), scores, self.ordered)
+        return self.classes_[numbers - 1]
+
+    def predict_projection(self, X: Any) -> Floats:
+        """The score f(x) of every row, to be compared with `thresholds_`."""
+        return self._scores(X) * self._unit()
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Minus the mean absolute error in levels (larger is better)."""
+        predicted = self._scale.encode(self.predict(X))
+        true = self._scale.encode(column_or_1d(y, warn=True))
+        return -float(np.average(np.abs(predicted - true), weights=sample_weight))
+
+    @property
+    def thresholds_(self) -> Floats:
+        """The K - 1 cut points that `predict` compares the score with."""
+        check_is_fitted(self)
+        cuts = self._form.cuts
+        return (isotonic_regression(cuts) if self.ordered else cuts) * self._unit()
+
+    @property
+    def coef_(self) -> Floats:
+        """The weights of the features, where the kernel is linear."""
+        check_is_fitted(self)
+        if self.kernel != "linear":
+            raise AttributeError("only a linear kernel has weights of features; use predict_projection")
+        return self._form.weights * self._unit()
+
+    @property
+    def rounds_(self) -> int:
+        """Answers (or labels) learned from."""
+        check_is_fitted(self)
+        return int(self._form.state[rounds.ROUNDS])
+
+    @property
+    def crossings_(self) -> int:
+        """How many raw thresholds lie above their upper neighbour now."""
+        check_is_fitted(self)
+        return int((np.diff(self._form.cuts) < 0).sum())
+
+    @property
+    def trace_(self) -> Trace:
+        """The run at its checkpoints and now."""
+        check_is_fitted(self)
+        records = list(self._records)
+        if self.rounds_ and (not records or records[-1][rounds.ROUNDS] != self.rounds_):
+            records.append(self._form.state[: rounds.CUTS])
+        return make_trace(records, len(self._scale), self.regularization, self._bound_exploration())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file that `dford.load` reads: whole or not at all, and without pickle."""
+        _saving.save(self, path)
+
+    def _policy(self) -> Policy:
+        """How questions are chosen where labels (or people) answer them."""
+        raise NotImplementedError
+
+    def _bound_exploration(self) -> float | None:
+        return None
+
+    def _directional(self, y: Ints) -> bool:
+        """Whether these labels are to be hidden behind questions."""
+        raise NotImplementedError
+
+    def _labels(self, y: Any) -> Any:
+        """Labels as one column."""
+        return column_or_1d(y, warn=True)
+
+    def _learn(self, X: Any, y: Any, classes: Sequence[Any] | None, anew: bool) -> Self:
+        # Everything is checked, and a new form made, before anything of the model changes.
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        if anew:
+            self._validate_params()
+        X, names = self._rows(X, anew), X
+        y = self._labels(y)
+        check_consistent_length(X, y)
+        scale = Scale.infer(y, self.levels, classes) if anew else self._scale
+        if classes is not None and Scale(classes).names != scale.names:
+            raise ValueError(f"classes={list(classes)!r} differ from the levels in use, {scale.names}")
+        labels = scale.encode(y)
+        lo, hi = (labels, labels) if labels.ndim == 1 else np.ascontiguousarray(labels.T)
+        if (lo > hi).any():
+            row = int(np.argmax(lo > hi))
+            raise ValueError(
+                f"row {row} has the interval [{scale.names[lo[row] - 1]!r}, {scale.names[hi[row] - 1]!r}]: "
+                "its lower end is above its upper end; swap them"
+            )
+        form = self._new_form(X.shape[1], len(scale)) if anew else self._form
+        squares = form.check(X)
+
+        before, arrays = self.__dict__.copy(), form.arrays() if form.may_refuse and not anew else {}
+        try:
+            if anew:
+                self._begin(scale, form)
+                validate_data(self, names, reset=True, skip_check_array=True)
+            self._records = list(self._records)
+            self._play(self._directional(labels), X, squares, lo, hi)
+        except BaseException:
+            if arrays:
+                form.restore(len(scale), arrays)
+            if arrays or anew:
+                self.__dict__ = before
+            raise
+        return self
+
+    def _play(self, directional: bool, X: Rows, squares: Floats | None, lo: Ints, hi: Ints) -> None:
+        form, rule, rows, begin = self._form, (directional, *self._rule[1:]), X.shape[0], 0
+        while begin < rows:
+            end = min(rows, begin + self._next_checkpoint - int(form.state[rounds.ROUNDS]))
+            part = slice(begin, end)
+            some = None if squares is None else squares[part]
+            if not form.learn(rule, self._table, self.seed_, X[part], some, lo[part], hi[part]):
+                refuse_large(X, vectors.squares(X))
+            self._record()
+            begin = end
+
+    def _new_form(self, n_features: int, n_levels: int) -> Form:
+        form = make_form(self.kernel, self.degree, self.gamma, self.coef0, self.window, n_features)
+        form.start(n_levels)
+        return form
+
+    def _begin(self, scale: Scale, form: Form, seed: int | None = None) -> None:
+        """Take up learning with these."""
+        checkpoints = DEFAULT_CHECKPOINTS if self.checkpoints is None else np.asarray(self.checkpoints)
+        if checkpoints.ndim != 1 or checkpoints.dtype.kind not in "iu" or (np.diff(checkpoints) <= 0).any():
+            raise ValueError(f"checkpoints must be increasing whole numbers of rounds; got {self.checkpoints!r}")
+        if seed is None and isinstance(self.random_state, Integral):
+            seed = int(self.random_state)
+        elif seed is None:
+            seed = int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
+        self._scale, self._form, self.seed_ = scale, form, seed
+        self._checkpoints: list[int] = [*checkpoints.tolist(), sys.maxsize]
+        self._records = []
+        self._table = self._policy().table(len(scale))
+        clip = math.inf if self.clip is None else float(self.clip)
+        self._rule: loops.Rule = (True, self._single, clip, bool(self.always_rescale), bool(self.ordered))
+        self.classes_ = scale.array
+        self.n_features_in_ = form.n_features
+        self._next_checkpoint = self._checkpoints[bisect_right(self._checkpoints, self.rounds_)]
+
+    def _record(self) -> None:
+        """Note the figures of the run where it has come to a checkpoint."""
+        if self._form.state[rounds.ROUNDS] == self._next_checkpoint:
+            self._records.append(self._form.state[: rounds.CUTS].copy())
+            self._next_checkpoint = self._checkpoints[bisect_right(self._checkpoints, self._next_checkpoint)]
+
+    def _rows(self, X: Any, anew: bool) -> Rows:
+        """X as the engine reads it."""
+        if not anew:
+            validate_data(self, X, reset=False, skip_check_array=True)
+        takes_sparse = self.kernel == "linear" and self.window is None
+        if sparse.issparse(X) and self.kernel == "linear" and not takes_sparse:
+            raise TypeError("sparse rows cannot be kept in a window: pass dense rows, or window=None")
+        # Rows that are not finite show in their squares, so that memory is read once.
+        X = check_array(
+            X,
+            accept_sparse="csr" if takes_sparse else False,
+            dtype=np.float64,
+            order="C",
+            ensure_all_finite=False,
+            estimator=self,
+            input_name="X",
+        )
+        if sparse.issparse(X):
+            X.sum_duplicates()
+        return X
+
+    def _scores(self, X: Any) -> Floats:
+        check_is_fitted(self)
+        return self._form.scores(self._rows(X, anew=False))
+
+    def _unit(self) -> float:
+        """From the state's units to the paper's: u = scale * state / (lambda * (t - 1))."""
+        state = self._form.state
+        return float(state[rounds.SCALE] / (self.regularization * (state[rounds.ROUNDS] + 1.0)))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_form")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel == "linear" and self.window is None
+        return tags

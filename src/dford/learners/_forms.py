@@ -1,0 +1,355 @@
+"""The forms in which a score can be kept: what the engine's loops need beside the state.
+
+Linear     weights, for dense or sparse rows
+Explicit   weights over explicit features, with a window: linear and polynomial kernels
+Direct     the window's rows and coefficients: rbf, and polynomials with very many monomials
+Foreign    the same for a kernel given as a function
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import assert_all_finite
+
+from dford.engine import kernels, loops, rounds, vectors
+from dford.engine._compiled import Floats, Ints
+
+Rows: TypeAlias = Any  # a float64 array or a CSR matrix
+KernelFunction: TypeAlias = Callable[[Floats, Floats], Floats]
+_FOR_EVER = 2**62
+MOST_MONOMIALS = 10**6
+_LEAST_ROOM = 256
+# Sums of products of such rows stay finite for any stream; beyond it nothing could be learned anyway.
+LARGEST_SQUARE = 1e100
+
+
+def make_form(
+    kernel: str | KernelFunction, degree: int, gamma: float, coef0: float, window: int | None, n_features: int
+) -> "Form":
+    if callable(kernel):
+        return Foreign(kernel, window, n_features)
+    if kernel == "linear":
+        return Linear(n_features) if window is None else Explicit((kernels.LINEAR, 1.0, 0.0, 1), window, n_features)
+    if kernel == "poly":
+        code = (kernels.POLY, float(gamma), float(coef0), int(degree))
+        n_monomials = kernels.feature_count(n_features, degree)
+        # Explicit features cost a few passes over the monomials, whatever the window; a direct evaluation
+        # costs one over the window's rows, of which a part is empty. Small maps are cheap either way.
+        if n_monomials <= min(max(1000, (window or _FOR_EVER) * n_features // 2), MOST_MONOMIALS):
+            return Explicit(code, window, n_features)
+        return Direct(code, window, n_features)
+    return Direct((kernels.RBF, float(gamma), 0.0, 1), window, n_features)
+
+
+class Form:
+    """A score under learning; `state` is the engine's vector."""
+
+    n_weights = 0
+    may_refuse = False  # that is, in the middle of learning
+
+    def __init__(self, n_features: int) -> None:
+        self.n_features = n_features
+        self.state: Floats = np.empty(0)
+        self.n_levels = 0
+
+    def start(self, n_levels: int) -> None:
+        self.n_levels = n_levels
+        self.state = rounds.new_state(n_levels, self.n_weights)
+
+    @property
+    def cuts(self) -> Floats:
+        return self.state[rounds.CUTS : rounds.CUTS + self.n_levels - 1]
+
+    @property
+    def weights(self) -> Floats:
+        return self.state[rounds.CUTS + self.n_levels - 1 :]
+
+    def check(self, X: Rows) -> Floats | None:
+        """k(x, x) of every row, refusing rows that are not finite or too large; None if `learn` will do it."""
+        raise NotImplementedError
+
+    def scores(self, X: Rows) -> Floats:
+        raise NotImplementedError
+
+    def learn(
+        self, rule: loops.Rule, table: Floats, seed: int, X: Rows, squares: Floats | None, lo: Ints, hi: Ints
+    ) -> bool:
+        """Play a round for each row, or return False at one that must be refused (or raise) with some played."""
+        raise NotImplementedError
+
+    def tell(self, rule: loops.Rule, X: Rows, asked: int, propensity: float, higher: bool) -> None:
+        """Learn from one answer about the one row of X, which was checked. Where it raises, nothing was learned."""
+        raise NotImplementedError
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Copies of all that changes."""
+        return {"state": self.state.copy()}
+
+    def restore(self, n_levels: int, arrays: dict[str, NDArray[Any]]) -> None:
+        self.start(n_levels)
+        state = arrays["state"]
+        if state.shape != self.state.shape:
+            raise ValueError(f"the state has shape {state.shape} where {self.state.shape} was expected")
+        # compiled code trusts these
+        if not np.isfinite(state).all() or state[rounds.START] != 0:
+            raise ValueError("the state has numbers that no model could have")
+        if state[rounds.COUNT] != len(arrays.get("stamps", ())):
+            raise ValueError("the state and the window do not fit together")
+        self.state = state
+
+
+def refuse_large(X: Rows, squares: Floats) -> None:
+    if not squares.max() <= LARGEST_SQUARE:  # NaN fails too
+        data = X.data if sparse.issparse(X) else X
+        assert_all_finite(data, input_name="X")
+        raise ValueError(
+            f"row {int(np.argmax(squares))} of X is too large: k(x, x) is {squares.max():.3g}, and at most "
+            f"{LARGEST_SQUARE:g} can be learned from; rescale the features"
+        )
+
+
+class Linear(Form):
+    may_refuse = True
+
+    def __init__(self, n_features: int) -> None:
+        super().__init__(n_features)
+        self.n_weights = n_features
+
+    def check(self, X: Rows) -> Floats | None:
+        if not sparse.issparse(X):
+            return None
+        squares = vectors.sparse_squares(X.data, X.indptr)
+        refuse_large(X, squares)
+        return squares
+
+    def scores(self, X: Rows) -> Floats:
+        if sparse.issparse(X):
+            self.check(X)
+            return loops.scores_sparse(self.weights, X.data, X.indices, X.indptr)
+        scores = loops.scores_dense(self.weights, X)
+        if not np.isfinite(scores).all():
+            refuse_large(X, vectors.squares(X))
+        return scores
+
+    def learn(
+        self, rule: loops.Rule, table: Floats, seed: int, X: Rows, squares: Floats | None, lo: Ints, hi: Ints
+    ) -> bool:
+        if squares is None:
+            done = loops.learn_dense(self.state, self.n_levels, rule, table, seed, LARGEST_SQUARE, X, lo, hi)
+            return done == len(X)
+        loops.learn_sparse(self.state, self.n_levels, rule, table, seed, X.data, X.indices, X.indptr, squares, lo, hi)
+        return True
+
+    def tell(self, rule: loops.Rule, X: Rows, asked: int, propensity: float, higher: bool) -> None:
+        _, single, clip, always, _ = rule
+        if type(X) is np.ndarray:
+            loops.tell_dense(self.state, self.n_levels, single, clip, always, X, asked, propensity, higher)
+        else:
+            square = vectors.sparse_squares(X.data, X.indptr)[0]
+            loops.tell_sparse(
+                self.state, self.n_levels, single, clip, always, X.data, X.indices, square, asked, propensity, higher
+            )
+
+
+class _Windowed(Form):
+    """Buffers of rows, terms and the rounds they came in, the live ones always side by side.
+
+    Rounds that taught nothing take a place in the window and no memory.
+    """
+
+    by_column = False  # rows as columns, where the engine runs along entries
+
+    def __init__(self, window: int | None, n_features: int) -> None:
+        super().__init__(n_features)
+        self.window = _FOR_EVER if window is None else window
+        self._allocate(_LEAST_ROOM)
+
+    def _allocate(self, size: int) -> None:
+        self.rows = np.empty((self.n_features, size) if self.by_column else (size, self.n_features))
+        self.terms = np.zeros((2, size))
+        self.stamps = np.empty(size, np.int64)
+
+    def live(self) -> tuple[Floats, Floats, Ints]:
+        """Rows, terms and stamps in the window, oldest first."""
+        first = int(self.state[rounds.START])
+        part = slice(first, first + int(self.state[rounds.COUNT]))
+        return self.rows[:, part] if self.by_column else self.rows[part], self.terms[:, part], self.stamps[part]
+
+    def make_room(self) -> None:
+        """Where the buffers are full, move the live entries to the front of buffers twice their size."""
+        if self.state[rounds.START] + self.state[rounds.COUNT] < self.stamps.size:
+            return
+        rows, terms, stamps = self.live()
+        count = stamps.size
+        self._allocate(max(_LEAST_ROOM, 2 * count))
+        (self.rows[:, :count] if self.by_column else self.rows[:count])[...] = rows
+        self.terms[:, :count], self.stamps[:count] = terms, stamps
+        self.state[rounds.START] = 0.0
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        state = self.state.copy()
+        state[rounds.START] = 0.0  # so that equal models make equal files
+        rows, terms, stamps = self.live()
+        return {"state": state, "rows": rows.copy(), "terms": terms.copy(), "stamps": stamps.copy()}
+
+    def restore(self, n_levels: int, arrays: dict[str, NDArray[Any]]) -> None:
+        super().restore(n_levels, arrays)
+        self.rows, self.terms, self.stamps = arrays["rows"], arrays["terms"], arrays["stamps"]
+        count = int(self.state[rounds.COUNT])
+        expected = (self.n_features, count) if self.by_column else (count, self.n_features)
+        if self.rows.shape != expected or self.terms.shape != (2, count) or self.stamps.shape != (count,):
+            raise ValueError(f"the window has shape {self.rows.shape} where {expected} was expected")
+
+
+class _Compiled(_Windowed):
+    """A windowed form whose kernel the engine knows."""
+
+    def __init__(self, kernel: loops.Kernel, window: int | None, n_features: int) -> None:
+        self.kernel = kernel
+        super().__init__(window, n_features)
+
+    def check(self, X: Rows) -> Floats:
+        kind, gamma, coef0, degree = self.kernel
+        squares = kernels.self_kernels(kind, vectors.squares(X), gamma, coef0, degree)
+        refuse_large(X, squares)
+        return squares
+
+    def _play(
+        self, rule: loops.Rule, table: Floats, seed: int, X: Rows, squares: Floats, lo: Ints, hi: Ints, done: int
+    ) -> int:
+        raise NotImplementedError
+
+    def learn(
+        self, rule: loops.Rule, table: Floats, seed: int, X: Rows, squares: Floats | None, lo: Ints, hi: Ints
+    ) -> bool:
+        assert squares is not None
+        done = 0
+        while done < len(X):
+            self.make_room()
+            done = self._play(rule, table, seed, X, squares, lo, hi, done)
+        return True
+
+
+class Explicit(_Compiled):
+    def __init__(self, kernel: loops.Kernel, window: int | None, n_features: int) -> None:
+        super().__init__(kernel, window, n_features)
+        if window is None:
+            self.window = 0  # the weights hold the whole sum; no row need be kept
+        kind, gamma, coef0, degree = kernel
+        self.roots = np.ones(0)
+        self.n_weights = n_features
+        if kind == kernels.POLY:
+            self.roots = kernels.feature_weights(n_features, degree, gamma, coef0)
+            self.n_weights = self.roots.size
+
+    def scores(self, X: Rows) -> Floats:
+        self.check(X)
+        return loops.scores_explicit(self.weights, self.kernel, self.roots, X)
+
+    def _play(
+        self, rule: loops.Rule, table: Floats, seed: int, X: Rows, squares: Floats, lo: Ints, hi: Ints, done: int
+    ) -> int:
+        return loops.learn_explicit(
+            self.state, self.n_levels, rule, table, seed, self.rows, self.terms, self.stamps,
+            self.window, self.kernel, self.roots, X, squares, lo, hi, done,
+        )  # fmt: skip
+
+    def tell(self, rule: loops.Rule, X: Rows, asked: int, propensity: float, higher: bool) -> None:
+        self.make_room()
+        loops.tell_explicit(
+            self.state, self.n_levels, rule, self.rows, self.terms, self.stamps, self.window,
+            self.kernel, self.roots, X, self.check(X)[0], asked, propensity, higher,
+        )  # fmt: skip
+
+
+class Direct(_Compiled):
+    by_column = True
+
+    def scores(self, X: Rows) -> Floats:
+        self.check(X)
+        return loops.scores_direct(self.state, self.rows, self.terms, self.kernel, X)
+
+    def _play(
+        self, rule: loops.Rule, table: Floats, seed: int, X: Rows, squares: Floats, lo: Ints, hi: Ints, done: int
+    ) -> int:
+        return loops.learn_direct(
+            self.state, self.n_levels, rule, table, seed, self.rows, self.terms, self.stamps,
+            self.window, self.kernel, X, squares, lo, hi, done,
+        )  # fmt: skip
+
+    def tell(self, rule: loops.Rule, X: Rows, asked: int, propensity: float, higher: bool) -> None:
+        self.make_room()
+        loops.tell_direct(
+            self.state, self.n_levels, rule, self.rows, self.terms, self.stamps, self.window,
+            self.kernel, X, self.check(X)[0], asked, propensity, higher,
+        )  # fmt: skip
+
+
+class Foreign(_Windowed):
+    """`kernel(A, B)` returns the matrix of k(a, b), as scikit-learn's pairwise kernels do."""
+
+    may_refuse = True
+
+    def __init__(self, kernel: KernelFunction, window: int | None, n_features: int) -> None:
+        self.kernel = kernel
+        super().__init__(window, n_features)
+
+    def _gram(self, A: Floats, B: Floats) -> Floats:
+        shape = (len(A), len(B))
+        if 0 in shape:
+            return np.zeros(shape)
+        gram = np.ascontiguousarray(self.kernel(A, B), dtype=np.float64)
+        if gram.shape != shape:
+            raise ValueError(f"the kernel must return an array of shape {shape} for as many rows; got {gram.shape}")
+        return gram
+
+    def check(self, X: Rows) -> Floats:
+        squares = np.array([self._gram(row[None], row[None])[0, 0] for row in X])
+        refuse_large(X, squares)
+        return squares
+
+    def scores(self, X: Rows) -> Floats:
+        self.check(X)
+        rows, terms, _ = self.live()
+        return loops.scores_dense(np.ascontiguousarray(terms[0]), self._gram(X, rows))
+
+    def _score_one(self, X: Rows) -> tuple[float, Floats]:
+        rows, terms, _ = self.live()
+        values = self._gram(X, rows)
+        if not np.isfinite(values).all():
+            raise ValueError("the kernel gave NaN or infinity for two finite rows; it must be finite everywhere")
+        return loops.scores_dense(np.ascontiguousarray(terms[0]), values)[0], values[0]
+
+    def learn(
+        self, rule: loops.Rule, table: Floats, seed: int, X: Rows, squares: Floats | None, lo: Ints, hi: Ints
+    ) -> bool:
+        assert squares is not None
+        for r in range(len(X)):
+            self.make_room()
+            f, values = self._score_one(X[r : r + 1])
+            c = loops.play_scored(self.state, self.terms, self.n_levels, rule, table, seed, f, squares[r], lo[r], hi[r])
+            self._settle(c, values, X[r])
+        return True
+
+    def tell(self, rule: loops.Rule, X: Rows, asked: int, propensity: float, higher: bool) -> None:
+        self.make_room()
+        (f, values), square = self._score_one(X), self.check(X)[0]
+        c = loops.answer_scored(self.state, self.terms, self.n_levels, rule, f, square, asked, propensity, higher)
+        self._settle(c, values, X[0])
+
+    def _settle(self, c: float, values: Floats, x: Floats) -> None:
+        """As the engine's `settle_direct`."""
+        state = self.state
+        start, count = int(state[rounds.START]), int(state[rounds.COUNT])
+        if c != 0.0:
+            self.terms[1, start : start + count] += c * values
+            place = start + count
+            self.rows[place], self.terms[:, place] = x, (c, 0.0)
+            self.stamps[place] = int(state[rounds.ROUNDS])
+            state[rounds.COUNT] += 1.0
+        if state[rounds.COUNT] > 0.0 and self.stamps[start] < state[rounds.ROUNDS] - self.window:
+            own = self._gram(self.rows[start : start + 1], self.rows[start : start + 1])[0, 0]
+            loops.leave_scored(state, self.terms, start, own)

@@ -1,0 +1,140 @@
+"""Ask and tell: rounds whose answers come later, in any order, from people or programs."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+
+from dford.engine import counter, loops, vectors
+from dford.feedback import Question
+from dford.learners._base import OrdinalLearner
+from dford.learners._forms import LARGEST_SQUARE, Form, Linear, Rows, refuse_large
+from dford.scale import Scale
+
+_TOLD_NO, _TOLD_YES, _DROPPED = 1, 2, 3
+
+
+class LiveLearner(OrdinalLearner):
+    """A learner that can choose its own questions and wait for the answers."""
+
+    def ask(self, x: Any) -> Question:
+        """The question to put about item `x` (one row of features). Nothing is learned yet."""
+        if not self.__sklearn_is_fitted__():
+            self._begin_live(x)
+        X = self._one_row(x)
+        form, is_dense = self._form, type(X) is np.ndarray
+        if is_dense and type(form) is Linear:
+            prediction, level, propensity, n = loops.ask_dense(
+                form.state, form.n_levels, self._table, self.seed_, self._rule[4], LARGEST_SQUARE, X
+            )
+            if level == 0:
+                refuse_large(X, vectors.squares(X))
+        else:
+            prediction, level, propensity, n = loops.ask_scored(
+                form.state, form.n_levels, self._table, self.seed_, self._rule[4], form.scores(X)[0]
+            )
+        names = self._scale.names
+        row = X[0] if is_dense else X
+        # what Question(...) does, without the names of its fields: a quarter of a microsecond
+        question = tuple.__new__(
+            Question, (f"{self._key}-{n}", row, names[level - 1], names[prediction - 1], propensity, n)
+        )
+        self._open[question.id] = question
+        return question
+
+    def tell(self, question: Question, higher: bool | np.bool_) -> Self:
+        """Learn the answer: is the right level above `question.level`?
+
+        The same answer told again changes nothing; the other one raises.
+        """
+        if higher is not True and higher is not False:
+            if not isinstance(higher, np.bool_):
+                raise TypeError(f"higher must be True or False; got {higher!r}")
+            higher = bool(higher)
+        asked = self._find(question)
+        if asked is None:
+            self._check_settled(question, higher)
+            return self
+        X = asked.x if asked.x.ndim == 2 else asked.x[None]
+        self._form.tell(self._rule, X, self._scale.index[asked.level], asked.propensity, higher)
+        self._settle(asked, _TOLD_YES if higher else _TOLD_NO)
+        self._record()
+        return self
+
+    def drop(self, question: Question) -> Self:
+        """Give up waiting for an answer: the question is closed and nothing is learned."""
+        asked = self._find(question)
+        if asked is not None:
+            self._settle(asked, _DROPPED)
+        elif self._fate(question.round) != _DROPPED:
+            raise ValueError(f"question {question.id} was answered already, so it cannot be dropped")
+        return self
+
+    @property
+    def open_questions_(self) -> Mapping[str, Question]:
+        """The questions still without an answer, by id, oldest first."""
+        return MappingProxyType(self._open if self.__sklearn_is_fitted__() else {})
+
+    def _begin(self, scale: Scale, form: Form, seed: int | None = None) -> None:
+        super()._begin(scale, form, seed)
+        self._key = f"{int(counter.key(self.seed_)):08x}"  # names the model in its questions' ids
+        self._open: dict[str, Question] = {}
+        self._fates = bytearray()  # two bits a question: enough to tell a repeated answer from another one
+
+    def _begin_live(self, x: Any) -> None:
+        if self.levels is None:
+            raise ValueError("the levels are not known yet: pass levels=[...] in order, or fit first")
+        self._validate_params()
+        scale = Scale(self.levels)
+        self._begin(scale, self._new_form(self._one_row(x).shape[1], len(scale)))
+
+    def _one_row(self, x: Any) -> Rows:
+        """A copy of x as a matrix of one row, which the caller cannot change while the question is open."""
+        if type(x) is not np.ndarray and sparse.issparse(x):
+            X = self._rows(x, anew=not self.__sklearn_is_fitted__()).copy()
+            if X.shape[0] != 1:
+                raise ValueError(f"ask takes one row; got {X.shape[0]}")
+            return X
+        try:
+            X = np.array(x, dtype=np.float64, ndmin=2)
+        except (TypeError, ValueError):
+            raise ValueError(f"x must be one row of numbers; got {x!r}") from None
+        if X.shape[0] != 1 or X.ndim != 2 or not X.size:
+            raise ValueError(f"x must be one row of numbers, of shape (n_features,); got shape {np.shape(x)}")
+        if X.shape[1] != getattr(self, "n_features_in_", X.shape[1]):
+            raise ValueError(f"x has {X.shape[1]} features, but this model has learned with {self.n_features_in_}")
+        return X
+
+    def _find(self, question: Question) -> Question | None:
+        """The open question that this is, or None if it was settled."""
+        if not isinstance(question, Question):
+            raise TypeError(f"expected a Question that this model asked; got {question!r}")
+        if self.__sklearn_is_fitted__():
+            asked = self._open.get(question.id)
+            if asked is question or (asked is not None and asked == question):
+                return asked
+            if asked is None and question.id == f"{self._key}-{question.round}" and self._fate(question.round):
+                return None
+        raise ValueError(f"question {question.id} is not one that this model asked; tell it the model's own question")
+
+    def _check_settled(self, question: Question, higher: bool) -> None:
+        fate = self._fate(question.round)
+        if fate == _DROPPED:
+            raise ValueError(f"question {question.id} was dropped, so it takes no answer; ask again")
+        if (fate == _TOLD_YES) != higher:
+            raise ValueError(
+                f"question {question.id} was answered higher={not higher} before, and now higher={higher}; "
+                "the first answer stands"
+            )
+
+    def _fate(self, n: int) -> int:
+        return (self._fates[n >> 2] >> 2 * (n & 3)) & 3 if 0 <= n >> 2 < len(self._fates) else 0
+
+    def _settle(self, question: Question, fate: int) -> None:
+        del self._open[question.id]
+        n = question.round
+        if n >> 2 >= len(self._fates):
+            self._fates.extend(bytes((n >> 2) + 1 - len(self._fates)))
+        self._fates[n >> 2] |= fate << 2 * (n & 3)

@@ -1,0 +1,107 @@
+"""Saving learners to files and back: parameters and levels as JSON, all numbers as arrays."""
+
+import os
+from dataclasses import asdict
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dford import persistence, policies
+from dford.engine import rounds
+from dford.feedback import Question
+from dford.learners._forms import KernelFunction
+from dford.policies import Policy
+from dford.scale import Scale
+
+if TYPE_CHECKING:
+    from dford.learners._base import OrdinalLearner
+
+
+def save(model: "OrdinalLearner", path: str | os.PathLike[str]) -> None:
+    params = {name: _to_json(value) for name, value in model.get_params(deep=False).items()}
+    if params["random_state"] is not None and not isinstance(params["random_state"], int):
+        params["random_state"] = model.seed_ if hasattr(model, "seed_") else None
+    header: dict[str, Any] = {"learner": type(model).__name__, "params": params}
+    arrays: dict[str, NDArray[Any]] = {}
+    if hasattr(model, "_form"):
+        header |= {
+            "levels": model._scale.names,
+            "features": model.n_features_in_,
+            "feature_names": model.feature_names_in_.tolist() if hasattr(model, "feature_names_in_") else None,
+            "seed": model.seed_,
+        }
+        arrays |= model._form.arrays()
+        arrays["records"] = np.array(model._records).reshape(-1, rounds.CUTS)
+        if hasattr(model, "_open"):
+            header["open"] = [[q.round, q.level, q.prediction, q.propensity] for q in model._open.values()]
+            arrays["fates"] = np.frombuffer(bytes(model._fates), np.uint8)
+            arrays |= _open_rows(model._open.values(), model.n_features_in_)
+    persistence.write(path, header, arrays)
+
+
+def restore(model: "OrdinalLearner", header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    scale = Scale(header["levels"])
+    form = model._new_form(header["features"], len(scale))
+    form.restore(len(scale), arrays)
+    model._begin(scale, form, header["seed"])
+    model._records = list(arrays["records"])
+    if header["feature_names"] is not None:
+        model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
+    if hasattr(model, "_open"):
+        model._fates = bytearray(arrays["fates"].tobytes())
+        X = sparse.csr_matrix(
+            (arrays["open_data"], arrays["open_indices"], arrays["open_indptr"]),
+            shape=(len(header["open"]), header["features"]),
+        )
+        X.check_format(full_check=True)  # compiled code trusts these indices
+        for i, (n, level, prediction, propensity) in enumerate(header["open"]):
+            row = X[i] if arrays["open_sparse"][i] else X[i].toarray()[0]
+            question = Question(f"{model._key}-{n}", row, level, prediction, propensity, n)
+            model._open[question.id] = question
+
+
+def to_params(params: dict[str, Any], kernel: KernelFunction | None) -> dict[str, Any]:
+    """Constructor arguments from what `save` wrote."""
+    if isinstance(params["kernel"], dict):
+        if kernel is None:
+            raise ValueError(
+                f"this model's kernel is the function {params['kernel']['function']}, which a file cannot hold: "
+                "pass it as load(path, kernel=...)"
+            )
+        params["kernel"] = kernel
+    if isinstance(params.get("policy"), dict):
+        name = params["policy"].pop("policy")
+        params["policy"] = {p.__name__: p for p in _POLICIES}[name](**params["policy"])
+    return params
+
+
+_POLICIES: tuple[type[Policy], ...] = (policies.Triangular, policies.Greedy, policies.Uniform, policies.Boundary)
+
+
+def _to_json(value: Any) -> Any:
+    if type(value) in _POLICIES:
+        return {"policy": type(value).__name__, **asdict(value)}
+    if callable(value):
+        return {"function": getattr(value, "__qualname__", repr(value))}
+    if isinstance(value, (str, bool)) or value is None:
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return list(value) if isinstance(value, (list, tuple)) else value
+
+
+def _open_rows(questions: Any, n_features: int) -> dict[str, NDArray[Any]]:
+    """The features of open questions: one CSR matrix, and which of its rows came as sparse ones."""
+    rows = [q.x if sparse.issparse(q.x) else sparse.csr_matrix(q.x[None]) for q in questions]
+    X = sparse.vstack(rows, format="csr") if rows else sparse.csr_matrix((0, n_features))
+    return {
+        "open_data": X.data.astype(np.float64),
+        "open_indices": X.indices.astype(np.int64),
+        "open_indptr": X.indptr.astype(np.int64),
+        "open_sparse": np.array([sparse.issparse(q.x) for q in questions], dtype=np.uint8),
+    }

@@ -1,0 +1,135 @@
+"""DFORD: ordinal regression from directional feedback."""
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from dford.engine._compiled import Ints
+from dford.learners._base import OrdinalLearner
+from dford.learners._forms import KernelFunction
+from dford.learners._live import LiveLearner
+from dford.policies import Greedy, Policy, Triangular
+
+
+class DFORD(LiveLearner):
+    """Online ordinal regression from one yes/no answer an item (the paper's DFORD-Linear and -Kernel).
+
+    Each round predicts a level, draws a level to ask about, hears whether the right one is higher, and
+    moves the asked threshold and the score by that answer divided by the probability of having asked it,
+    so that on average it steps as if it had seen the label.
+
+    Parameters
+    ----------
+    exploration : float, default=0.4
+        The paper's γ, in [0, 1]: the weight of asking away from the prediction.
+    policy : Policy, optional
+        How levels are chosen; `Triangular(exploration)` where not given, and then `exploration` is not read.
+    kernel : "linear", "poly", "rbf" or callable, default="linear"
+        poly is ``(gamma <x, z> + coef0) ** degree``, rbf ``exp(-gamma |x - z|**2)``. A callable takes
+        two arrays of rows and returns the matrix of kernel values, as in ``sklearn.metrics.pairwise``.
+    degree : int, default=2
+    gamma : float, default=1.0
+        Of the kernel; the paper's γ is `exploration`.
+    coef0 : float, default=1.0
+    window : int, optional
+        The paper's δ: the score sums the last `window` + 1 rounds. All of them where not given.
+    clip : float, optional
+        The paper's α: a longer gradient is shortened to this norm.
+    always_rescale : bool, default=False
+        Scale every gradient to norm `clip`, as the paper's formula reads when taken literally. It
+        destroys learning; it is here to show that.
+    regularization : float, default=1.0
+        The paper's λ. It scales scores, thresholds and the regret, and changes no prediction.
+    ordered : bool, default=False
+        Predict with thresholds projected to order (isotonic). Learning still moves the raw ones.
+    levels : sequence, optional
+        All levels, lowest first. Needed before `ask` where nothing was fitted.
+    checkpoints : sequence of int, optional
+        The rounds that `trace_` records; ten a decade where not given.
+    random_state : int, RandomState or None
+        An int gives the same questions every time.
+
+    Attributes
+    ----------
+    classes_ : array of the levels, lowest first
+    thresholds_, coef_, rounds_, crossings_, trace_, open_questions_, n_features_in_
+
+    References
+    ----------
+    Manwani, Elamparithy and Taneja: DFORD: Directional Feedback based Online Ordinal Regression Learning.
+
+    Examples
+    --------
+    Labels known, answers simulated:
+
+    >>> from dford import DFORD
+    >>> from dford.datasets import make_synthetic
+    >>> X, y = make_synthetic(20_000, random_state=0)
+    >>> model = DFORD(exploration=0.2, clip=11.0, kernel="poly", degree=2, random_state=0).fit(X, y)
+    >>> round(-model.score(X, y), 2) < 0.5
+    True
+
+    Answers from elsewhere:
+
+    >>> model = DFORD(levels=["poor", "fair", "good", "great"], random_state=0)
+    >>> question = model.ask([0.2, 1.4])
+    >>> question.prediction
+    'poor'
+    >>> model.tell(question, higher=True).rounds_
+    1
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **OrdinalLearner._parameter_constraints,
+        "exploration": [Interval(Real, 0, 1, closed="both")],
+        "policy": [Policy, None],
+    }
+    _single = True
+
+    def __init__(
+        self,
+        *,
+        exploration: float = 0.4,
+        policy: Policy | None = None,
+        kernel: str | KernelFunction = "linear",
+        degree: int = 2,
+        gamma: float = 1.0,
+        coef0: float = 1.0,
+        window: int | None = None,
+        clip: float | None = None,
+        always_rescale: bool = False,
+        regularization: float = 1.0,
+        ordered: bool = False,
+        levels: Sequence[Any] | None = None,
+        checkpoints: Sequence[int] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.exploration = exploration
+        self.policy = policy
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.window = window
+        self.clip = clip
+        self.always_rescale = always_rescale
+        self.regularization = regularization
+        self.ordered = ordered
+        self.levels = levels
+        self.checkpoints = checkpoints
+        self.random_state = random_state
+
+    def _policy(self) -> Policy:
+        return Triangular(self.exploration) if self.policy is None else self.policy
+
+    def _bound_exploration(self) -> float | None:
+        policy = self._policy()
+        if isinstance(policy, Greedy):
+            return 0.0
+        return policy.exploration if isinstance(policy, Triangular) else None
+
+    def _directional(self, y: Ints) -> bool:
+        return True

@@ -1,0 +1,79 @@
+"""Files of arrays with a JSON header: no pickle, written whole or not at all.
+
+Two lines of text, then the arrays' bytes in the header's order:
+
+    dford 1 <sha256 of all that follows this line> <its length in bytes>
+    {"arrays": [["name", "<f8", [3, 2]], ...], ...}
+"""
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FORMAT = 1
+_DTYPES = {"<f8", "<i8", "|u1"}
+
+
+def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write a file beside `path` and move it there once it is on disk, so that a crash leaves old or new."""
+    path = Path(path)
+    plain = {name: np.ascontiguousarray(a, dtype=a.dtype.newbyteorder("<")) for name, a in arrays.items()}
+    index = [[name, a.dtype.str, list(a.shape)] for name, a in plain.items()]
+    try:
+        text = json.dumps({**header, "arrays": index}, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"cannot save: {error}; levels and parameters must be text, numbers or bools") from None
+    body = text.encode() + b"\n" + b"".join(a.tobytes() for a in plain.values())
+    digest = hashlib.sha256(body).hexdigest()
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(draft, "wb") as file:
+            file.write(f"dford {FORMAT} {digest} {len(body)}\n".encode() + body)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    if os.name == "posix":  # the new name itself must reach the disk too
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The header and the arrays of a file, or one ValueError that says what is wrong with it."""
+    first, _, body = Path(path).read_bytes().partition(b"\n")
+    words = first.split(b" ")
+    if len(words) != 4 or words[0] != b"dford" or not words[1].isdigit() or not words[3].isdigit():
+        raise ValueError(f"{path} is not a dford file: expected one written by save()")
+    if int(words[1]) > FORMAT:
+        raise ValueError(
+            f"{path} has format {int(words[1])} and this dford reads up to format {FORMAT}: install a newer dford"
+        )
+    if len(body) < int(words[3]):
+        raise ValueError(f"{path} is cut short: {len(body)} of {int(words[3])} bytes are there; save it again")
+    if hashlib.sha256(body).hexdigest().encode() != words[2]:
+        raise ValueError(f"{path} was changed after it was saved: its checksum does not fit; use an untouched copy")
+    text, _, data = body.partition(b"\n")
+    try:
+        header = json.loads(text)
+        arrays = {}
+        for name, dtype, shape in header.pop("arrays"):
+            size = math.prod(shape) * 8 if dtype != "|u1" else math.prod(shape)
+            if dtype not in _DTYPES or min(shape, default=0) < 0 or size > len(data):
+                raise ValueError(name)
+            arrays[name] = np.frombuffer(data[:size], dtype=dtype).reshape(shape).astype(np.dtype(dtype[1:]))
+            data = data[size:]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path} has a header that dford cannot read ({error!r}); use an untouched copy") from None
+    return header, arrays

@@ -1,0 +1,103 @@
+"""Policies: which level to ask about, given the prediction. Small values with exact probabilities."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A distribution over levels 1..K that depends on the prediction alone."""
+
+    def probabilities(self, prediction: int, n_levels: int) -> NDArray[np.float64]:
+        """P(level asked = 1..K) when `prediction` is the learner's level, counted from 1."""
+        raise NotImplementedError
+
+    def table(self, n_levels: int) -> NDArray[np.float64]:
+        """Probabilities and their running sums for every prediction, shape (2, K, K)."""
+        rows = np.array([self.probabilities(p, n_levels) for p in range(1, n_levels + 1)])
+        sums = np.cumsum(rows, axis=1)
+        # From the last level that can be asked on, the sum is 1 whatever rounding says: every draw finds
+        # its level, and a level of probability 0 is never drawn.
+        last = n_levels - 1 - np.argmax(rows[:, ::-1] > 0, axis=1)
+        sums[np.arange(n_levels) >= last[:, None]] = 1.0
+        return np.ascontiguousarray([rows, sums])
+
+    def require_all_levels(self, n_levels: int) -> None:
+        """Refuse to go on where some cut could never be asked about.
+
+        An estimate weighted by 1 / propensity is unbiased only if levels 1..K-1 can all be asked about,
+        whatever the prediction. Level K may be missing: "is it above the top?" has one answer.
+        """
+        for prediction in range(1, n_levels + 1):
+            missing = np.flatnonzero(self.probabilities(prediction, n_levels)[:-1] == 0) + 1
+            if missing.size:
+                raise ValueError(
+                    f"{self} never asks about level {missing[0]} of {n_levels} when it predicts level {prediction}, "
+                    "so no unbiased estimate exists; use a policy with exploration above 0"
+                )
+
+
+@dataclass(frozen=True)
+class _Exploring(Policy):
+    exploration: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.exploration <= 1:
+            raise ValueError(f"exploration must be between 0 and 1; got {self.exploration!r}")
+
+
+@dataclass(frozen=True)
+class Triangular(_Exploring):
+    """The paper's P: the prediction, or with weight `exploration` a triangle around it.
+
+    P2(i) is proportional to 1 + max(p, K - p) - |i - p| for prediction p.
+
+    >>> Triangular(0.7).probabilities(5, 7).round(3)
+    array([0.047, 0.07 , 0.093, 0.117, 0.44 , 0.117, 0.117])
+    """
+
+    def probabilities(self, prediction: int, n_levels: int) -> NDArray[np.float64]:
+        levels = np.arange(1, n_levels + 1)
+        heights = 1.0 + max(prediction, n_levels - prediction) - np.abs(levels - prediction)
+        p: NDArray[np.float64] = self.exploration * heights / heights.sum()
+        p[prediction - 1] += 1 - self.exploration
+        return p
+
+
+@dataclass(frozen=True)
+class Greedy(Policy):
+    """Always the prediction. Learns in one direction only; the paper's exploration of 0."""
+
+    def probabilities(self, prediction: int, n_levels: int) -> NDArray[np.float64]:
+        p = np.zeros(n_levels)
+        p[prediction - 1] = 1.0
+        return p
+
+
+@dataclass(frozen=True)
+class Uniform(Policy):
+    """Each of the K - 1 levels below the top with the same probability."""
+
+    def probabilities(self, prediction: int, n_levels: int) -> NDArray[np.float64]:
+        p = np.full(n_levels, 1.0 / (n_levels - 1))
+        p[-1] = 0.0
+        return p
+
+
+@dataclass(frozen=True)
+class Boundary(_Exploring):
+    """The two boundaries of the predicted level, half each, or with weight `exploration` any cut.
+
+    The boundaries of level p are "above p - 1?" and "above p?"; the lowest and the highest level have one.
+
+    >>> Boundary(0.2).probabilities(3, 5)
+    array([0.05, 0.45, 0.45, 0.05, 0.  ])
+    """
+
+    def probabilities(self, prediction: int, n_levels: int) -> NDArray[np.float64]:
+        p = self.exploration * Uniform().probabilities(prediction, n_levels)
+        for boundary in (max(prediction - 1, 1), min(prediction, n_levels - 1)):
+            p[boundary - 1] += (1 - self.exploration) / 2
+        return p

@@ -1,0 +1,103 @@
+"""The scale: K levels in order, 1..K inside and the user's names outside."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+
+
+class Scale:
+    """An ordered list of levels.
+
+    >>> scale = Scale(["poor", "fair", "good"])
+    >>> scale.encode(["good", "poor"])
+    array([3, 1])
+    >>> scale.names[2]
+    'good'
+    """
+
+    def __init__(self, levels: Iterable[Any]) -> None:
+        self.names: list[Any] = [_plain(level) for level in levels]
+        try:
+            self.index = {name: i + 1 for i, name in enumerate(self.names)}
+        except TypeError:
+            raise TypeError(f"levels must be names or numbers; got {self.names!r}") from None
+        if len(self.index) < len(self.names):
+            raise ValueError(f"levels must differ from each other; got {self.names!r}")
+        if any(name != name for name in self.names):
+            raise ValueError("NaN is not a level: remove it from levels, or the rows that have it")
+        if len(self.names) < 2:
+            raise ValueError(f"a scale needs at least two levels (classes); got {self.names!r}")
+        self.array = np.array(self.names)
+        if len({type(name) for name in self.names}) > 1 and self.array.dtype.kind not in "fc":
+            self.array = np.array(self.names, dtype=object)  # numpy would turn 1 and "a" both into text
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def number(self, level: Any) -> int:
+        """The place of one level, from 1."""
+        try:
+            return self.index[_plain(level)]
+        except (KeyError, TypeError):
+            raise ValueError(f"{level!r} is not a level of this scale: expected one of {self.names}") from None
+
+    def encode(self, y: Any) -> NDArray[np.int64]:
+        """The places of many levels, from 1."""
+        y = np.asarray(y)
+        numbers: NDArray[np.int64]
+        if y.dtype.kind in "iu" and self.array.dtype.kind in "iu" and _is_narrow(self.array):
+            lowest, highest = self.array.min(), self.array.max()
+            if y.size and not lowest <= y.min() <= y.max() <= highest:
+                self.number(y[(y < lowest) | (y > highest)][0])
+            table = np.zeros(highest - lowest + 1, np.int64)
+            table[self.array - lowest] = np.arange(1, len(self) + 1)
+            numbers = table[y - lowest]
+            if not numbers.all():
+                self.number(y[numbers == 0][0])
+            return numbers
+        if y.dtype.kind in "biuf" and self.array.dtype.kind in "biuf":
+            order = np.argsort(self.array)
+            ranks = np.searchsorted(self.array, y, sorter=order)
+            numbers = order[np.minimum(ranks, len(self) - 1)]
+            wrong = self.array[numbers] != y
+            if wrong.any():
+                self.number(y[wrong][0])
+            return numbers + 1
+        index = self.index
+        try:
+            flat = [index[level] for level in y.ravel().tolist()]
+        except (KeyError, TypeError):
+            flat = [self.number(level) for level in y.ravel().tolist()]
+        return np.array(flat, dtype=np.int64).reshape(y.shape)
+
+    @classmethod
+    def infer(cls, y: Any, levels: Sequence[Any] | None, classes: Sequence[Any] | None = None) -> "Scale":
+        """The scale of labels y: `levels`, else `classes`, else the order of a categorical, else sorted."""
+        for given in (levels, classes, _categories(y)):
+            if given is not None:
+                return cls(given)
+        y = np.asarray(y)
+        if y.dtype.kind in "iu" and _is_narrow(y):
+            return cls(np.flatnonzero(np.bincount((y - y.min()).ravel())) + y.min())
+        check_classification_targets(y.ravel())
+        return cls(np.unique(y))
+
+
+def _is_narrow(y: NDArray[Any]) -> bool:
+    """Whether whole numbers can be looked up in a table of their range: much faster than sorting them."""
+    return y.size > 0 and int(y.max()) - int(y.min()) < 2**16
+
+
+def _plain(level: Any) -> Any:
+    return level.item() if isinstance(level, np.generic) else level
+
+
+def _categories(y: Any) -> list[Any] | None:
+    """The levels that an ordered pandas categorical or a polars Enum carries, seen or not."""
+    dtype = getattr(y, "dtype", None)
+    if getattr(dtype, "ordered", False) or type(dtype).__name__ == "Enum":
+        return list(dtype.categories)  # type: ignore[union-attr]
+    return None

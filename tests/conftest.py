@@ -1,0 +1,17 @@
+import hashlib
+import os
+from pathlib import Path
+
+import hypothesis
+
+# Numba keys its cache by the file of the outermost function alone: a change in another file of the engine
+# would go unseen, so every version of the engine has a cache of its own.
+_ROOT = Path(__file__).parent.parent
+_ENGINE = b"".join(path.read_bytes() for path in sorted((_ROOT / "src/dford/engine").glob("*.py")))
+os.environ["NUMBA_CACHE_DIR"] = str(_ROOT / ".cache" / f"numba-{hashlib.sha256(_ENGINE).hexdigest()[:12]}")
+
+# Compilation of a first call takes seconds, so no deadline; the same examples every run, so no surprises in CI.
+hypothesis.settings.register_profile(
+    "dford", deadline=None, derandomize=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("dford")
