@@ -3,11 +3,10 @@
 import os
 from typing import Any
 
+import naive
 import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-
-import naive
 
 N_STREAMS = int(os.environ.get("DFORD_STREAMS", "150"))
 

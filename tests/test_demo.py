@@ -189,6 +189,25 @@ def test_ctrl_c_ends_quietly_with_130(tmp_path: Path) -> None:
     assert list(out.iterdir()) == []
 
 
+def test_ctrl_c_is_not_lost_in_a_callback_of_the_compiler(tmp_path: Path) -> None:
+    code = """
+import ctypes, signal, sys, time
+import dford.cli
+
+def compiling(*_):
+    ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGINT))()
+    time.sleep(60)
+    yield
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+dford.cli.run_demo = compiling
+sys.exit(dford.cli.main(sys.argv[1:]))
+"""
+    command = [sys.executable, "-c", code, "demo", "--out", str(tmp_path)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert (result.returncode, result.stdout, result.stderr) == (130, "", "")
+
+
 def test_a_picture_replaces_the_old_one_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def half(_: Figure, path: Path) -> None:
         path.write_bytes(b"half")

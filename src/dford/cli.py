@@ -1,7 +1,9 @@
 """The command `dford`."""
 
+import _thread
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -21,6 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status: 2 after a user's mistake, 130 after Ctrl-C."""
     if missing := [name for name in ("matplotlib", "rich", "typer") if find_spec(name) is None]:
         return _refuse(f'the command line needs {" and ".join(missing)}: run pip install "dford[lab]".')
+    hook, sys.unraisablehook = sys.unraisablehook, _insist
     try:
         import typer
 
@@ -32,6 +35,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _refuse(mistake.format_message())
     except KeyboardInterrupt:
         return 130
+    finally:
+        sys.unraisablehook = hook
+
+
+def _insist(unraisable: "sys.UnraisableHookArgs") -> None:
+    """Press Ctrl-C again, once out of here, where it was lost.
+
+    LLVM calls back into Python while it compiles, and an exception raised there goes no further.
+    """
+    if unraisable.exc_type is KeyboardInterrupt:
+        threading.Timer(0.05, _thread.interrupt_main).start()
+    else:
+        sys.__unraisablehook__(unraisable)
 
 
 def _refuse(sentence: str) -> int:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 
 
@@ -29,7 +30,7 @@ class Scale:
         if any(name != name for name in self.names):
             raise ValueError("NaN is not a level: remove it from levels, or the rows that have it")
         if len(self.names) < 2:
-            raise ValueError(f"a scale needs at least two levels (classes); got {self.names!r}")
+            raise ValueError(f"a scale needs at least two levels; got {len(self.names)} class(es): {self.names!r}")
         self.array = np.array(self.names)
         if len({type(name) for name in self.names}) > 1 and self.array.dtype.kind not in "fc":
             self.array = np.array(self.names, dtype=object)  # numpy would turn 1 and "a" both into text
@@ -82,6 +83,7 @@ class Scale:
         y = np.asarray(y)
         if y.dtype.kind in "iu" and _is_narrow(y):
             return cls(np.flatnonzero(np.bincount((y - y.min()).ravel())) + y.min())
+        assert_all_finite(y, input_name="y")
         check_classification_targets(y.ravel())
         return cls(np.unique(y))
 

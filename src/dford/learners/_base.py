@@ -156,9 +156,9 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if anew:
             self._validate_params()
         X, names = self._rows(X, anew), X
+        scale = Scale.infer(y, self.levels, classes) if anew else self._scale
         y = self._labels(y)
         check_consistent_length(X, y)
-        scale = Scale.infer(y, self.levels, classes) if anew else self._scale
         if classes is not None and Scale(classes).names != scale.names:
             raise ValueError(f"classes={list(classes)!r} differ from the levels in use, {scale.names}")
         labels = scale.encode(y)
@@ -225,18 +225,18 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _record(self) -> None:
         """Note the figures of the run where it has come to a checkpoint."""
         if self._form.state[rounds.ROUNDS] == self._next_checkpoint:
-            self._records.append(self._form.state[: rounds.CUTS].copy())
+            record = self._form.state[: rounds.CUTS].copy()
+            record[rounds.START] = 0.0  # where the window's buffers begin is no figure of the run
+            self._records.append(record)
             self._next_checkpoint = self._checkpoints[bisect_right(self._checkpoints, self._next_checkpoint)]
 
     def _rows(self, X: Any, anew: bool) -> Rows:
         """X as the engine reads it."""
-        if not anew:
-            validate_data(self, X, reset=False, skip_check_array=True)
         takes_sparse = self.kernel == "linear" and self.window is None
         if sparse.issparse(X) and self.kernel == "linear" and not takes_sparse:
             raise TypeError("sparse rows cannot be kept in a window: pass dense rows, or window=None")
         # Rows that are not finite show in their squares, so that memory is read once.
-        X = check_array(
+        rows = check_array(
             X,
             accept_sparse="csr" if takes_sparse else False,
             dtype=np.float64,
@@ -245,9 +245,11 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             estimator=self,
             input_name="X",
         )
-        if sparse.issparse(X):
-            X.sum_duplicates()
-        return X
+        if not anew:
+            validate_data(self, X, reset=False, skip_check_array=True)
+        if sparse.issparse(rows):
+            rows.sum_duplicates()
+        return rows
 
     def _scores(self, X: Any) -> Floats:
         check_is_fitted(self)
@@ -263,5 +265,8 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
+        # The toy of scikit-learn's checks is three blobs in no order: no line with two cuts classifies more than
+        # 72% of it (a test shows this), where 83% are asked for, and one pass of one bit each cannot bend it.
+        tags.classifier_tags.poor_score = True
         tags.input_tags.sparse = self.kernel == "linear" and self.window is None
         return tags

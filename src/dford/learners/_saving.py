@@ -38,7 +38,7 @@ def save(model: "OrdinalLearner", path: str | os.PathLike[str]) -> None:
         if hasattr(model, "_open"):
             header["open"] = [[q.round, q.level, q.prediction, q.propensity] for q in model._open.values()]
             arrays["fates"] = np.frombuffer(bytes(model._fates), np.uint8)
-            arrays |= _open_rows(model._open.values(), model.n_features_in_)
+            arrays |= _save_rows([q.x for q in model._open.values()], model.n_features_in_)
     persistence.write(path, header, arrays)
 
 
@@ -52,13 +52,8 @@ def restore(model: "OrdinalLearner", header: dict[str, Any], arrays: dict[str, N
         model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
     if hasattr(model, "_open"):
         model._fates = bytearray(arrays["fates"].tobytes())
-        X = sparse.csr_matrix(
-            (arrays["open_data"], arrays["open_indices"], arrays["open_indptr"]),
-            shape=(len(header["open"]), header["features"]),
-        )
-        X.check_format(full_check=True)  # compiled code trusts these indices
-        for i, (n, level, prediction, propensity) in enumerate(header["open"]):
-            row = X[i] if arrays["open_sparse"][i] else X[i].toarray()[0]
+        rows = _load_rows(arrays, header["features"])
+        for row, (n, level, prediction, propensity) in zip(rows, header["open"], strict=True):
             question = Question(f"{model._key}-{n}", row, level, prediction, propensity, n)
             model._open[question.id] = question
 
@@ -95,13 +90,25 @@ def _to_json(value: Any) -> Any:
     return list(value) if isinstance(value, (list, tuple)) else value
 
 
-def _open_rows(questions: Any, n_features: int) -> dict[str, NDArray[Any]]:
-    """The features of open questions: one CSR matrix, and which of its rows came as sparse ones."""
-    rows = [q.x if sparse.issparse(q.x) else sparse.csr_matrix(q.x[None]) for q in questions]
-    X = sparse.vstack(rows, format="csr") if rows else sparse.csr_matrix((0, n_features))
+def _save_rows(rows: list[Any], n_features: int) -> dict[str, NDArray[Any]]:
+    """The features of open questions: dense ones as a matrix, sparse ones as CSR, and which are which."""
+    is_sparse = np.array([sparse.issparse(row) for row in rows], dtype=np.uint8)
+    dense = [row for row in rows if not sparse.issparse(row)]
+    X = sparse.vstack([sparse.csr_matrix((0, n_features)), *(row for row in rows if sparse.issparse(row))], "csr")
     return {
+        "open_sparse": is_sparse,
+        "open_dense": np.array(dense).reshape(len(dense), n_features),
         "open_data": X.data.astype(np.float64),
         "open_indices": X.indices.astype(np.int64),
         "open_indptr": X.indptr.astype(np.int64),
-        "open_sparse": np.array([sparse.issparse(q.x) for q in questions], dtype=np.uint8),
     }
+
+
+def _load_rows(arrays: dict[str, NDArray[Any]], n_features: int) -> list[Any]:
+    dense, indptr = arrays["open_dense"], arrays["open_indptr"]
+    X = sparse.csr_matrix((arrays["open_data"], arrays["open_indices"], indptr), shape=(len(indptr) - 1, n_features))
+    X.check_format(full_check=True)  # compiled code trusts these indices
+    if dense.ndim != 2 or dense.shape[1] != n_features:
+        raise ValueError(f"open questions have shape {dense.shape} where {n_features} features were expected")
+    kinds = {0: iter(dense), 1: iter(X)}
+    return [next(kinds[kind]) for kind in arrays["open_sparse"].tolist()]

@@ -74,5 +74,5 @@ class PRIL(LiveLearner):
         return y.ndim == 1
 
     def _labels(self, y: Any) -> Any:
-        shape = np.shape(y)
-        return np.asarray(y) if len(shape) == 2 and shape[1] == 2 else column_or_1d(y, warn=True)
+        y = np.asarray(y)
+        return y if y.ndim == 2 and y.shape[1] == 2 else column_or_1d(y, warn=True)

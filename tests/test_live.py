@@ -1,0 +1,193 @@
+"""Questions and answers: late, repeated, contradicting, foreign, given up."""
+
+import copy
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dford
+from dford import DFORD, PRIL, Boundary, PRank, Question, Uniform
+from dford.engine import rounds
+
+LEVELS = ["poor", "fair", "good", "great"]
+
+
+@pytest.fixture
+def model() -> DFORD:
+    return DFORD(levels=LEVELS, random_state=0)
+
+
+def state(model: Any) -> bytes:
+    return model._form.state.tobytes()
+
+
+def test_a_question_has_all_that_an_answer_needs(model: DFORD) -> None:
+    question = model.ask([0.5, -1.0])
+    assert question.level in LEVELS
+    assert question.prediction in LEVELS
+    p = model._policy().probabilities(LEVELS.index(question.prediction) + 1, 4)
+    assert question.propensity == p[LEVELS.index(question.level)]
+    assert question.round == 0
+    assert question.x.tolist() == [0.5, -1.0]
+
+
+def test_asking_learns_nothing(model: DFORD) -> None:
+    model.tell(model.ask([1.0, 2.0]), True)
+    before = np.delete(model._form.state, rounds.ASKED)
+    model.ask([3.0, 4.0])
+    assert (np.delete(model._form.state, rounds.ASKED) == before).all()
+
+
+def test_the_open_question_is_safe_from_changes_to_the_callers_row(model: DFORD) -> None:
+    x = np.array([1.0, 2.0])
+    question = model.ask(x)
+    x[:] = 100
+    assert question.x.tolist() == [1.0, 2.0]
+
+
+def test_answers_in_any_order_use_the_propensity_of_the_day_and_todays_parameters() -> None:
+    random = np.random.default_rng(0)
+    model = DFORD(levels=range(1, 6), random_state=0)
+    X, y = random.normal(size=(40, 3)), random.integers(1, 6, size=40)
+    asked = [model.ask(x) for x in X]
+    w, theta, t = np.zeros(3), np.zeros(4), 2
+    for i in random.permutation(40):
+        question, z = asked[i], 1 if y[i] > asked[i].level else -1
+        if question.level < 5 and z * (w @ X[i] - theta[question.level - 1]) <= 0:
+            w += z / question.propensity * X[i]
+            theta[question.level - 1] -= z / question.propensity
+        t += 1
+        model.tell(question, z == 1)
+        np.testing.assert_allclose(model.coef_, w / (t - 1), atol=1e-12)
+        np.testing.assert_allclose(model.thresholds_, theta / (t - 1), atol=1e-12)
+    assert not model.open_questions_
+
+
+def test_late_answers_stay_unbiased() -> None:
+    """The step of a question told late, averaged over what might have been asked, is still the full one."""
+    X = np.random.default_rng(0).normal(size=(3, 2))
+    steps = []
+    for level in range(1, 4):
+        model = DFORD(levels=range(1, 5), policy=Uniform(), random_state=0)
+        first = model.ask(X[0])
+        for x in X[1:]:  # others are asked and answered in between
+            other = model.ask(x)
+            model.tell(other, other.level < 3)
+        before = model._form.state.copy()
+        model._form.tell(model._rule, X[:1], level, first.propensity, level < 2)
+        steps.append(model._form.state - before)
+    full = PRank(levels=range(1, 5)).fit(X, [1, 1, 1])
+    full._form.state[:] = before
+    full.partial_fit(X[:1], [2])
+    np.testing.assert_allclose(np.mean(steps, axis=0)[rounds.CUTS :], (full._form.state - before)[rounds.CUTS :])
+
+
+def test_the_same_answer_again_changes_nothing_and_the_other_raises(model: DFORD) -> None:
+    question = model.ask([1.0, 2.0])
+    model.tell(question, True)
+    before = state(model)
+    model.tell(question, True)
+    assert state(model) == before
+    with pytest.raises(ValueError, match="answered higher=True before, and now higher=False"):
+        model.tell(question, False)
+    assert state(model) == before
+
+
+def test_settled_questions_are_remembered_after_loading_and_pickling(model: DFORD, tmp_path: Path) -> None:
+    questions = [model.ask([float(i), 1.0]) for i in range(20)]
+    for i, question in enumerate(questions[:10]):
+        model.tell(question, i % 3 == 0)
+    model.save(tmp_path / "model")
+    for copy_ in (dford.load(tmp_path / "model"), pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert list(copy_.open_questions_) == [q.id for q in questions[10:]]
+        assert list(copy_.open_questions_.values()) == questions[10:]
+        before = state(copy_)
+        for i, question in enumerate(questions[:10]):
+            copy_.tell(question, i % 3 == 0)
+            with pytest.raises(ValueError, match="before, and now"):
+                copy_.tell(question, i % 3 != 0)
+        assert state(copy_) == before
+
+
+def test_a_question_may_be_dropped_and_then_takes_no_answer(model: DFORD) -> None:
+    question = model.ask([1.0, 2.0])
+    before = state(model)
+    assert model.drop(question).drop(question) is model
+    assert not model.open_questions_
+    with pytest.raises(ValueError, match="was dropped"):
+        model.tell(question, True)
+    assert state(model) == before
+    told = model.ask([1.0, 2.0])
+    model.tell(told, True)
+    with pytest.raises(ValueError, match="answered already"):
+        model.drop(told)
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_a_question_of_another_model_is_refused(model: DFORD, told: bool) -> None:
+    other = DFORD(levels=LEVELS, random_state=1)
+    mine, theirs = model.ask([1.0, 2.0]), other.ask([1.0, 2.0])
+    if told:
+        model.tell(mine, True)
+    before = state(model)
+    with pytest.raises(ValueError, match="not one that this model asked"):
+        model.tell(theirs, True)
+    with pytest.raises(ValueError, match="not one that this model asked"):
+        DFORD(levels=LEVELS, random_state=0).tell(mine, True)
+    assert state(model) == before
+
+
+def test_a_changed_question_is_refused(model: DFORD) -> None:
+    question = model.ask([1.0, 2.0])
+    for changed in (
+        question._replace(propensity=0.01),
+        question._replace(level="great" if question.level != "great" else "good"),
+        question._replace(x=np.array([1.0, 3.0])),
+        question._replace(round=7),
+    ):
+        with pytest.raises(ValueError, match="not one that this model asked"):
+            model.tell(changed, True)
+    model.tell(Question(*question), True)  # an equal one will do: questions may travel
+
+
+@pytest.mark.parametrize("answer", [1, 0, None, "yes", 1.0, np.array([True])])
+def test_an_answer_that_is_no_bool_is_refused(model: DFORD, answer: Any) -> None:
+    question = model.ask([1.0, 2.0])
+    with pytest.raises(TypeError, match="higher must be True or False"):
+        model.tell(question, answer)
+    with pytest.raises(TypeError, match="expected a Question"):
+        model.tell(question.id, True)  # type: ignore[arg-type]
+    model.tell(question, np.True_)
+    assert model.rounds_ == 1
+
+
+def test_asking_needs_levels() -> None:
+    with pytest.raises(ValueError, match=r"pass levels=\[...\]"):
+        DFORD().ask([1.0])
+    X, y = np.eye(3), ["a", "b", "c"]
+    assert DFORD().fit(X, y).ask(X[0]).level in y
+
+
+def test_pril_asks_about_its_prediction() -> None:
+    model = PRIL(levels=LEVELS)
+    for x in np.random.default_rng(0).normal(size=(20, 2)):
+        question = model.ask(x)
+        assert question.level == question.prediction
+        assert question.propensity == 1.0
+        model.tell(question, bool(x[0] > 0))
+
+
+def test_live_rounds_are_traced_without_labels() -> None:
+    model = DFORD(levels=range(1, 9), policy=Boundary(0.5), checkpoints=[10, 30], random_state=0)
+    crossings = []
+    for x in np.random.default_rng(0).normal(size=(40, 2)):
+        question = model.ask(x)
+        crossings.append(model.crossings_)
+        model.tell(question, bool(x[0] * 4 + 4 > question.level))
+    trace = model.trace_
+    assert trace.round.tolist() == [10, 30, 40]
+    assert trace.crossings.tolist() == [np.mean(crossings[:n]) for n in (10, 30, 40)]
+    assert np.isnan([trace.mae, trace.mae_asked, trace.regret]).all()
