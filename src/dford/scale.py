@@ -40,8 +40,9 @@ class Scale:
 
     def number(self, level: Any) -> int:
         """The place of one level, from 1."""
+        level = _plain(level)
         try:
-            return self.index[_plain(level)]
+            return self.index[level]
         except (KeyError, TypeError):
             raise ValueError(f"{level!r} is not a level of this scale: expected one of {self.names}") from None
 

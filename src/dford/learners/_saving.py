@@ -43,6 +43,9 @@ def save(model: "OrdinalLearner", path: str | os.PathLike[str]) -> None:
 
 
 def restore(model: "OrdinalLearner", header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    for name in ("features", "seed"):
+        if type(header[name]) is not int or header[name] < (name == "features"):
+            raise ValueError(f"{name} is {header[name]!r}, which no model has")
     scale = Scale(header["levels"])
     form = model._new_form(header["features"], len(scale))
     form.restore(len(scale), arrays)

@@ -1,0 +1,49 @@
+"""Write the files of this version that later versions must read: run once before a release, then keep them.
+
+python tests/saved/make.py
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import dford
+from dford import DFORD, PRIL, Boundary, PRank
+
+LEVELS = ["poor", "fair", "good", "great"]
+MODELS: dict[str, Any] = {
+    "dford": DFORD(levels=LEVELS, policy=Boundary(0.3), clip=4.0, kernel="poly", degree=2, window=20, random_state=7),
+    "prank": PRank(levels=LEVELS, kernel="rbf", window=15, ordered=True),
+    "pril": PRIL(levels=LEVELS, regularization=4.0, random_state=1),
+}
+
+
+def main() -> None:
+    random = np.random.default_rng(0)
+    X = random.normal(size=(80, 3))
+    y = np.array(LEVELS)[np.digitize(X[:, 0] + X[:, 1], [-1, 0, 1])]
+    for name, model in MODELS.items():
+        file = Path(__file__).parent / f"{dford.__version__}-{name}.dford"
+        model.fit(X[:60], y[:60])
+        answers = [True, False, True]
+        if hasattr(model, "ask"):
+            for x in X[:3]:
+                model.ask(x)
+        model.save(file)
+        for question, higher in zip(list(getattr(model, "open_questions_", {}).values()), answers, strict=False):
+            model.tell(question, higher)
+        model.partial_fit(X[60:], y[60:])
+        after = {
+            "rows": X[60:].tolist(),
+            "labels": y[60:].tolist(),
+            "answers": answers,
+            "thresholds": model.thresholds_.tolist(),
+            "predictions": model.predict(X[60:]).tolist(),
+        }
+        file.with_suffix(".json").write_text(json.dumps(after) + "\n")
+
+
+if __name__ == "__main__":
+    main()

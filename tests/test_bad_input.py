@@ -1,0 +1,218 @@
+"""Bad input: one sentence that says what came, what was expected, what to do; the model is as it was."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+
+from dford import DFORD, PRIL, Boundary, PRank, Triangular
+from dford.learners._forms import Form
+from dford.scale import Scale
+
+LEARNERS = [DFORD, PRank, PRIL]
+KERNELS: list[dict[str, Any]] = [{}, {"kernel": "poly", "window": 5}, {"kernel": "rbf"}, {"window": 5}]
+X = np.random.default_rng(0).normal(size=(30, 2))
+y = np.tile(["low", "mid", "top"], 10)
+
+
+def snapshot(model: Any) -> dict[str, Any]:
+    """All that a model is, comparable."""
+    attributes = dict(vars(model))
+    for name, value in attributes.items():
+        if isinstance(value, Form):
+            value = [array.tobytes() for array in value.arrays().values()]
+        elif isinstance(value, Scale):
+            value = value.names
+        attributes[name] = repr(value)
+    return attributes
+
+
+def refuses(model: Any, call: Any, message: str, error: type[Exception] = ValueError) -> None:
+    before = snapshot(model)
+    with pytest.raises(error, match=message) as caught:
+        call()
+    assert "\n" not in str(caught.value).strip() or "NaN" in str(caught.value)  # scikit-learn's own on NaN is longer
+    assert snapshot(model) == before
+
+
+def row(value: float) -> Any:
+    bad = X.copy()
+    bad[17, 1] = value
+    return bad
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize(("value", "message"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
+def test_rows_that_are_not_finite(learner: Any, kernel: dict[str, Any], value: float, message: str) -> None:
+    model = learner(levels=["low", "mid", "top"], **kernel).fit(X, y)
+    refuses(model, lambda: model.partial_fit(row(value), y), message)
+    refuses(model, lambda: model.fit(row(value), y), message)
+    refuses(model, lambda: model.predict(row(value)), message)
+    if hasattr(model, "ask"):
+        refuses(model, lambda: model.ask(row(value)[17]), message)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("size", [1e300, 1e160, 1e-160, 1e-300, 5e-324])
+def test_huge_and_tiny_rows_are_refused_or_survived(learner: Any, kernel: dict[str, Any], size: float) -> None:
+    for clip in (None, 1.0):
+        model = learner(levels=["low", "mid", "top"], clip=clip, **kernel).fit(X, y)
+        for scaled in (X * size, row(size)):
+            if size > 1:
+                refuses(model, partial(model.partial_fit, scaled, y), "too large")
+            else:
+                model.partial_fit(scaled, y)
+            assert np.isfinite(model._form.state).all()
+            assert set(model.predict(X)) <= {"low", "mid", "top"}
+
+
+def test_the_row_that_is_too_large_is_named() -> None:
+    with pytest.raises(ValueError, match=r"row 17 of X is too large: k\(x, x\) is 1e\+200"):
+        DFORD().fit(row(1e100), y)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_shapes_that_do_not_fit(learner: Any) -> None:
+    model = learner(levels=["low", "mid", "top"]).fit(X, y)
+    refuses(model, lambda: model.partial_fit(X[:, :1], y), "1 features, but")
+    refuses(model, lambda: model.predict(X[:, :1]), "1 features, but")
+    refuses(model, lambda: model.partial_fit(X[:0], y[:0]), "0 sample")
+    refuses(model, lambda: model.fit(X[:0], y[:0]), "0 sample")
+    refuses(model, lambda: model.partial_fit(X, y[:5]), "inconsistent numbers of samples")
+    refuses(model, lambda: model.fit(X, None), "requires y")
+    if hasattr(model, "ask"):
+        refuses(model, lambda: model.ask([1.0]), "1 features, but this model has learned with 2")
+        refuses(model, lambda: model.ask([[1.0, 2.0], [3.0, 4.0]]), r"one row of numbers, of shape \(n_features,\)")
+        refuses(model, lambda: model.ask([]), "one row of numbers")
+        refuses(model, lambda: model.ask(["a", "b"]), "one row of numbers; got")
+        refuses(model, lambda: model.ask(sparse.csr_matrix(X)), "ask takes one row; got 30")
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_levels_that_do_not_fit(learner: Any) -> None:
+    model = learner().fit(X, y)
+    refuses(
+        model, lambda: model.partial_fit(X[:1], ["lof"]), r"'lof' is not a level of this scale: expected one of \['low'"
+    )
+    refuses(model, lambda: model.partial_fit(X, y, classes=["top", "mid", "low"]), "differ from the levels in use")
+    refuses(model, lambda: model.fit(X, ["low"] * 30), "at least two levels")
+    refuses(learner(levels=["a"]), lambda: learner(levels=["a"]).fit(X, y), "at least two levels")
+    refuses(learner(), lambda: learner(levels=["a", "b", "a"]).fit(X, y), "must differ")
+    refuses(learner(), lambda: learner(levels=[1, 2, 3]).fit(X, np.tile([1, 2, 4], 10)), "4 is not a level")
+    refuses(learner(), lambda: learner(levels=[1, 2, 3]).fit(X, np.tile([1, 2, 2.5], 10)), "2.5 is not a level")
+    refuses(learner(), lambda: learner(levels=[1.0, np.nan]).fit(X, y), "NaN is not a level")
+    refuses(learner(), lambda: learner().fit(X, np.linspace(0, 1, 30)), "continuous")
+
+
+def test_intervals_that_do_not_fit() -> None:
+    model = PRIL(levels=["low", "mid", "top"]).fit(X, y)
+    refuses(model, lambda: model.partial_fit(X[:1], [["top", "low"]]), r"row 0 has the interval \['top', 'low'\].*swap")
+    refuses(model, lambda: model.partial_fit(X[:1], [["low", "high"]]), "'high' is not a level")
+    refuses(model, lambda: model.partial_fit(X[:1], [["low", "mid", "top"]]), "1d array")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("exploration", -0.1),
+        ("exploration", 1.1),
+        ("exploration", "much"),
+        ("window", 0),
+        ("window", 1.5),
+        ("clip", 0.0),
+        ("clip", -1.0),
+        ("regularization", 0.0),
+        ("kernel", "polynomial"),
+        ("degree", 0),
+        ("gamma", 0.0),
+        ("coef0", -1.0),
+        ("policy", "triangular"),
+        ("ordered", "yes"),
+        ("random_state", -1),
+        ("levels", 5),
+    ],
+)
+def test_parameters_out_of_range(name: str, value: Any) -> None:
+    model = DFORD(**{name: value})
+    refuses(model, lambda: model.fit(X, y), f"The '{name}' parameter of DFORD must be .* Got")
+    refuses(model, lambda: model.partial_fit(X, y), f"The '{name}' parameter")
+    if name != "levels":
+        live = DFORD(**{"levels": ["low", "mid", "top"], name: value})
+        refuses(live, lambda: live.ask(X[0]), f"The '{name}' parameter")
+
+
+def test_checkpoints_and_policies_out_of_range() -> None:
+    for checkpoints in ([3, 2], [1.5], [[1]]):
+        refuses(DFORD(), partial(DFORD(checkpoints=checkpoints).fit, X, y), "increasing whole numbers")
+    for policy in (Triangular, Boundary):
+        with pytest.raises(ValueError, match="exploration must be between 0 and 1; got 1.5"):
+            policy(1.5)
+
+
+def test_sparse_rows_where_they_cannot_be_kept() -> None:
+    rows = sparse.csr_matrix(X)
+    refuses(DFORD(), lambda: DFORD(window=5).fit(rows, y), "pass dense rows, or window=None", TypeError)
+    refuses(DFORD(), lambda: DFORD(kernel="rbf").fit(rows, y), "dense data is required", TypeError)
+
+
+def test_a_kernel_that_fails_half_way_leaves_the_model_as_it_was() -> None:
+    calls = 0
+
+    def kernel(A: Any, B: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls > 100:
+            raise RuntimeError("out of order")
+        return A @ B.T
+
+    model = DFORD(kernel=kernel, random_state=0).fit(X[:10], y[:10])
+    calls = 0
+    refuses(model, lambda: model.partial_fit(np.tile(X, (5, 1)), np.tile(y, 5)), "out of order", RuntimeError)
+    calls = 0
+    question = model.ask(X[0])
+    calls = 1000
+    refuses(model, lambda: model.tell(question, True), "out of order", RuntimeError)
+    calls = 0
+    assert model.tell(question, True).rounds_ == 11
+
+
+def test_a_kernel_of_the_wrong_shape_or_with_nan() -> None:
+    with pytest.raises(ValueError, match=r"array of shape \(1, 1\) for as many rows; got \(1,\)"):
+        DFORD(kernel=lambda A, B: 1.0).fit(X, y)
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        DFORD(kernel=lambda A, B: A @ B.T + (np.nan if (A != B).any() else 0)).fit(X, y)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_levels_keep_the_users_order(learner: Any) -> None:
+    order = ["poor", "fair", "good", "great"]  # not alphabetical, and "great" is never seen
+    labels = np.tile(["good", "poor", "fair"], 10)
+    categorical = pd.Categorical(labels, categories=order, ordered=True)
+    models = [
+        learner(levels=order, random_state=0).fit(X, labels),
+        learner(random_state=0).partial_fit(X, labels, classes=order),
+        learner(random_state=0).fit(X, pd.Series(categorical)),
+        learner(random_state=0).fit(X, categorical),
+        learner(random_state=0).fit(X, pl.Series(labels, dtype=pl.Enum(order))),
+        learner(random_state=0, levels=[1, 2, 3, 4]).fit(X, 1 + np.array([order.index(label) for label in labels])),
+    ]
+    for model in models:
+        assert len(model.classes_) == 4
+        assert (model.thresholds_ == models[0].thresholds_).all()
+    assert all(model.classes_.tolist() == order for model in models[:5])
+    assert learner().fit(X, labels).classes_.tolist() == ["fair", "good", "poor"]
+
+
+@pytest.mark.parametrize("levels", [[1, 2, 3], [10, -5, 0], ["b", "c", "a"], [0.5, 1.0, 1.5], [False, True]])
+def test_levels_may_be_any_names_or_numbers(levels: list[Any]) -> None:
+    labels = [levels[i % len(levels)] for i in range(30)]
+    model = DFORD(levels=levels, random_state=0).fit(X, labels)
+    assert set(model.predict(X).tolist()) <= set(levels)
+    assert model.classes_.tolist() == levels
+    assert model.ask(X[0]).level in levels

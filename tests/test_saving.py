@@ -1,0 +1,220 @@
+"""Files: complete, atomic, readable for ever, and safe to open."""
+
+import json
+import os
+import pickle
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.metrics.pairwise import laplacian_kernel
+
+import dford
+from dford import DFORD, PRIL, Boundary, Greedy, PRank, Uniform
+
+X = np.random.default_rng(0).normal(size=(60, 3))
+y = np.tile(["low", "mid", "top"], 20)
+KEPT = Path(__file__).parent / "saved"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "model.dford"
+
+
+@pytest.mark.parametrize(
+    "model", [DFORD(policy=Boundary(0.2), clip=2.0), PRank(kernel="rbf", window=9), PRIL(ordered=True)]
+)
+@pytest.mark.parametrize("fitted", [False, True])
+def test_a_saved_model_is_the_same_model(model: Any, fitted: bool, path: Path) -> None:
+    model.set_params(random_state=3)
+    if fitted:
+        model.fit(pd.DataFrame(X, columns=["a", "b", "c"]), y)
+    model.save(path)
+    loaded: Any = dford.load(path)
+    assert type(loaded) is type(model)
+    assert loaded.get_params() == model.get_params()
+    if fitted:
+        frame = pd.DataFrame(X, columns=["a", "b", "c"])
+        assert (loaded.predict(frame) == model.predict(frame)).all()
+        assert loaded.feature_names_in_.tolist() == ["a", "b", "c"]
+        assert loaded.classes_.tolist() == model.classes_.tolist()
+        assert loaded.classes_.dtype == model.classes_.dtype
+
+
+@pytest.mark.parametrize("policy", [Greedy(), Uniform(), Boundary(0.5), dford.Triangular(0.25), None])
+def test_every_policy_is_saved(policy: Any, path: Path) -> None:
+    DFORD(policy=policy).save(path)
+    loaded: Any = dford.load(path)
+    assert loaded.policy == policy
+
+
+@pytest.mark.parametrize("levels", [[1, 2, 3], ["c", "a", "ü"], [0.5, 1.5], [False, True]])
+def test_levels_come_back_as_they_were(levels: list[Any], path: Path) -> None:
+    model = DFORD(levels=levels).fit(X, [levels[i % len(levels)] for i in range(60)])
+    model.save(path)
+    loaded: Any = dford.load(path)
+    assert [(type(a), a) for a in loaded.classes_.tolist()] == [(type(a), a) for a in model.classes_.tolist()]
+
+
+def test_sparse_and_dense_questions_stay_open(path: Path) -> None:
+    model = DFORD(levels=["low", "top"], random_state=0)
+    model.ask([0.0, 1.0, -0.0])
+    model.ask(sparse.csr_matrix([[0.0, 2.0, 0.0]]))
+    model.ask([3.0, 0.0, 1.0])
+    model.save(path)
+    loaded: Any = dford.load(path)
+    assert dict(loaded.open_questions_) == dict(model.open_questions_)
+    for question in list(model.open_questions_.values()):
+        model.tell(question, True)
+        loaded.tell(question, True)
+    assert (loaded.coef_ == model.coef_).all()
+
+
+def test_a_kernel_that_is_a_function_must_be_given_again(path: Path) -> None:
+    model = DFORD(kernel=laplacian_kernel, random_state=0).fit(X, y)
+    model.save(path)
+    with pytest.raises(ValueError, match=r"the function laplacian_kernel.*load\(path, kernel=...\)"):
+        dford.load(path)
+    loaded: Any = dford.load(path, kernel=laplacian_kernel)
+    assert (loaded.predict(X) == model.predict(X)).all()
+
+
+def test_what_json_cannot_hold_is_refused_and_nothing_is_written(path: Path) -> None:
+    model = DFORD(levels=[("a", 1), ("b", 2)])
+    model.levels = [complex(1), complex(2)]
+    with pytest.raises(ValueError, match="cannot save: .*text, numbers or bools"):
+        model.save(path)
+    assert list(path.parent.iterdir()) == []
+
+
+def test_a_failed_write_leaves_the_old_file_whole(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    DFORD(random_state=0).fit(X, y).save(path)
+    old = path.read_bytes()
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        DFORD(random_state=1).fit(X, y).save(path)
+    assert path.read_bytes() == old
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_every_cut_and_every_flipped_byte_is_noticed(path: Path) -> None:
+    DFORD(random_state=0, kernel="rbf", window=3).fit(X, y).save(path)
+    whole = path.read_bytes()
+    for length in [*range(0, 200), *range(200, len(whole), 37)]:
+        path.write_bytes(whole[:length])
+        with pytest.raises(ValueError, match="is not a dford file|is cut short"):
+            dford.load(path)
+    for place in range(0, len(whole), 11):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises(ValueError, match="not a dford file|cut short|was changed|newer dford"):
+            dford.load(path)
+
+
+@pytest.mark.parametrize(
+    "foreign", [b"", b"PK\x03\x04zip", pickle.dumps({"a": 1}), b"dford", b"dford x y z\n{}", b"\n\n"]
+)
+def test_foreign_files(foreign: bytes, path: Path) -> None:
+    path.write_bytes(foreign)
+    with pytest.raises(ValueError, match="is not a dford file: expected one written by save"):
+        dford.load(path)
+
+
+def test_a_file_of_a_newer_version(path: Path) -> None:
+    DFORD().save(path)
+    path.write_bytes(path.read_bytes().replace(b"dford 1 ", b"dford 2 ", 1))
+    with pytest.raises(ValueError, match="has format 2 and this dford reads up to format 1: install a newer dford"):
+        dford.load(path)
+
+
+def forge(path: Path, change: Any) -> None:
+    """A file whose checksum fits but whose contents no dford wrote."""
+    _, _, body = path.read_bytes().partition(b"\n")
+    text, _, data = body.partition(b"\n")
+    header = json.loads(text)
+    data = change(header, data) or data
+    body = json.dumps(header).encode() + b"\n" + data
+    path.write_bytes(f"dford 1 {sha256(body).hexdigest()} {len(body)}\n".encode() + body)
+
+
+FORGERIES: list[Any] = [
+    lambda h, d: h.update(learner="os.system"),
+    lambda h, d: h.update(levels=["one"]),
+    lambda h, d: h.update(features=10**15),
+    lambda h, d: h.update(features=-1),
+    lambda h, d: h.update(features="3"),
+    lambda h, d: h.update(seed="x"),
+    lambda h, d: h.update(open=[[0, "low", "low", 0.5]] * 2),
+    lambda h, d: h["params"].update(window=0),
+    lambda h, d: h["params"].update(kernel="rbf"),
+    lambda h, d: h["params"].update(surprise=1),
+    lambda h, d: h["params"].update(policy={"policy": "Policy"}),
+    lambda h, d: h["arrays"][0].__setitem__(1, "|O"),
+    lambda h, d: h["arrays"][0].__setitem__(2, [10**12]),
+    lambda h, d: h["arrays"][0].__setitem__(2, [-1]),
+    lambda h, d: h.update(arrays=None),
+    lambda h, d: h.update(learner=[]),
+    lambda h, d: np.full(len(d) // 8 + 1, np.nan).tobytes()[: len(d)],
+    lambda h, d: np.full(len(d) // 8 + 1, 1e9).tobytes()[: len(d)],
+    lambda h, d: np.full(len(d) // 8 + 1, -1, np.int64).tobytes()[: len(d)],
+]
+
+
+@pytest.mark.parametrize("change", FORGERIES)
+@pytest.mark.parametrize("form", [{}, {"window": 4}, {"kernel": "poly", "window": 4}])
+def test_a_forged_file_is_refused_in_one_sentence(change: Any, form: dict[str, Any], path: Path) -> None:
+    model = DFORD(levels=["low", "mid", "top"], random_state=0, **form).fit(X, y)
+    model.ask(X[0])
+    model.save(path)
+    forge(path, change)
+    with pytest.raises(ValueError, match=r"^[^\n]+$"):
+        dford.load(path)
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_refused(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+    path = tmp_path_factory.getbasetemp() / "any"
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match="is not a dford file"):
+        dford.load(path)
+
+
+def test_nothing_of_a_file_is_run() -> None:
+    """The reader knows JSON and numbers: no module that can run what it reads is imported."""
+    source = (Path(dford.__file__).parent / "persistence.py").read_text()
+    assert not {"pickle", "eval", "exec", "marshal", "allow_pickle"} & set(source.replace("(", " ").split())
+
+
+@pytest.mark.parametrize("file", sorted(KEPT.glob("*.dford")), ids=lambda file: file.stem)
+def test_files_of_every_released_version_load_and_go_on(file: Path) -> None:
+    """tests/saved/make.py wrote them, with what the model did next."""
+    expected = json.loads(file.with_suffix(".json").read_text())
+    model: Any = dford.load(file)
+    rows = np.array(expected["rows"])
+    for question, higher in zip(
+        list(getattr(model, "open_questions_", {}).values()), expected["answers"], strict=False
+    ):
+        model.tell(question, higher)
+    model.partial_fit(rows, expected["labels"])
+    np.testing.assert_allclose(model.thresholds_, expected["thresholds"], rtol=1e-12)
+    assert model.predict(rows).tolist() == expected["predictions"]
+
+
+def test_files_of_this_version_are_kept() -> None:
+    assert {file.stem for file in KEPT.glob("0.1.0-*.dford")} == {"0.1.0-dford", "0.1.0-prank", "0.1.0-pril"}
+
+
+def test_pickle_works_as_scikit_learn_expects() -> None:
+    model = DFORD(random_state=0, kernel="poly", window=5).fit(X, y)
+    copy = pickle.loads(pickle.dumps(model))
+    assert (copy.partial_fit(X, y).thresholds_ == model.partial_fit(X, y).thresholds_).all()
