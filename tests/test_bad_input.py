@@ -148,7 +148,8 @@ def test_parameters_out_of_range(name: str, value: Any) -> None:
 
 
 def test_checkpoints_and_policies_out_of_range() -> None:
-    for checkpoints in ([3, 2], [1.5], [[1]]):
+    wrong: list[Any] = [[3, 2], [1.5], [[1]]]
+    for checkpoints in wrong:
         refuses(DFORD(), partial(DFORD(checkpoints=checkpoints).fit, X, y), "increasing whole numbers")
     for policy in (Triangular, Boundary):
         with pytest.raises(ValueError, match="exploration must be between 0 and 1; got 1.5"):
@@ -183,8 +184,9 @@ def test_a_kernel_that_fails_half_way_leaves_the_model_as_it_was() -> None:
 
 
 def test_a_kernel_of_the_wrong_shape_or_with_nan() -> None:
+    scalar: Any = lambda A, B: 1.0  # noqa: E731
     with pytest.raises(ValueError, match=r"array of shape \(1, 1\) for as many rows; got \(1,\)"):
-        DFORD(kernel=lambda A, B: 1.0).fit(X, y)
+        DFORD(kernel=scalar).fit(X, y)
     with pytest.raises(ValueError, match="NaN or infinity"):
         DFORD(kernel=lambda A, B: A @ B.T + (np.nan if (A != B).any() else 0)).fit(X, y)
 

@@ -196,7 +196,8 @@ import dford.cli
 
 def compiling(*_):
     ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGINT))()
-    time.sleep(60)
+    for _ in range(1000):
+        time.sleep(0.01)
     yield
 
 signal.signal(signal.SIGINT, signal.default_int_handler)

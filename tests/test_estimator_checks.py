@@ -19,7 +19,7 @@ from dford.datasets import make_synthetic
 LEARNERS = [DFORD, PRank, PRIL]
 
 
-@parametrize_with_checks(
+@parametrize_with_checks(  # type: ignore[untyped-decorator]
     [
         *(learner() for learner in LEARNERS),
         *(learner(kernel="rbf", window=50) for learner in LEARNERS),

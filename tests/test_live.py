@@ -21,7 +21,7 @@ def model() -> DFORD:
 
 
 def state(model: Any) -> bytes:
-    return model._form.state.tobytes()
+    return bytes(model._form.state)
 
 
 def test_a_question_has_all_that_an_answer_needs(model: DFORD) -> None:

@@ -114,7 +114,7 @@ def test_late_answers_survive_a_restart_to_the_bit(
         higher = bool(y[question.round] > question.level)
         steady.tell(question, higher)
         restarted.save(path)
-        restarted = dford.load(path)  # type: ignore[assignment]
+        restarted = dford.load(path)
         restarted.tell(restarted.open_questions_[question.id], higher)
     assert contents(steady) == contents(restarted)
 

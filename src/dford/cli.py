@@ -143,8 +143,8 @@ def _table(title: str, rounds: int, progress: Progress | None) -> "Table":
     table.add_column("Learner")
     table.add_column("Feedback it sees")
     table.add_column("Progress", width=9)
-    for header in ("", "Rounds/s", "Running\nMAE", "Crossings\nper round"):
-        table.add_column(header, justify="right")
+    for header, width in (("", 4), ("Rounds/s", 9), ("Running\nMAE", 7), ("Crossings\nper round", 9)):
+        table.add_column(header, justify="right", min_width=width)
     for name, feedback in FEEDBACK.items():
         if progress is None:
             table.add_row(name, feedback, "compiling")

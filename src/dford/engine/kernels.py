@@ -105,24 +105,25 @@ def expand(X: Floats, r: int, degree: int, out: Floats, o: int) -> None:
         block, end = end, place
 
 
+def monomials(n_features: int, degree: int) -> list[tuple[int, ...]]:
+    """The variables of every monomial up to `degree`, in the order of `expand`."""
+    block: list[tuple[int, ...]] = [()]
+    out = list(block)
+    for _ in range(degree):
+        block = [(j, *rest) for j in range(n_features) for rest in block if not rest or rest[0] >= j]
+        out += block
+    return out
+
+
 def feature_weights(n_features: int, degree: int, gamma: float, coef0: float) -> Floats:
     """Square roots w_k such that (gamma <x, z> + coef0)**degree = sum_k w_k**2 m_k(x) m_k(z) over monomials.
 
     The weight of x^e is the multinomial degree! / (e_1! ... e_n! e_0!) gamma**|e| coef0**e_0.
     """
     roots = []
-    for q in range(degree + 1):
-        for exponents in _exponents(n_features, q):
-            ways = math.factorial(degree) // math.prod(map(math.factorial, (*exponents, degree - q)))
-            roots.append(math.sqrt(ways * gamma**q * coef0 ** (degree - q)))
+    for variables in monomials(n_features, degree):
+        rest = degree - len(variables)
+        repeats = [math.factorial(variables.count(j)) for j in set(variables)]
+        ways = math.factorial(degree) // math.prod([*repeats, math.factorial(rest)])
+        roots.append(math.sqrt(ways * gamma ** len(variables) * coef0**rest))
     return np.array(roots)
-
-
-def _exponents(n_features: int, q: int) -> list[tuple[int, ...]]:
-    """The exponents of degree q, in the order of `expand`; the zeros of absent variables left out."""
-    if q == 0:
-        return [()]
-    variables: list[tuple[int, ...]] = [(j,) for j in range(n_features)]
-    for _ in range(q - 1):
-        variables = [(j, *rest) for j in range(n_features) for rest in variables if rest[0] >= j]
-    return [tuple(m.count(j) for j in sorted(set(m))) for m in variables]

@@ -17,7 +17,17 @@ from dford.engine import rounds
 from dford.engine._compiled import Floats, Ints, compiled, inlined
 from dford.engine.kernels import LINEAR, evaluate, expand, self_kernel
 from dford.engine.rounds import COUNT, CUTS, NORM, ROUNDS, START, play
-from dford.engine.vectors import add, add_first, dot, dot_and_square, dot_first, sparse_add, sparse_dot, square
+from dford.engine.vectors import (
+    add,
+    add_dot_and_square,
+    add_first,
+    dot,
+    dot_and_square,
+    dot_first,
+    sparse_add,
+    sparse_dot,
+    square,
+)
 
 Rule: TypeAlias = tuple[bool, bool, float, bool, bool]  # directional, single, clip, always, ordered
 Kernel: TypeAlias = tuple[int, float, float, int]  # kind, gamma, coef0, degree
@@ -27,18 +37,25 @@ Kernel: TypeAlias = tuple[int, float, float, int]  # kind, gamma, coef0, degree
 def learn_dense(
     state: Floats, n_levels: int, rule: Rule, table: Floats, seed: int, limit: float, X: Floats, lo: Ints, hi: Ints
 ) -> int:
-    """Rows are checked as they are read: returns the first that is not finite or too large, or their number."""
+    """Rows are checked as they are read: returns the first that is not finite or too large, or their number.
+
+    The update of a round rides along with the next one's product, so that the weights are passed once.
+    """
     directional, single, clip, always, ordered = rule
     offset, none = CUTS + n_levels - 1, state[:0].reshape(2, 0)
+    c = 0.0
     for r in range(len(X)):
-        f, square = dot_and_square(state, offset, X, r)
+        if c == 0.0:
+            f, square = dot_and_square(state, offset, X, r)
+        else:
+            f, square = add_dot_and_square(c, X, r - 1, state, offset, r)
         if not square <= limit:
             return r
         c = play(
             state, none, n_levels, f, square, lo[r], hi[r], directional, single, table, seed, clip, always, ordered
         )
-        if c != 0.0:
-            add(c, X, r, state, offset)
+    if c != 0.0:
+        add(c, X, len(X) - 1, state, offset)
     return len(X)
 
 

@@ -27,13 +27,15 @@ def fma(_context: Any, a: Any, b: Any, c: Any) -> Any:
     return types.float64(types.float64, types.float64, types.float64), generate
 
 
-def _blocks(with_square: bool) -> Any:
-    """The first `blocks` * 8 products of <weights[offset:], X[r]>, and of <X[r], X[r]> in the same pass.
+def _blocks(with_square: bool, with_add: bool) -> Any:
+    """The first `blocks` * 8 products of <weights[offset:], X[r]> as an intrinsic of the compiler.
 
-    Without fastmath the compiler may not split a sum, so eight partial sums are spelled out as a vector:
-    every machine, whatever the width of its registers, adds the same numbers in the same order.
+    With `with_square` also those of <X[r], X[r]>, and with `with_add` weights += scale * X[added] before
+    each product, all in one pass over memory. Without fastmath the compiler may not split a sum, so the
+    eight partial sums are spelled out as a vector: every machine, whatever the width of its registers,
+    adds the same numbers in the same order.
     """
-    width = ir.VectorType(ir.DoubleType(), _LANES)
+    eight = ir.VectorType(ir.DoubleType(), _LANES)
 
     def total(builder: ir.IRBuilder, sums: Any) -> Any:
         vector = builder.load(sums)
@@ -44,42 +46,51 @@ def _blocks(with_square: bool) -> Any:
         return parts[0]
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        w, offset, x, r, blocks = args
+        w, offset, x, r, blocks, scale, added = args
         rows = context.make_array(signature.args[2])(context, builder, x)
         n_columns = cgutils.unpack_tuple(builder, rows.shape)[1]
-        a = builder.gep(context.make_array(signature.args[0])(context, builder, w).data, [offset])
-        b = builder.gep(rows.data, [builder.mul(r, n_columns)])
+        weights = builder.gep(context.make_array(signature.args[0])(context, builder, w).data, [offset])
+        row, old = (builder.gep(rows.data, [builder.mul(i, n_columns)]) for i in (r, added))
         fused = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(width, [width] * 3), f"llvm.fma.v{_LANES}f64"
+            builder.module, ir.FunctionType(eight, [eight] * 3), f"llvm.fma.v{_LANES}f64"
         )
-        products, squares = (cgutils.alloca_once_value(builder, ir.Constant(width, [0.0] * _LANES)) for _ in "ps")
+        products, squares = (cgutils.alloca_once_value(builder, ir.Constant(eight, [0.0] * _LANES)) for _ in "ps")
+        scales = ir.Constant(eight, ir.Undefined)
+        for i in range(_LANES):
+            scales = builder.insert_element(scales, scale, ir.Constant(ir.IntType(32), i))
         with cgutils.for_range(builder, blocks) as loop:
             k = builder.mul(loop.index, ir.Constant(loop.index.type, _LANES))
-            eight_a, eight_b = (
-                builder.load(builder.bitcast(builder.gep(p, [k]), width.as_pointer()), align=8) for p in (a, b)
+            at_w, at_row, at_old = (
+                builder.bitcast(builder.gep(place, [k]), eight.as_pointer()) for place in (weights, row, old)
             )
-            builder.store(builder.call(fused, [eight_a, eight_b, builder.load(products)]), products)
+            eight_w, eight_x = builder.load(at_w, align=8), builder.load(at_row, align=8)
+            if with_add:
+                eight_w = builder.call(fused, [scales, builder.load(at_old, align=8), eight_w])
+                builder.store(eight_w, at_w, align=8)
+            builder.store(builder.call(fused, [eight_w, eight_x, builder.load(products)]), products)
             if with_square:
-                builder.store(builder.call(fused, [eight_b, eight_b, builder.load(squares)]), squares)
+                builder.store(builder.call(fused, [eight_x, eight_x, builder.load(squares)]), squares)
         if not with_square:
             return total(builder, products)
         return context.make_tuple(builder, signature.return_type, [total(builder, s) for s in (products, squares)])
 
-    def blocks(_context: Any, weights: Any, _offset: Any, X: Any, _r: Any, _blocks: Any) -> Any:
-        result = types.UniTuple(types.float64, 2) if with_square else types.float64
-        return result(weights, types.int64, X, types.int64, types.int64), generate
+    def blocks(_context: Any, weights: Any, _o: Any, X: Any, _r: Any, _blocks: Any, _scale: Any, _added: Any) -> Any:
+        i, f = types.int64, types.float64
+        return (types.UniTuple(f, 2) if with_square else f)(weights, i, X, i, i, f, i), generate
 
     return intrinsic(blocks)
 
 
-_dot_blocks, _dot_and_square_blocks = _blocks(with_square=False), _blocks(with_square=True)
+_dot_blocks = _blocks(with_square=False, with_add=False)
+_dot_and_square_blocks = _blocks(with_square=True, with_add=False)
+_add_dot_and_square_blocks = _blocks(with_square=True, with_add=True)
 
 
 @inlined
 def dot_first(n: int, weights: Floats, offset: int, X: Floats, r: int) -> float:
     """<weights[offset:], X[r]> over the first n columns, for contiguous arrays."""
     blocks = n // _LANES
-    total: float = _dot_blocks(weights, offset, X, r, blocks)
+    total: float = _dot_blocks(weights, offset, X, r, blocks, 0.0, r)
     for j in range(blocks * _LANES, n):
         total = fma(weights[offset + j], X[r, j], total)
     return total
@@ -94,8 +105,22 @@ def dot(weights: Floats, offset: int, X: Floats, r: int) -> float:
 def dot_and_square(weights: Floats, offset: int, X: Floats, r: int) -> tuple[float, float]:
     """<weights[offset:], X[r]> and |X[r]|**2, which is not finite where the row is not."""
     blocks = X.shape[1] // _LANES
-    total, square = _dot_and_square_blocks(weights, offset, X, r, blocks)
+    total, square = _dot_and_square_blocks(weights, offset, X, r, blocks, 0.0, r)
     for j in range(blocks * _LANES, X.shape[1]):
+        total = fma(weights[offset + j], X[r, j], total)
+        square = fma(X[r, j], X[r, j], square)
+    return total, square
+
+
+@inlined
+def add_dot_and_square(
+    scale: float, X: Floats, added: int, weights: Floats, offset: int, r: int
+) -> tuple[float, float]:
+    """`add` of row `added`, then `dot_and_square` of row r: the same bits in one pass over the weights."""
+    blocks = X.shape[1] // _LANES
+    total, square = _add_dot_and_square_blocks(weights, offset, X, r, blocks, scale, added)
+    for j in range(blocks * _LANES, X.shape[1]):
+        weights[offset + j] = fma(scale, X[added, j], weights[offset + j])
         total = fma(weights[offset + j], X[r, j], total)
         square = fma(X[r, j], X[r, j], square)
     return total, square

@@ -73,7 +73,10 @@ def reading(progress: Progress) -> str:
 
 
 def _learners(seed: int) -> dict[str, OrdinalLearner]:
-    """New learners with the paper's settings for this stream."""
+    """New learners with the paper's settings for this stream.
+
+    The paper tries windows of 100 to 2000 and does not say which it took.
+    """
     common: dict[str, Any] = {
         "kernel": "poly",
         "degree": 2,

@@ -67,6 +67,7 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     random_state: Any
 
     _records: list[Floats]  # the state's figures at each checkpoint
+    _next_checkpoint: int
 
     _single = False  # an answer moves the asked cut alone, weighted by 1 / propensity
 
@@ -197,6 +198,31 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 refuse_large(X, vectors.squares(X))
             self._record()
             begin = end
+
+    def _learn_one(self, X: Rows, number: int) -> None:
+        """One row and the place of its level, both checked; for adapters, which know their types."""
+        level = np.array([number])
+        rule = (self._directional(level), *self._rule[1:])
+        if not self._form.learn(rule, self._table, self.seed_, X, self._form.check(X), level, level):
+            refuse_large(X, vectors.squares(X))
+        self._record()
+
+    def _predict_one(self, X: Rows) -> Any:
+        number = loops.predictions(self._form.state, len(self._scale), self._form.scores(X), self._rule[4])[0]
+        return self._scale.names[number - 1]
+
+    def _grow(self, scale: Scale, n_features: int) -> None:
+        """Take in new features, which were 0 so far, and new levels, whose cuts start equal to a neighbour's."""
+        form, old = self._new_form(n_features, len(scale)), self._scale.index
+        # cut i stands above level i: it is the cut above the highest old level up to i, or else the lowest one
+        above, cuts = 0, []
+        for name in scale.names[:-1]:
+            above = old.get(name, above)
+            cuts.append(min(max(above, 1), len(old) - 1) - 1)
+        form.adopt(self._form, np.array(cuts))
+        records, checkpoint = self._records, self._next_checkpoint
+        self._begin(scale, form, self.seed_)
+        self._records, self._next_checkpoint = records, checkpoint
 
     def _new_form(self, n_features: int, n_levels: int) -> Form:
         form = make_form(self.kernel, self.degree, self.gamma, self.coef0, self.window, n_features)

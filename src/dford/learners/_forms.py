@@ -84,6 +84,16 @@ class Form:
         """Learn from one answer about the one row of X, which was checked. Where it raises, nothing was learned."""
         raise NotImplementedError
 
+    def adopt(self, other: "Form", cuts: Ints) -> None:
+        """Go on from a form of fewer features, or levels: cut i is a copy of the other's cut cuts[i]."""
+        self.state[: rounds.CUTS] = other.state[: rounds.CUTS]
+        self.cuts[:] = other.cuts[cuts] if other.cuts.size else 0.0
+        self.weights[self.places_of(other)] = other.weights
+
+    def places_of(self, other: "Form") -> Any:
+        """Where a smaller form's weights are among this one's."""
+        return slice(other.n_weights)
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Copies of all that changes."""
         return {"state": self.state.copy()}
@@ -189,6 +199,15 @@ class _Windowed(Form):
         self.terms[:, :count], self.stamps[:count] = terms, stamps
         self.state[rounds.START] = 0.0
 
+    def adopt(self, other: Form, cuts: Ints) -> None:
+        super().adopt(other, cuts)
+        assert isinstance(other, _Windowed)
+        rows, self.terms, self.stamps = other.live()
+        added = (0, self.n_features - other.n_features)
+        self.rows = np.pad(rows, (added, (0, 0)) if self.by_column else ((0, 0), added))
+        self.terms = np.ascontiguousarray(self.terms)
+        self.state[rounds.START] = 0.0
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         state = self.state.copy()
         state[rounds.START] = 0.0  # so that equal models make equal files
@@ -244,6 +263,13 @@ class Explicit(_Compiled):
         if kind == kernels.POLY:
             self.roots = kernels.feature_weights(n_features, degree, gamma, coef0)
             self.n_weights = self.roots.size
+
+    def places_of(self, other: Form) -> Any:
+        if self.kernel[0] != kernels.POLY:
+            return super().places_of(other)
+        degree = self.kernel[3]
+        places = {variables: k for k, variables in enumerate(kernels.monomials(self.n_features, degree))}
+        return [places[variables] for variables in kernels.monomials(other.n_features, degree)]
 
     def scores(self, X: Rows) -> Floats:
         self.check(X)

@@ -1,0 +1,234 @@
+"""Rounds a second, ours and others', in one interleaved run.
+
+    python benchmarks/bench.py [--quick] [--json FILE]
+
+Every contestant plays once to warm up and compile, then all take turns, and the fastest turn of each counts:
+what else the machine does meanwhile slows all of them alike.
+"""
+
+import argparse
+import copy
+import importlib
+import json
+import math
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib.metadata import version
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+from peers import GAMMA, TABLE, K, check_peers, draws_of, paper_loop, rbf_loop, rbf_scores, river_loop, tuned_loop
+from sklearn.linear_model import SGDClassifier
+
+from dford import DFORD, PRIL, PRank
+from dford.engine import loops, rounds
+from dford.engine._compiled import Floats, Ints
+
+FEATURES = (8, 100, 136, 1000)
+WINDOWS = (100, 500, 1000, 2000)
+PACKAGES = ("dford", "numpy", "numba", "scikit-learn", "river")
+Key = tuple[str, str, str]  # section, contestant, column
+
+
+class Contestant(NamedTuple):
+    key: Key
+    rounds: int
+    play: Callable[[], object]
+
+
+class Goal(NamedTuple):
+    text: str
+    ratios: list[float]
+    reached: bool
+
+
+def levels_of(score: Floats, random: np.random.Generator) -> Ints:
+    """Five levels of equal size, of a noisy score."""
+    score = score / score.std() + 0.5 * random.standard_normal(score.size)
+    return 1 + np.searchsorted(np.quantile(score, np.arange(1, K) / K), score)
+
+
+def stream(n: int, d: int) -> tuple[Floats, Ints]:
+    random = np.random.default_rng(d)
+    X = random.standard_normal((n, d))
+    return X, levels_of(X.sum(axis=1), random)
+
+
+def sparse_stream(n: int, d: int, per_row: int) -> tuple[Any, Ints]:
+    random = np.random.default_rng(d)
+    X = scipy.sparse.random(n, d, per_row / d, "csr", rng=random, data_rvs=random.standard_normal)
+    return X, levels_of(X @ random.standard_normal(d), random)
+
+
+def learn_alone(X: Floats, y: Ints) -> None:
+    """What `fit` leaves when no label is encoded and no checkpoint recorded."""
+    rule = (True, True, math.inf, False, False)
+    loops.learn_dense(rounds.new_state(K, X.shape[1]), K, rule, TABLE, 0, math.inf, X, y, y)
+
+
+def go_on(model: DFORD, X: Floats, y: Ints) -> None:
+    """On a copy, so that every turn plays the same rounds."""
+    copy.deepcopy(model).partial_fit(X, y)
+
+
+def live_loop(rows: list[Floats], labels: list[int]) -> None:
+    model = DFORD(levels=range(1, K + 1), random_state=0)
+    for x, label in zip(rows, labels, strict=True):
+        question = model.ask(x)
+        model.tell(question, higher=label > question.level)
+
+
+def start(package: str) -> None:
+    subprocess.run([sys.executable, "-c", f"import {package}"], check=True)
+
+
+def enter() -> list[Contestant]:
+    entered: list[Contestant] = []
+
+    def add(section: str, name: str, column: str, n: int, play: Callable[..., object], *args: Any) -> None:
+        entered.append(Contestant((section, name, column), n, partial(play, *args)))
+
+    lightning: Any = None
+    try:
+        lightning = importlib.import_module("lightning.ranking")
+    except ImportError:
+        print("lightning: not installed here")
+
+    for d in FEATURES:
+        # 64 MB of rows, or less. A loop in Python costs nothing beside its rounds, so the first 2,000 do for it.
+        n, few = min(200_000, 8_000_000 // d), 2000
+        X, y = stream(n, d)
+        column = f"d={d}"
+        add("linear", "DFORD fit", column, n, DFORD(random_state=0).fit, X, y)
+        add("linear", "DFORD, compiled loop alone", column, n, learn_alone, X, y)
+        if d <= 100:
+            add("linear", "PRank fit", column, n, PRank().fit, X, y)
+            add("linear", "PRIL fit", column, n, PRIL(random_state=0).fit, X, y)
+        if d <= 136:
+            for name, shuffle in (("SGDClassifier fit, two classes", True), ("the same, not shuffled", False)):
+                sgd = SGDClassifier(max_iter=1, tol=None, shuffle=shuffle)  # shuffled is its default
+                add("linear", name, column, n, sgd.fit, X, y > K // 2)
+            if lightning:
+                add("linear", "lightning PRank fit", column, n, lightning.PRank(n_iter=1, shuffle=False).fit, X, y)
+        add("linear", "NumPy, tuned", column, few, tuned_loop, X[:few], y[:few], draws_of(0, few))
+        add("linear", "NumPy, as in the paper", column, few, paper_loop, X[:few], y[:few], np.random.default_rng(0))
+
+    X, y = sparse_stream(20_000, 10_000, per_row=50)
+    add("sparse", "DFORD fit, 50 non-zeros a row", "d=10000", len(y), DFORD(random_state=0).fit, X, y)
+
+    for d in (10, 100):
+        X, y = stream(5000, d)
+        add("one live round", "DFORD ask + tell", f"d={d}", len(y), live_loop, list(X), y.tolist())
+        rows = [dict(enumerate(x)) for x in X.tolist()]
+        add("one live round", "River predict + learn", f"d={d}", len(y), river_loop, rows, (y > K // 2).tolist())
+
+    for window in WINDOWS:
+        column, before = f"window={window}", 2 * max(WINDOWS)  # every window is full when the clock starts
+        for kernel, degree, d in (("poly", 2, 2), ("poly", 3, 10), ("rbf", 1, 8)):
+            X, y = stream(before + 10_000, d)
+            model = DFORD(kernel=kernel, degree=degree, gamma=GAMMA, window=window, random_state=0)
+            model.fit(X[:before], y[:before])
+            section = f"rbf, d={d}" if kernel == "rbf" else f"poly of degree {degree}, d={d}"
+            add(section, "DFORD", column, 10_000, go_on, model, X[before:], y[before:])
+        add(section, "NumPy, tuned", column, 2000, rbf_loop, X[:2000], y[:2000], draws_of(0, 2000), window)
+        add(section, "NumPy, its matvec alone", column, 2000, rbf_scores, X[:2000], X[: window + 1])
+
+    for package in ("dford", "sklearn"):
+        add("import", package, "process", 1, start, package)
+    return entered
+
+
+def race(contestants: Sequence[Contestant], repeats: int) -> dict[Key, float]:
+    """The fastest turn of each, in nanoseconds a round."""
+    best = {c.key: math.inf for c in contestants}
+    for turn in range(repeats + 1):
+        for key, n, play in contestants:
+            begin = time.perf_counter_ns()
+            play()
+            if turn:
+                best[key] = min(best[key], (time.perf_counter_ns() - begin) / n)
+    return best
+
+
+def goals_of(best: dict[Key, float]) -> list[Goal]:
+    def times(section: str, slower: str, faster: str, columns: Sequence[str]) -> list[float]:
+        return [best[section, slower, c] / best[section, faster, c] for c in columns]
+
+    linear = [f"d={d}" for d in FEATURES]
+    windows = [f"window={w}" for w in WINDOWS]
+    paper = times("linear", "NumPy, as in the paper", "DFORD fit", linear)
+    sgd = times("linear", "SGDClassifier fit, two classes", "DFORD fit", linear[:3])
+    wide = [best["linear", "DFORD fit", linear[-1]] / best["linear", "DFORD fit", linear[0]]]
+    flat = [
+        best[section, "DFORD", windows[-1]] / best[section, "DFORD", windows[0]]
+        for section in ("poly of degree 2, d=2", "poly of degree 3, d=10")
+    ]
+    rbf = times("rbf, d=8", "NumPy, its matvec alone", "DFORD", windows)
+    live = times("one live round", "River predict + learn", "DFORD ask + tell", ("d=10", "d=100"))
+    startup = [best["import", "dford", "process"] / best["import", "sklearn", "process"]]
+    return [
+        Goal("fit: at least 100 times as fast as the paper's loop, d = 8, 100, 136, 1000", paper, min(paper) >= 100),
+        Goal("fit: at least 2.5 times as fast as SGDClassifier, d = 8, 100, 136", sgd, min(sgd) >= 2.5),
+        Goal("fit: d = 1000 at most 10 times d = 8", wide, wide[0] <= 10),
+        Goal("poly of degree 2 and 3: window 2000 at most 1.5 times window 100", flat, max(flat) <= 1.5),
+        Goal("rbf: at least 10 times as fast as NumPy's matvec, by window", rbf, min(rbf) >= 10),
+        Goal("live: no slower than River at d = 10, 3 times as fast at 100", live, live[0] >= 1 and live[1] >= 3),
+        Goal("import: below 3 times that of scikit-learn", startup, startup[0] < 3),
+    ]
+
+
+def readable(ns: float) -> str:
+    unit, size = next(((u, s) for u, s in (("ms", 1e6), ("µs", 1e3)) if ns >= s), ("ns", 1.0))
+    return f"{ns / size:.3g} {unit}" if ns < 1e9 else f"{ns / 1e9:.3g} s"
+
+
+def ratio(best: dict[Key, float], key: Key) -> float:
+    """How many times the section's first contestant."""
+    section, _, column = key
+    return best[key] / next(ns for (s, _, c), ns in best.items() if (s, c) == (section, column))
+
+
+def show(best: dict[Key, float]) -> None:
+    """A table a section, time and ratio."""
+    for section in dict.fromkeys(section for section, _, _ in best):
+        names = list(dict.fromkeys(name for s, name, _ in best if s == section))
+        columns = list(dict.fromkeys(column for s, _, column in best if s == section))
+        print(f"\n{section:32}" + "".join(f"{column:>20}" for column in columns))
+        for name in names:
+            keys = [(section, name, column) for column in columns]
+            cells = [f"{readable(best[k])} {ratio(best, k):7.3g}×" if k in best else "" for k in keys]
+            print(f"{name:32}" + "".join(f"{cell:>20}" for cell in cells))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="two turns each instead of seven")
+    parser.add_argument("--json", default="bench.json", metavar="FILE", help="where to write the figures")
+    arguments = parser.parse_args()
+    check_peers(*stream(2000, 8))
+    best = race(enter(), 2 if arguments.quick else 7)
+    show(best)
+    goals = goals_of(best)
+    print(f"\n{'goal':76}{'measured':>26}  reached")
+    for text, ratios, reached in goals:
+        print(f"{text:76}{', '.join(f'{r:.3g}' for r in ratios):>26}  {'yes' if reached else 'no'}")
+    figures = {
+        "machine": platform.platform(),
+        "versions": {"python": platform.python_version()} | {p: version(p) for p in PACKAGES},
+        "rows": [
+            {"section": k[0], "contestant": k[1], "column": k[2], "ns_per_round": ns, "ratio": ratio(best, k)}
+            for k, ns in best.items()
+        ],
+        "goals": [goal._asdict() for goal in goals],
+    }
+    with open(arguments.json, "w", encoding="utf-8") as file:
+        json.dump(figures, file, indent=1, ensure_ascii=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""River's own checks, and what a stream of dicts must be able to do."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+river = pytest.importorskip("river", reason="River is not installed")
+
+from river import checks, datasets, preprocessing  # noqa: E402
+
+from dford import DFORD, PRIL, PRank  # noqa: E402
+from dford.datasets import make_synthetic  # noqa: E402
+from dford.river import Ordinal  # noqa: E402
+
+LEARNERS = [
+    DFORD(random_state=0),
+    PRank(),
+    PRIL(),
+    DFORD(kernel="poly", window=30, clip=5.0, random_state=0),
+    PRank(kernel="rbf", window=30),
+    PRank(kernel="linear", window=30),
+]
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+def test_river_checks(learner: Any) -> None:
+    checks.check_estimator(Ordinal(learner))
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+def test_a_stream_of_dicts_learns_what_the_array_does(learner: Any) -> None:
+    X, y = make_synthetic(400, random_state=0)
+    learner = type(learner)(**{**learner.get_params(), "levels": [1, 2, 3, 4, 5]})
+    stream: Any = Ordinal(learner)
+    array = type(learner)(**learner.get_params()).fit(X, y)
+    for row, label in zip(X, y, strict=True):
+        stream.learn_one({"a": row[0], "b": row[1]}, int(label))
+    np.testing.assert_allclose(stream._model.thresholds_, array.thresholds_, rtol=1e-12)
+    predicted = [stream.predict_one({"b": b, "a": a}) for a, b in X]
+    assert np.mean(predicted == array.predict(X)) > 0.99  # sums may differ in the last bit
+
+
+@pytest.mark.parametrize(
+    "learner", [PRank(), PRank(kernel="poly", degree=3), PRank(kernel="rbf"), PRank(window=9)], ids=repr
+)
+def test_features_that_appear_later_were_zero_before(learner: Any) -> None:
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(60, 6)), random.integers(1, 4, size=60)
+    for n in range(60):
+        X[n, 1 + n // 10 :] = 0  # a new feature every ten rows
+    stream: Any = Ordinal(type(learner)(**{**learner.get_params(), "levels": [1, 2, 3]}))
+    for row, label in zip(X, y, strict=True):
+        stream.learn_one({f"x{j}": value for j, value in enumerate(row) if value}, int(label))
+    array = type(learner)(**{**learner.get_params(), "levels": [1, 2, 3]}).fit(X, y)
+    np.testing.assert_allclose(stream._model.thresholds_, array.thresholds_, rtol=1e-9)
+    probe = random.normal(size=(20, 6))
+    rows = [stream._model._form.scores(np.pad(p, (0, stream._model.n_features_in_ - 6))[None])[0] for p in probe]
+    np.testing.assert_allclose(rows, array._form.scores(probe), rtol=1e-9, atol=1e-9)
+
+
+def test_levels_that_appear_later_take_their_place_in_order() -> None:
+    stream: Any = Ordinal(PRank())
+    assert stream.predict_one({"x": 1.0}) is None
+    stream.learn_one({"x": 1.0}, "c")
+    assert stream.predict_one({"x": 1.0}) == "c"
+    for _ in range(20):
+        stream.learn_one({"x": 2.0}, "c")
+        stream.learn_one({"x": -2.0}, "a")
+    before = {x: stream.predict_one({"x": x}) for x in np.linspace(-3, 3, 13)}
+    stream._model._grow(type(stream._model._scale)(["a", "b", "c"]), stream._model.n_features_in_)
+    assert {x: stream.predict_one({"x": x}) for x in before} == before  # "b" is empty at first
+    for _ in range(300):
+        for x, y in ((2.0, "c"), (0.3, "b"), (-2.0, "a"), (5.0, "d"), (-6.0, "A")):
+            stream.learn_one({"x": x, "one": 1.0}, y)
+    assert stream._model.classes_.tolist() == ["A", "a", "b", "c", "d"]
+    assert [stream.predict_one({"x": x, "one": 1.0}) for x in (-6, -2, 2, 5)] == ["A", "a", "c", "d"]
+
+
+def test_levels_that_were_named_keep_their_order_and_no_other_comes_in() -> None:
+    stream: Any = Ordinal(DFORD(levels=["poor", "fair", "good"], random_state=0))
+    stream.learn_one({"x": 1.0}, "good")
+    assert stream._model.classes_.tolist() == ["poor", "fair", "good"]
+    with pytest.raises(ValueError, match="'excellent' is not a level"):
+        stream.learn_one({"x": 1.0}, "excellent")
+
+
+def test_a_refused_row_leaves_no_trace() -> None:
+    stream: Any = Ordinal(DFORD(levels=[1, 2], random_state=0))
+    stream.learn_one({"x": 1.0}, 2)
+    state = stream._model._form.state.copy()
+    for bad in ({"x": np.nan}, {"x": 1e300}, {"new": np.inf}):
+        with pytest.raises(ValueError, match="NaN|infinity|too large"):
+            stream.learn_one(bad, 1)
+    assert (stream._model._form.state == state).all()
+    assert list(stream._columns) == ["x"]
+
+
+def test_it_works_in_a_river_pipeline() -> None:
+    model = preprocessing.StandardScaler() | Ordinal(PRank())
+    right = 0
+    for x, y in datasets.Phishing().take(500):
+        right += model.predict_one(x) == y
+        model.learn_one(x, y)
+    assert right > 400
