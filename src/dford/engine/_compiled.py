@@ -10,6 +10,10 @@ from numpy.typing import NDArray
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 
+# An index that cannot be negative. Of a signed one, numba asks whether it counts from the end, and a loop that
+# asks does not become vector instructions: 4.8 against 2.8 ns an entry in `evaluate`, 0.9 against 0.3 in `add`.
+place = np.uint64
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 

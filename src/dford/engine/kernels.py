@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from dford.engine._compiled import Floats, compiled, inlined
+from dford.engine._compiled import Floats, compiled, inlined, place
 from dford.engine.vectors import exp_negative, fma
 
 LINEAR, POLY, RBF = 0, 1, 2
@@ -45,7 +45,7 @@ def evaluate(
 
     `values` has three rows; the others are scratch.
     """
-    n_features = X.shape[1]
+    n_features, begin = X.shape[1], place(start)
     for i in range(count):
         values[0, i] = 0.0
     if kind == RBF:
@@ -53,20 +53,20 @@ def evaluate(
         for j in range(0, body, 4):  # four features at a time: a quarter of the passes over values
             x0, x1, x2, x3 = X[r, j], X[r, j + 1], X[r, j + 2], X[r, j + 3]
             for i in range(count):
-                k = start + i
+                k = begin + place(i)
                 d0, d1, d2, d3 = rows[j, k] - x0, rows[j + 1, k] - x1, rows[j + 2, k] - x2, rows[j + 3, k] - x3
                 values[0, i] = fma(d3, d3, fma(d2, d2, fma(d1, d1, fma(d0, d0, values[0, i]))))
         for j in range(body, n_features):
             x0 = X[r, j]
             for i in range(count):
-                d0 = rows[j, start + i] - x0
+                d0 = rows[j, begin + place(i)] - x0
                 values[0, i] = fma(d0, d0, values[0, i])
         exp_negative(-gamma, values, count)
     else:
         for j in range(n_features):
             x0 = X[r, j]
             for i in range(count):
-                values[0, i] = fma(rows[j, start + i], x0, values[0, i])
+                values[0, i] = fma(rows[j, begin + place(i)], x0, values[0, i])
         if kind == POLY:
             for i in range(count):
                 values[0, i] = power(gamma * values[0, i] + coef0, degree)
@@ -91,18 +91,19 @@ def expand(X: Floats, r: int, degree: int, out: Floats, o: int) -> None:
     block, end = 1, 1 + n
     for q in range(2, degree + 1):
         tail = block
-        place = end
+        filled = end
         for j in range(n):
             x = X[r, j]
+            to, source = place(filled), place(tail)
             for k in range(end - tail):
-                out[o, place + k] = x * out[o, tail + k]
-            place += end - tail
+                out[o, to + place(k)] = x * out[o, source + place(k)]
+            filled += end - tail
             # those led by x_j itself: the monomials of degree q - 2 in the variables from j on
             lead = 1
             for i in range(1, q - 1):
                 lead = lead * (n - j - 1 + i) // i
             tail += lead
-        block, end = end, place
+        block, end = end, filled
 
 
 def monomials(n_features: int, degree: int) -> list[tuple[int, ...]]:

@@ -8,7 +8,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from dford.engine._compiled import Floats, Ints, compiled, inlined
+from dford.engine._compiled import Floats, Ints, compiled, inlined, place
 
 # Vectors are named by an array and a place in it (an offset, or a row): making a view costs a reference
 # count, which at a few features is dearer than the arithmetic.
@@ -129,8 +129,10 @@ def add_dot_and_square(
 @inlined
 def add_first(n: int, scale: float, X: Floats, r: int, weights: Floats, offset: int) -> None:
     """weights[offset:] += scale * X[r], for the first n columns."""
+    begin = place(offset)
     for j in range(n):
-        weights[offset + j] = fma(scale, X[r, j], weights[offset + j])
+        k = begin + place(j)
+        weights[k] = fma(scale, X[r, j], weights[k])
 
 
 @inlined
@@ -155,14 +157,15 @@ def squares(X: Floats) -> Floats:
 def sparse_dot(weights: Floats, offset: int, data: Floats, indices: Ints, begin: int, end: int) -> float:
     total = 0.0
     for k in range(begin, end):
-        total += weights[offset + indices[k]] * data[k]
+        total = fma(weights[place(offset + indices[k])], data[k], total)
     return total
 
 
 @inlined
 def sparse_add(scale: float, data: Floats, indices: Ints, begin: int, end: int, weights: Floats, offset: int) -> None:
     for k in range(begin, end):
-        weights[offset + indices[k]] += scale * data[k]
+        j = place(offset + indices[k])
+        weights[j] = fma(scale, data[k], weights[j])
 
 
 @compiled
