@@ -100,8 +100,8 @@ def enter() -> list[Contestant]:
         print("lightning: not installed here")
 
     for d in FEATURES:
-        # 64 MB of rows, or less. A loop in Python costs nothing beside its rounds, so the first 2,000 do for it.
-        n, few = min(200_000, 8_000_000 // d), 2000
+        # 128 MB of rows, or less. A loop in Python costs nothing beside its rounds, so the first 2,000 do for it.
+        n, few = min(200_000, 16_000_000 // d), 2000
         X, y = stream(n, d)
         column = f"d={d}"
         add("linear", "DFORD fit", column, n, DFORD(random_state=0).fit, X, y)

