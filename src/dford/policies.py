@@ -55,7 +55,7 @@ class Triangular(_Exploring):
     P2(i) is proportional to 1 + max(p, K - p) - |i - p| for prediction p.
 
     >>> Triangular(0.7).probabilities(5, 7).round(3)
-    array([0.047, 0.07 , 0.093, 0.117, 0.44 , 0.117, 0.117])
+    array([0.048, 0.072, 0.097, 0.121, 0.445, 0.121, 0.097])
     """
 
     def probabilities(self, prediction: int, n_levels: int) -> NDArray[np.float64]:

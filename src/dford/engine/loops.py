@@ -74,13 +74,14 @@ def ask_dense(
 def tell_dense(
     state: Floats, n_levels: int, single: bool, clip: float, always: bool,
     X: Floats, asked: int, propensity: float, higher: bool,
-) -> None:  # fmt: skip
+) -> int:  # fmt: skip
     offset = CUTS + n_levels - 1
     f, square = dot_and_square(state, offset, X, 0)
     # X stands in for the window's terms, of which there are none
     c = rounds.answer(state, X, n_levels, f, square, asked, propensity, higher, single, clip, always)
     if c != 0.0:
         add(c, X, 0, state, offset)
+    return int(state[ROUNDS])
 
 
 @compiled
@@ -113,12 +114,13 @@ def learn_sparse(
 def tell_sparse(
     state: Floats, n_levels: int, single: bool, clip: float, always: bool, data: Floats, indices: Ints,
     square: float, asked: int, propensity: float, higher: bool,
-) -> None:  # fmt: skip
+) -> int:  # fmt: skip
     offset = CUTS + n_levels - 1
     f = sparse_dot(state, offset, data, indices, 0, data.size)
     none = state[:0].reshape(2, 0)
     c = rounds.answer(state, none, n_levels, f, square, asked, propensity, higher, single, clip, always)
     sparse_add(c, data, indices, 0, data.size, state, offset)
+    return int(state[ROUNDS])
 
 
 @compiled
@@ -193,7 +195,7 @@ def learn_explicit(
 def tell_explicit(
     state: Floats, n_levels: int, rule: Rule, rows: Floats, terms: Floats, stamps: Ints, window: int,
     kernel: Kernel, roots: Floats, X: Floats, square: float, asked: int, propensity: float, higher: bool,
-) -> None:  # fmt: skip
+) -> int:  # fmt: skip
     _, single, clip, always, _ = rule
     offset = CUTS + n_levels - 1
     phi = np.empty((2, state.size - offset))
@@ -201,6 +203,7 @@ def tell_explicit(
     f = dot(state, offset, phi, 0)
     c = rounds.answer(state, terms, n_levels, f, square, asked, propensity, higher, single, clip, always)
     settle_explicit(state, offset, rows, terms, stamps, window, kernel, roots, c, X, 0, phi)
+    return int(state[ROUNDS])
 
 
 @compiled
@@ -283,12 +286,13 @@ def learn_direct(
 def tell_direct(
     state: Floats, n_levels: int, rule: Rule, rows: Floats, terms: Floats, stamps: Ints, window: int,
     kernel: Kernel, X: Floats, square: float, asked: int, propensity: float, higher: bool,
-) -> None:  # fmt: skip
+) -> int:  # fmt: skip
     _, single, clip, always, _ = rule
     values = np.empty((3, terms.shape[1]))
     f = score_direct(state, rows, terms, kernel, X, 0, values)
     c = rounds.answer(state, terms, n_levels, f, square, asked, propensity, higher, single, clip, always)
     settle_direct(state, rows, terms, stamps, window, kernel, c, X, 0, values)
+    return int(state[ROUNDS])
 
 
 @compiled

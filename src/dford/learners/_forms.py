@@ -80,8 +80,11 @@ class Form:
         """Play a round for each row, or return False at one that must be refused (or raise) with some played."""
         raise NotImplementedError
 
-    def tell(self, rule: loops.Rule, X: Rows, asked: int, propensity: float, higher: bool) -> None:
-        """Learn from one answer about the one row of X, which was checked. Where it raises, nothing was learned."""
+    def tell(self, rule: loops.Rule, X: Rows, asked: int, propensity: float, higher: bool) -> int:
+        """Learn from one answer about the one row of X, which was checked; returns the rounds played.
+
+        Where it raises, nothing was learned.
+        """
         raise NotImplementedError
 
     def adopt(self, other: "Form", cuts: Ints) -> None:
@@ -153,15 +156,14 @@ class Linear(Form):
         loops.learn_sparse(self.state, self.n_levels, rule, table, seed, X.data, X.indices, X.indptr, squares, lo, hi)
         return True
 
-    def tell(self, rule: loops.Rule, X: Rows, asked: int, propensity: float, higher: bool) -> None:
+    def tell(self, rule: loops.Rule, X: Rows, asked: int, propensity: float, higher: bool) -> int:
         _, single, clip, always, _ = rule
         if type(X) is np.ndarray:
-            loops.tell_dense(self.state, self.n_levels, single, clip, always, X, asked, propensity, higher)
-        else:
-            square = vectors.sparse_squares(X.data, X.indptr)[0]
-            loops.tell_sparse(
-                self.state, self.n_levels, single, clip, always, X.data, X.indices, square, asked, propensity, higher
-            )
+            return loops.tell_dense(self.state, self.n_levels, single, clip, always, X, asked, propensity, higher)
+        square = vectors.sparse_squares(X.data, X.indptr)[0]
+        return loops.tell_sparse(
+            self.state, self.n_levels, single, clip, always, X.data, X.indices, square, asked, propensity, higher
+        )
 
 
 class _Windowed(Form):
@@ -283,9 +285,9 @@ class Explicit(_Compiled):
             self.window, self.kernel, self.roots, X, squares, lo, hi, done,
         )  # fmt: skip
 
-    def tell(self, rule: loops.Rule, X: Rows, asked: int, propensity: float, higher: bool) -> None:
+    def tell(self, rule: loops.Rule, X: Rows, asked: int, propensity: float, higher: bool) -> int:
         self.make_room()
-        loops.tell_explicit(
+        return loops.tell_explicit(
             self.state, self.n_levels, rule, self.rows, self.terms, self.stamps, self.window,
             self.kernel, self.roots, X, self.check(X)[0], asked, propensity, higher,
         )  # fmt: skip
@@ -306,9 +308,9 @@ class Direct(_Compiled):
             self.window, self.kernel, X, squares, lo, hi, done,
         )  # fmt: skip
 
-    def tell(self, rule: loops.Rule, X: Rows, asked: int, propensity: float, higher: bool) -> None:
+    def tell(self, rule: loops.Rule, X: Rows, asked: int, propensity: float, higher: bool) -> int:
         self.make_room()
-        loops.tell_direct(
+        return loops.tell_direct(
             self.state, self.n_levels, rule, self.rows, self.terms, self.stamps, self.window,
             self.kernel, X, self.check(X)[0], asked, propensity, higher,
         )  # fmt: skip
@@ -360,11 +362,12 @@ class Foreign(_Windowed):
             self._settle(c, values, X[r])
         return True
 
-    def tell(self, rule: loops.Rule, X: Rows, asked: int, propensity: float, higher: bool) -> None:
+    def tell(self, rule: loops.Rule, X: Rows, asked: int, propensity: float, higher: bool) -> int:
         self.make_room()
         (f, values), square = self._score_one(X), self.check(X)[0]
         c = loops.answer_scored(self.state, self.terms, self.n_levels, rule, f, square, asked, propensity, higher)
         self._settle(c, values, X[0])
+        return int(self.state[rounds.ROUNDS])
 
     def _settle(self, c: float, values: Floats, x: Floats) -> None:
         """As the engine's `settle_direct`."""

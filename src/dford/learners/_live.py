@@ -21,22 +21,21 @@ class LiveLearner(OrdinalLearner):
 
     def ask(self, x: Any) -> Question:
         """The question to put about item `x` (one row of features). Nothing is learned yet."""
-        if not self.__sklearn_is_fitted__():
+        if "_form" not in self.__dict__:
             self._begin_live(x)
-        X = self._one_row(x)
-        form, is_dense = self._form, type(X) is np.ndarray
-        if is_dense and type(form) is Linear:
+        row, form = self._one_row(x), self._form
+        if row.ndim == 1 and type(form) is Linear:
             prediction, level, propensity, n = loops.ask_dense(
-                form.state, form.n_levels, self._table, self.seed_, self._rule[4], LARGEST_SQUARE, X
+                form.state, form.n_levels, self._table, self.seed_, self._rule[4], LARGEST_SQUARE, row[None]
             )
             if level == 0:
-                refuse_large(X, vectors.squares(X))
+                refuse_large(row[None], vectors.squares(row[None]))
         else:
+            f = form.scores(row if row.ndim == 2 else row[None])[0]
             prediction, level, propensity, n = loops.ask_scored(
-                form.state, form.n_levels, self._table, self.seed_, self._rule[4], form.scores(X)[0]
+                form.state, form.n_levels, self._table, self.seed_, self._rule[4], f
             )
         names = self._scale.names
-        row = X[0] if is_dense else X
         # what Question(...) does, without the names of its fields: a quarter of a microsecond
         question = tuple.__new__(
             Question, (f"{self._key}-{n}", row, names[level - 1], names[prediction - 1], propensity, n)
@@ -57,10 +56,13 @@ class LiveLearner(OrdinalLearner):
         if asked is None:
             self._check_settled(question, higher)
             return self
-        X = asked.x if asked.x.ndim == 2 else asked.x[None]
-        self._form.tell(self._rule, X, self._scale.index[asked.level], asked.propensity, higher)
+        x = asked.x
+        done = self._form.tell(
+            self._rule, x if x.ndim == 2 else x[None], self._scale.index[asked.level], asked.propensity, higher
+        )
         self._settle(asked, _TOLD_YES if higher else _TOLD_NO)
-        self._record()
+        if done == self._next_checkpoint:
+            self._record()
         return self
 
     def drop(self, question: Question) -> Self:
@@ -88,30 +90,34 @@ class LiveLearner(OrdinalLearner):
             raise ValueError("the levels are not known yet: pass levels=[...] in order, or fit first")
         self._validate_params()
         scale = Scale(self.levels)
-        self._begin(scale, self._new_form(self._one_row(x).shape[1], len(scale)))
+        self._begin(scale, self._new_form(self._one_row(x).shape[-1], len(scale)))
 
     def _one_row(self, x: Any) -> Rows:
-        """A copy of x as a matrix of one row, which the caller cannot change while the question is open."""
-        if type(x) is not np.ndarray and sparse.issparse(x):
-            X = self._rows(x, anew=not self.__sklearn_is_fitted__()).copy()
-            if X.shape[0] != 1:
-                raise ValueError(f"ask takes one row; got {X.shape[0]}")
-            return X
+        """A copy of x, which the caller cannot change while the question is open; sparse ones as a matrix."""
+        if type(x) is np.ndarray and x.dtype == np.float64 and x.shape == (self.__dict__.get("n_features_in_"),):
+            return x.copy()
+        if sparse.issparse(x):
+            row = self._rows(x, anew=not self.__sklearn_is_fitted__()).copy()
+            if row.shape[0] != 1:
+                raise ValueError(f"ask takes one row; got {row.shape[0]}")
+            return row
         try:
-            X = np.array(x, dtype=np.float64, ndmin=2)
+            row = np.array(x, dtype=np.float64)
         except (TypeError, ValueError):
             raise ValueError(f"x must be one row of numbers; got {x!r}") from None
-        if X.shape[0] != 1 or X.ndim != 2 or not X.size:
-            raise ValueError(f"x must be one row of numbers, of shape (n_features,); got shape {np.shape(x)}")
-        if X.shape[1] != getattr(self, "n_features_in_", X.shape[1]):
-            raise ValueError(f"x has {X.shape[1]} features, but this model has learned with {self.n_features_in_}")
-        return X
+        if row.ndim == 2 and len(row) == 1:
+            row = row[0]
+        if row.ndim != 1 or not row.size:
+            raise ValueError(f"x must be one row of numbers, of shape (n_features,); got shape {row.shape}")
+        if row.size != getattr(self, "n_features_in_", row.size):
+            raise ValueError(f"x has {row.size} features, but this model has learned with {self.n_features_in_}")
+        return row
 
     def _find(self, question: Question) -> Question | None:
         """The open question that this is, or None if it was settled."""
         if not isinstance(question, Question):
             raise TypeError(f"expected a Question that this model asked; got {question!r}")
-        if self.__sklearn_is_fitted__():
+        if "_form" in self.__dict__:
             asked = self._open.get(question.id)
             if asked is question or (asked is not None and asked == question):
                 return asked
@@ -135,6 +141,8 @@ class LiveLearner(OrdinalLearner):
     def _settle(self, question: Question, fate: int) -> None:
         del self._open[question.id]
         n = question.round
-        if n >> 2 >= len(self._fates):
+        try:
+            self._fates[n >> 2] |= fate << 2 * (n & 3)
+        except IndexError:
             self._fates.extend(bytes((n >> 2) + 1 - len(self._fates)))
-        self._fates[n >> 2] |= fate << 2 * (n & 3)
+            self._fates[n >> 2] |= fate << 2 * (n & 3)
