@@ -17,7 +17,7 @@ demo: .venv/ready
 test: lint .cache/wheel
 	$(BIN)/python -m pytest -n 2
 
-# all streams against the naive reference, instead of a sample
+# 10,000 streams against the naive reference, instead of a sample
 slow: .venv/ready
 	DFORD_STREAMS=10000 $(BIN)/python -m pytest -n 2 -m slow
 
