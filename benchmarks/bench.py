@@ -22,12 +22,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
-from peers import GAMMA, TABLE, K, check_peers, draws_of, paper_loop, rbf_loop, rbf_scores, river_loop, tuned_loop
 from sklearn.linear_model import SGDClassifier
 
 from dford import DFORD, PRIL, PRank
 from dford.engine import loops, rounds
 from dford.engine._compiled import Floats, Ints
+from peers import GAMMA, TABLE, K, check_peers, draws_of, paper_loop, rbf_loop, rbf_scores, river_loop, tuned_loop
 
 FEATURES = (8, 100, 136, 1000)
 WINDOWS = (100, 500, 1000, 2000)

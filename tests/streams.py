@@ -3,10 +3,11 @@
 import os
 from typing import Any
 
-import naive
 import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+
+import naive
 
 # in all; each of the eight tests of test_reference.py plays its share
 N_STREAMS = int(os.environ.get("DFORD_STREAMS", "800")) // 8

@@ -3,16 +3,16 @@
 from pathlib import Path
 from typing import Any
 
-import naive
 import numpy as np
 import pytest
-import streams
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.metrics.pairwise import laplacian_kernel
 
 import dford
+import naive
+import streams
 from dford import DFORD, PRIL, Boundary, PRank
 from dford.engine import rounds
 from dford.engine._compiled import compiled

@@ -3,15 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
-import naive
 import numpy as np
 import pytest
-import streams
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import sparse
 
+import naive
+import streams
 from dford import DFORD, PRIL, Boundary, PRank, Triangular, Uniform
 from dford.learners import _forms
 

@@ -5,14 +5,14 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-import naive
 import numpy as np
 import pytest
-import streams
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.isotonic import isotonic_regression
 
+import naive
+import streams
 from dford import DFORD, PRIL, Boundary, Greedy, Policy, PRank, Triangular, Uniform
 from dford.datasets import make_synthetic
 from dford.engine import rounds
