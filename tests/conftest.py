@@ -15,3 +15,5 @@ hypothesis.settings.register_profile(
     "dford", deadline=None, derandomize=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("dford")
+
+collect_ignore = ["wheel.py", "saved/make.py"]  # programs, not tests
