@@ -1,5 +1,7 @@
 """Policies: small values whose probabilities are exact."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -51,6 +53,21 @@ def test_boundary_asks_at_both_ends_of_the_predicted_level() -> None:
 
 def test_uniform_asks_about_every_cut_alike() -> None:
     np.testing.assert_allclose(Uniform().probabilities(2, 5), [0.25, 0.25, 0.25, 0.25, 0])
+
+
+def test_a_policy_of_ones_own_must_give_distributions() -> None:
+    class Always(Policy):
+        def __init__(self, p: list[float]) -> None:
+            object.__setattr__(self, "p", p)
+
+        def probabilities(self, prediction: int, n_levels: int) -> Any:
+            return self.p  # type: ignore[attr-defined]
+
+    X, y = np.eye(3), [1, 2, 3]
+    assert DFORD(policy=Always([0.5, 0.5, 0.0]), random_state=0).fit(X, y).rounds_ == 3
+    for wrong in ([0.5, 0.6, 0.0], [1.5, -0.5, 0.0], [0.5, 0.5]):
+        with pytest.raises(ValueError, match="must give 3 probabilities that sum to 1"):
+            DFORD(policy=Always(wrong)).fit(X, y)
 
 
 def test_policies_are_values() -> None:

@@ -16,7 +16,9 @@ class Policy:
 
     def table(self, n_levels: int) -> NDArray[np.float64]:
         """Probabilities and their running sums for every prediction, shape (2, K, K)."""
-        rows = np.array([self.probabilities(p, n_levels) for p in range(1, n_levels + 1)])
+        rows = np.array([self.probabilities(p, n_levels) for p in range(1, n_levels + 1)], dtype=np.float64)
+        if rows.shape != (n_levels, n_levels) or (rows < 0).any() or not np.allclose(rows.sum(axis=1), 1, rtol=1e-9):
+            raise ValueError(f"{self} must give {n_levels} probabilities that sum to 1; got {rows.tolist()}")
         sums = np.cumsum(rows, axis=1)
         # From the last level that can be asked on, the sum is 1 whatever rounding says: every draw finds
         # its level, and a level of probability 0 is never drawn.

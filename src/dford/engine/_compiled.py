@@ -22,7 +22,11 @@ def compiled(function: F) -> F:
 
     No fastmath: it may reorder sums, and then a replay on another machine would not give the same bits.
     """
-    jitted: F = numba.njit(cache=True, error_model="numpy")(function)
+    jitted: F
+    try:
+        jitted = numba.njit(cache=True, error_model="numpy")(function)
+    except RuntimeError:  # neither the package's folder nor the user's can be written
+        jitted = numba.njit(error_model="numpy")(function)
     return jitted
 
 

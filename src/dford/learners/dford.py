@@ -31,9 +31,11 @@ class DFORD(LiveLearner):
         poly is ``(gamma <x, z> + coef0) ** degree``, rbf ``exp(-gamma |x - z|**2)``. A callable takes
         two arrays of rows and returns the matrix of kernel values, as in ``sklearn.metrics.pairwise``.
     degree : int, default=2
+        Of the polynomial kernel.
     gamma : float, default=1.0
         Of the kernel; the paper's γ is `exploration`.
     coef0 : float, default=1.0
+        Of the polynomial kernel.
     window : int, optional
         The paper's δ: the score sums the last `window` + 1 rounds. All of them where not given.
     clip : float, optional
@@ -54,8 +56,14 @@ class DFORD(LiveLearner):
 
     Attributes
     ----------
-    classes_ : array of the levels, lowest first
-    thresholds_, coef_, rounds_, crossings_, trace_, open_questions_, n_features_in_
+    classes_ : array
+        The levels, lowest first.
+    n_features_in_ : int
+        Features of a row.
+    feature_names_in_ : array
+        Their names, where the rows had any.
+    seed_ : int
+        The seed of the stream, as drawn or given.
 
     References
     ----------
