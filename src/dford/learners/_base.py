@@ -25,8 +25,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dford.engine import loops, rounds, vectors
 from dford.engine._compiled import Floats, Ints
 from dford.learners import _saving
-from dford.learners._forms import Form, KernelFunction, Rows, make_form, refuse_large
+from dford.learners._forms import Form, KernelFunction, Rows, refuse_large
 from dford.learners._trace import DEFAULT_CHECKPOINTS, Trace, make_trace
+from dford.learners._windows import make_form
 from dford.policies import Policy
 from dford.scale import Scale
 
@@ -52,19 +53,34 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "random_state": ["random_state"],
     }
 
-    # the constructors of the learners set these
-    kernel: str | KernelFunction
-    degree: int
-    gamma: float
-    coef0: float
-    window: int | None
-    clip: float | None
-    always_rescale: bool
-    regularization: float
-    ordered: bool
-    levels: Sequence[Any] | None
-    checkpoints: Sequence[int] | None
-    random_state: Any
+    def __init__(
+        self,
+        *,
+        kernel: str | KernelFunction = "linear",
+        degree: int = 2,
+        gamma: float = 1.0,
+        coef0: float = 1.0,
+        window: int | None = None,
+        clip: float | None = None,
+        always_rescale: bool = False,
+        regularization: float = 1.0,
+        ordered: bool = False,
+        levels: Sequence[Any] | None = None,
+        checkpoints: Sequence[int] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.window = window
+        self.clip = clip
+        self.always_rescale = always_rescale
+        self.regularization = regularization
+        self.ordered = ordered
+        self.levels = levels
+        self.checkpoints = checkpoints
+        self.random_state = random_state
 
     _records: list[Floats]  # the state's figures at each checkpoint
     _next_checkpoint: int
@@ -234,7 +250,7 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         checkpoints = DEFAULT_CHECKPOINTS if self.checkpoints is None else np.asarray(self.checkpoints)
         if checkpoints.ndim != 1 or checkpoints.dtype.kind not in "iu" or (np.diff(checkpoints) <= 0).any():
             raise ValueError(f"checkpoints must be increasing whole numbers of rounds; got {self.checkpoints!r}")
-        if seed is None and isinstance(self.random_state, Integral):
+        if seed is None and isinstance(self.random_state, (int, np.integer)):
             seed = int(self.random_state)
         elif seed is None:
             seed = int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))

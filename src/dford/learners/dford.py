@@ -115,20 +115,22 @@ class DFORD(LiveLearner):
         checkpoints: Sequence[int] | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
+        super().__init__(
+            kernel=kernel,
+            degree=degree,
+            gamma=gamma,
+            coef0=coef0,
+            window=window,
+            clip=clip,
+            always_rescale=always_rescale,
+            regularization=regularization,
+            ordered=ordered,
+            levels=levels,
+            checkpoints=checkpoints,
+            random_state=random_state,
+        )
         self.exploration = exploration
         self.policy = policy
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.window = window
-        self.clip = clip
-        self.always_rescale = always_rescale
-        self.regularization = regularization
-        self.ordered = ordered
-        self.levels = levels
-        self.checkpoints = checkpoints
-        self.random_state = random_state
 
     def _policy(self) -> Policy:
         return Triangular(self.exploration) if self.policy is None else self.policy

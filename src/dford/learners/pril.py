@@ -1,13 +1,11 @@
 """PRIL: ordinal regression from interval labels."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.utils import column_or_1d
 
 from dford.engine._compiled import Ints
-from dford.learners._forms import KernelFunction
 from dford.learners._live import LiveLearner
 from dford.policies import Greedy, Policy
 
@@ -37,35 +35,6 @@ class PRIL(LiveLearner):
     >>> model.fit([[0.0], [1.0], [2.0]], [["low", "mid"], ["mid", "mid"], ["mid", "top"]]).rounds_
     3
     """
-
-    def __init__(
-        self,
-        *,
-        kernel: str | KernelFunction = "linear",
-        degree: int = 2,
-        gamma: float = 1.0,
-        coef0: float = 1.0,
-        window: int | None = None,
-        clip: float | None = None,
-        always_rescale: bool = False,
-        regularization: float = 1.0,
-        ordered: bool = False,
-        levels: Sequence[Any] | None = None,
-        checkpoints: Sequence[int] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.window = window
-        self.clip = clip
-        self.always_rescale = always_rescale
-        self.regularization = regularization
-        self.ordered = ordered
-        self.levels = levels
-        self.checkpoints = checkpoints
-        self.random_state = random_state
 
     def _policy(self) -> Policy:
         return Greedy()
