@@ -97,8 +97,7 @@ class Ordinal(base.Classifier):  # type: ignore[misc]
 
 def _room(model: OrdinalLearner, n_features: int) -> int:
     """Columns to make: a linear learner gets some to spare, as unused ones cost it nothing."""
-    is_linear = model.kernel == "linear" and model.window is None
-    return max(n_features, 1) if not is_linear else 1 << max(n_features - 1, 7).bit_length()
+    return 1 << max(n_features - 1, 7).bit_length() if model._takes_sparse() else max(n_features, 1)
 
 
 def _row(model: OrdinalLearner, x: dict[Any, Any], columns: dict[Any, int]) -> Any:

@@ -32,6 +32,8 @@ LOSS = 8  # sum of lambda times the regularised loss
 CROSSINGS = 9  # sum over all rounds of the cuts out of order
 START = 10  # the window's first entry in its buffers, and how many
 COUNT = 11
+PENDING = 12  # the weight of a covariance's update that is still to be made
+SEEN = 13  # rows in the running moments
 CUTS = 16  # where the cuts begin; the places between are free
 
 
@@ -114,11 +116,17 @@ def _square_cuts(state: Floats, n_levels: int) -> float:
 
 
 @inlined
-def judge(state: Floats, n_levels: int, f: float, prediction: int, asked: int, lo: int, hi: int) -> None:
-    """Add this round's error and regularised loss (what a label shows, before learning from it)."""
+def note(state: Floats, prediction: int, asked: int, lo: int, hi: int) -> None:
+    """Add this round's error."""
     state[LABELLED] += 1.0
     state[ERROR] += _distance(prediction, lo, hi)
     state[ASKED_ERROR] += _distance(asked, lo, hi)
+
+
+@inlined
+def judge(state: Floats, n_levels: int, f: float, prediction: int, asked: int, lo: int, hi: int) -> None:
+    """Add this round's error and regularised loss (what a label shows, before learning from it)."""
+    note(state, prediction, asked, lo, hi)
     hinge = 0.0
     for i in range(1, n_levels):
         if i < lo:

@@ -83,6 +83,7 @@ def _blocks(with_square: bool, with_add: bool) -> Any:
 
 _dot_blocks = _blocks(with_square=False, with_add=False)
 _dot_and_square_blocks = _blocks(with_square=True, with_add=False)
+_add_dot_blocks = _blocks(with_square=False, with_add=True)
 _add_dot_and_square_blocks = _blocks(with_square=True, with_add=True)
 
 
@@ -124,6 +125,18 @@ def add_dot_and_square(
         total = fma(weights[offset + j], X[r, j], total)
         square = fma(X[r, j], X[r, j], square)
     return total, square
+
+
+@inlined
+def add_dot_first(n: int, scale: float, X: Floats, added: int, weights: Floats, offset: int, r: int) -> float:
+    """weights[offset:] += scale * X[added], then <weights[offset:], X[r]>, over the first n columns in one pass."""
+    blocks = n // _LANES
+    total: float = _add_dot_blocks(weights, offset, X, r, blocks, scale, added)
+    for j in range(blocks * _LANES, n):
+        k = place(offset + j)
+        weights[k] = fma(scale, X[added, j], weights[k])
+        total = fma(weights[k], X[r, j], total)
+    return total
 
 
 @inlined
@@ -185,6 +198,16 @@ _STEP_REST = 9.058776616587108e-20
 _ROUNDER = 6755399441055744.0
 _LOWEST = int(np.float64(_ROUNDER - 261486.0).view(np.int64))  # the bits at k of v = -708
 _POWERS = np.exp2(np.arange(256) / 256).view(np.int64)
+
+
+@inlined
+def exp_one(v: float) -> float:
+    """exp(v) for v <= 0, as `exp_negative` has it."""
+    k = fma(max(v, -708.0), _PER_STEP, _ROUNDER) - _ROUNDER
+    r = fma(-k, _STEP_REST, fma(-k, _STEP, max(v, -708.0)))
+    step = np.int64(k)
+    power = np.int64(_POWERS[step & 255] + ((step >> 8) << 52)).view(np.float64)
+    return fma(power, fma(r * r, fma(r, fma(r, 1 / 24, 1 / 6), 0.5), r), power) if v > -708.0 else 0.0
 
 
 @inlined

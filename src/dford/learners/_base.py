@@ -5,7 +5,6 @@ import os
 import sys
 from bisect import bisect_right
 from collections.abc import Sequence
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,15 +18,13 @@ from sklearn.utils import (
     check_random_state,
     column_or_1d,
 )
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dford.engine import loops, rounds, vectors
 from dford.engine._compiled import Floats, Ints
 from dford.learners import _saving
-from dford.learners._forms import Form, KernelFunction, Rows, refuse_large
+from dford.learners._forms import Form, Rows, refuse_large
 from dford.learners._trace import DEFAULT_CHECKPOINTS, Trace, make_trace
-from dford.learners._windows import make_form
 from dford.policies import Policy
 from dford.scale import Scale
 
@@ -39,53 +36,20 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kernel": [StrOptions({"linear", "poly", "rbf"}), callable],
-        "degree": [Interval(Integral, 1, None, closed="left")],
-        "gamma": [Interval(Real, 0, None, closed="neither")],
-        "coef0": [Interval(Real, 0, None, closed="left")],
-        "window": [Interval(Integral, 1, None, closed="left"), None],
-        "clip": [Interval(Real, 0, None, closed="neither"), None],
-        "always_rescale": ["boolean"],
-        "regularization": [Interval(Real, 0, None, closed="neither")],
-        "ordered": ["boolean"],
         "levels": ["array-like", None],
         "checkpoints": ["array-like", None],
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        *,
-        kernel: str | KernelFunction = "linear",
-        degree: int = 2,
-        gamma: float = 1.0,
-        coef0: float = 1.0,
-        window: int | None = None,
-        clip: float | None = None,
-        always_rescale: bool = False,
-        regularization: float = 1.0,
-        ordered: bool = False,
-        levels: Sequence[Any] | None = None,
-        checkpoints: Sequence[int] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.window = window
-        self.clip = clip
-        self.always_rescale = always_rescale
-        self.regularization = regularization
-        self.ordered = ordered
-        self.levels = levels
-        self.checkpoints = checkpoints
-        self.random_state = random_state
+    # set by the constructors of the learners
+    levels: Sequence[Any] | None
+    checkpoints: Sequence[int] | None
+    random_state: int | np.random.RandomState | None
+    ordered: bool = False
+    regularization: float = math.nan  # of learners that have a regret
 
     _records: list[Floats]  # the state's figures at each checkpoint
     _next_checkpoint: int
-
-    _single = False  # an answer moves the asked cut alone, weighted by 1 / propensity
 
     def fit(self, X: Any, y: Any) -> Self:
         """Start anew and learn from rows X with known levels y, in order, each once."""
@@ -119,14 +83,6 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return (isotonic_regression(cuts) if self.ordered else cuts) * self._unit()
 
     @property
-    def coef_(self) -> Floats:
-        """The weights of the features, where the kernel is linear."""
-        check_is_fitted(self)
-        if self.kernel != "linear":
-            raise AttributeError("only a linear kernel has weights of features; use predict_projection")
-        return self._form.weights * self._unit()
-
-    @property
     def rounds_(self) -> int:
         """Answers (or labels) learned from."""
         check_is_fitted(self)
@@ -150,6 +106,21 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that `dford.load` reads: whole or not at all, and without pickle."""
         _saving.save(self, path)
+
+    def _make_form(self, n_features: int) -> Form:
+        """An empty form for so many features."""
+        raise NotImplementedError
+
+    def _make_rule(self) -> loops.Rule:
+        """How a round is played, for the engine."""
+        raise NotImplementedError
+
+    def _takes_sparse(self) -> bool:
+        return False
+
+    def _unit(self) -> float:
+        """From the state's units to those of the score."""
+        return 1.0
 
     def _policy(self) -> Policy:
         """How questions are chosen where labels (or people) answer them."""
@@ -241,7 +212,7 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._records, self._next_checkpoint = records, checkpoint
 
     def _new_form(self, n_features: int, n_levels: int) -> Form:
-        form = make_form(self.kernel, self.degree, self.gamma, self.coef0, self.window, n_features)
+        form = self._make_form(n_features)
         form.start(n_levels)
         return form
 
@@ -258,8 +229,7 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._checkpoints: list[int] = [*checkpoints.tolist(), sys.maxsize]
         self._records = []
         self._table = self._policy().table(len(scale))
-        clip = math.inf if self.clip is None else float(self.clip)
-        self._rule: loops.Rule = (True, self._single, clip, bool(self.always_rescale), bool(self.ordered))
+        self._rule = self._make_rule()
         self.classes_ = scale.array
         self.n_features_in_ = form.n_features
         self._next_checkpoint = self._checkpoints[bisect_right(self._checkpoints, self.rounds_)]
@@ -274,13 +244,10 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _rows(self, X: Any, anew: bool) -> Rows:
         """X as the engine reads it."""
-        takes_sparse = self.kernel == "linear" and self.window is None
-        if sparse.issparse(X) and self.kernel == "linear" and not takes_sparse:
-            raise TypeError("sparse rows cannot be kept in a window: pass dense rows, or window=None")
         # Rows that are not finite show in their squares, so that memory is read once.
         rows = check_array(
             X,
-            accept_sparse="csr" if takes_sparse else False,
+            accept_sparse="csr" if self._takes_sparse() else False,
             dtype=np.float64,
             order="C",
             ensure_all_finite=False,
@@ -297,11 +264,6 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self._form.scores(self._rows(X, anew=False))
 
-    def _unit(self) -> float:
-        """From the state's units to the paper's: u = scale * state / (lambda * (t - 1))."""
-        state = self._form.state
-        return float(state[rounds.SCALE] / (self.regularization * (state[rounds.ROUNDS] + 1.0)))
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_form")
 
@@ -310,5 +272,5 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # The toy of scikit-learn's checks is three blobs in no order: no line with two cuts classifies more than
         # 72% of it (a test shows this), where 83% are asked for, and one pass of one bit each cannot bend it.
         tags.classifier_tags.poor_score = True
-        tags.input_tags.sparse = self.kernel == "linear" and self.window is None
+        tags.input_tags.sparse = self._takes_sparse()
         return tags

@@ -53,6 +53,10 @@ class Form:
         """Play a round for each row, or return False at one that must be refused (or raise) with some played."""
         raise NotImplementedError
 
+    def ask(self, rule: loops.Rule, table: Floats, seed: int, X: Rows) -> tuple[int, int, float, int]:
+        """As the engine's `rounds.ask`, about the one row of X, which is refused if it must be."""
+        return loops.ask_scored(self.state, self.n_levels, table, seed, rule[4], self.scores(X)[0])
+
     def tell(self, rule: loops.Rule, X: Rows, asked: int, propensity: float, higher: bool) -> int:
         """Learn from one answer about the one row of X, which was checked; returns the rounds played.
 
@@ -128,6 +132,14 @@ class Linear(Form):
             return done == len(X)
         loops.learn_sparse(self.state, self.n_levels, rule, table, seed, X.data, X.indices, X.indptr, squares, lo, hi)
         return True
+
+    def ask(self, rule: loops.Rule, table: Floats, seed: int, X: Rows) -> tuple[int, int, float, int]:
+        if type(X) is not np.ndarray:
+            return super().ask(rule, table, seed, X)
+        question = loops.ask_dense(self.state, self.n_levels, table, seed, rule[4], LARGEST_SQUARE, X)
+        if question[1] == 0:
+            refuse_large(X, vectors.squares(X))
+        return question
 
     def tell(self, rule: loops.Rule, X: Rows, asked: int, propensity: float, higher: bool) -> int:
         _, single, clip, always, _ = rule

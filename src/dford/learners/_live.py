@@ -7,10 +7,10 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from dford.engine import counter, loops, vectors
+from dford.engine import counter
 from dford.feedback import Question
 from dford.learners._base import OrdinalLearner
-from dford.learners._forms import LARGEST_SQUARE, Form, Linear, Rows, refuse_large
+from dford.learners._forms import Form, Rows
 from dford.scale import Scale
 
 _TOLD_NO, _TOLD_YES, _DROPPED = 1, 2, 3
@@ -24,17 +24,9 @@ class LiveLearner(OrdinalLearner):
         if "_form" not in self.__dict__:
             self._begin_live(x)
         row, form = self._one_row(x), self._form
-        if row.ndim == 1 and type(form) is Linear:
-            prediction, level, propensity, n = loops.ask_dense(
-                form.state, form.n_levels, self._table, self.seed_, self._rule[4], LARGEST_SQUARE, row[None]
-            )
-            if level == 0:
-                refuse_large(row[None], vectors.squares(row[None]))
-        else:
-            f = form.scores(row if row.ndim == 2 else row[None])[0]
-            prediction, level, propensity, n = loops.ask_scored(
-                form.state, form.n_levels, self._table, self.seed_, self._rule[4], f
-            )
+        prediction, level, propensity, n = form.ask(
+            self._rule, self._table, self.seed_, row if row.ndim == 2 else row[None]
+        )
         names = self._scale.names
         # what Question(...) does, without the names of its fields: a quarter of a microsecond
         question = tuple.__new__(

@@ -63,7 +63,7 @@ def restore(model: "OrdinalLearner", header: dict[str, Any], arrays: dict[str, N
 
 def to_params(params: dict[str, Any], kernel: KernelFunction | None) -> dict[str, Any]:
     """Constructor arguments from what `save` wrote."""
-    if isinstance(params["kernel"], dict):
+    if isinstance(params.get("kernel"), dict):
         if kernel is None:
             raise ValueError(
                 f"this model's kernel is the function {params['kernel']['function']}, which a file cannot hold: "

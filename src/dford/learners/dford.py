@@ -8,13 +8,13 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from dford.engine._compiled import Ints
-from dford.learners._base import OrdinalLearner
 from dford.learners._forms import KernelFunction
 from dford.learners._live import LiveLearner
+from dford.learners._paper import PaperLearner
 from dford.policies import Greedy, Policy, Triangular
 
 
-class DFORD(LiveLearner):
+class DFORD(LiveLearner, PaperLearner):
     """Online ordinal regression from one yes/no answer an item (the paper's DFORD-Linear and -Kernel).
 
     Each round predicts a level, draws a level to ask about, hears whether the right one is higher, and
@@ -91,7 +91,7 @@ class DFORD(LiveLearner):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **OrdinalLearner._parameter_constraints,
+        **PaperLearner._parameter_constraints,
         "exploration": [Interval(Real, 0, 1, closed="both")],
         "policy": [Policy, None],
     }

@@ -1,11 +1,11 @@
 """PRank: ordinal regression from exact labels."""
 
 from dford.engine._compiled import Ints
-from dford.learners._base import OrdinalLearner
+from dford.learners._paper import PaperLearner
 from dford.policies import Greedy, Policy
 
 
-class PRank(OrdinalLearner):
+class PRank(PaperLearner):
     """Online ordinal regression from exact labels (the paper's full-information baseline).
 
     Each round moves every threshold that lies on the wrong side of the score, as the paper's regularised

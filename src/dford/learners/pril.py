@@ -7,10 +7,11 @@ from sklearn.utils import column_or_1d
 
 from dford.engine._compiled import Ints
 from dford.learners._live import LiveLearner
+from dford.learners._paper import PaperLearner
 from dford.policies import Greedy, Policy
 
 
-class PRIL(LiveLearner):
+class PRIL(LiveLearner, PaperLearner):
     """Online ordinal regression from intervals of levels (the paper's weakly supervised baseline).
 
     `fit(X, intervals)` takes an (n, 2) array of lowest and highest possible levels. Given labels instead,

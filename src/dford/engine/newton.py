@@ -1,0 +1,282 @@
+"""Rounds of the cumulative logit: a Gaussian over cuts and weights, one second-order step an answer.
+
+P(level > i | x) = sigmoid(<w, phi(x)> - cut_i), so an answer about level i is one logistic observation of the
+vector u = (-e_i, phi(x)). With mean m and covariance S over (cuts, weights) it moves both along s = S u alone:
+
+    v = <u, s>,  d such that d = v (bit - sigmoid(<m, u> + d)),  h = the curvature there
+    m += d / v s,      S -= h / (1 + h v) s s',
+
+the mean to the most likely parameters and S to the curvature at them (Newton's method, to its end).
+
+An interval [lo, hi] has likelihood sigmoid(a) - sigmoid(b) at a = f - cut_{lo-1}, b = f - cut_hi, which is
+sigmoid(a) * sigmoid(-b) * (1 - exp(-(cut_hi - cut_{lo-1}))): a "yes", a "no", and a term that pushes the two cuts
+apart, each concave in one direction. So a label is at most three such steps, and no importance weights are needed:
+what was asked depends on x and the past alone.
+
+`work` has rows u, s and a scratch row. The last update of S is not made at once: it waits in work[1] and
+state[PENDING] and rides along with the next product, so that a step passes over the covariance once.
+"""
+
+import math
+
+import numpy as np
+
+from dford.engine import rounds
+from dford.engine._compiled import Floats, Ints, compiled, inlined, place
+from dford.engine.kernels import expand
+from dford.engine.rounds import CUTS, PENDING, ROUNDS, SEEN
+from dford.engine.vectors import add_dot_first, exp_one, fma, square
+
+LINEAR, POLY, FOURIER = 0, 1, 2
+FARTHEST = 3.0  # standard deviations that a feature may lie from its mean; beyond, it counts as this far
+
+
+@inlined
+def sigmoid(a: float) -> float:
+    e = exp_one(-abs(a))
+    return 1.0 / (1.0 + e) if a >= 0.0 else e / (1.0 + e)
+
+
+@inlined
+def standardise(state: Floats, moments: Floats, X: Floats, r: int, z: Floats) -> None:
+    """z[0] = row r in standard deviations from the running mean; 0 where a feature has not varied yet."""
+    for j in range(X.shape[1]):
+        z[0, j] = min(max((X[r, j] - moments[0, j]) * moments[2, j], -FARTHEST), FARTHEST)
+
+
+@inlined
+def observe(state: Floats, moments: Floats, X: Floats, r: int) -> None:
+    """Welford's update of the mean and the sum of squared deviations; the third row is 1 / deviation."""
+    state[SEEN] += 1.0
+    n = state[SEEN]
+    for j in range(X.shape[1]):
+        away = X[r, j] - moments[0, j]
+        mean = moments[0, j] + away / n
+        spread = moments[1, j] + away * (X[r, j] - mean)
+        variance = spread / n
+        # what rounding leaves of a constant is no variance
+        moments[0, j], moments[1, j] = mean, spread
+        moments[2, j] = 1.0 / math.sqrt(variance) if variance > 1e-24 * mean * mean else 0.0
+
+
+@inlined
+def embed(kind: int, n_levels: int, z: Floats, maps: Floats, work: Floats) -> None:
+    """The weights' part of u: phi(z)."""
+    n_cuts = n_levels - 1
+    if kind == LINEAR:
+        for j in range(z.shape[1]):
+            work[0, n_cuts + j] = z[0, j]
+    elif kind == POLY:
+        # the monomials but for the constant, which the cuts are; squares and products of standard deviations
+        # are brought to about variance 1
+        expand(z, 0, 2, maps, 0)
+        d = z.shape[1]
+        for j in range(maps.shape[1] - 1):
+            work[0, n_cuts + j] = maps[0, 1 + j] if j < d else 0.7071067811865476 * maps[0, 1 + j]
+    else:
+        scale = math.sqrt(2.0 / maps.shape[0])
+        for k in range(maps.shape[0]):
+            angle = maps[k, z.shape[1]]
+            for j in range(z.shape[1]):
+                angle += maps[k, j] * z[0, j]
+            work[0, n_cuts + k] = scale * math.cos(angle)
+
+
+@inlined
+def score(state: Floats, n_levels: int, n: int, work: Floats) -> float:
+    """f = <weights, phi>: what the cuts' part of u adds is taken off."""
+    total = 0.0
+    for j in range(n_levels - 1, n):
+        total = fma(state[place(CUTS + j)], work[0, j], total)
+    return total
+
+
+@inlined
+def product(state: Floats, covariance: Floats, full: bool, n: int, work: Floats) -> float:
+    """work[2] = S u, after making the pending update; returns <u, S u>."""
+    pending = state[PENDING]
+    if not full:
+        for k in range(n):
+            variance = covariance[k] - pending * work[1, k] * work[1, k]
+            covariance[k] = variance
+            work[2, k] = variance * work[0, k]
+    else:
+        # rows of the lower triangle, one after the other: each number is read and written once
+        for k in range(n):
+            work[2, k] = 0.0
+        offset = 0
+        for k in range(n):
+            begin, u = place(offset), work[0, k]
+            total = add_dot_first(k + 1, -pending * work[1, k], work, 1, covariance, offset, 0)
+            for j in range(k):
+                work[2, j] = fma(u, covariance[begin + place(j)], work[2, j])
+            work[2, k] += total
+            offset += k + 1
+    total = 0.0
+    for k in range(n):
+        total = fma(work[0, k], work[2, k], total)
+    return total
+
+
+@inlined
+def mode_of_bit(a: float, v: float, bit: float) -> float:
+    """The most likely logit after an answer, where it was normal with mean a and variance v.
+
+    That is the root of d = v (bit - sigmoid(a + d)), as a + d. One Newton step from d = 0 would overshoot
+    wherever the answer is a surprise, as the curvature there is near 0; the root lies between 0 and that step.
+    """
+    low, high = 0.0, v * (bit - sigmoid(a))
+    if high < low:
+        low, high = high, low
+    d = 0.0
+    for _ in range(8):
+        p = sigmoid(a + d)
+        excess = d - v * (bit - p)
+        if excess > 0.0:
+            high = d
+        else:
+            low = d
+        d -= excess / (1.0 + v * p * (1.0 - p))
+        if not low <= d <= high:
+            d = 0.5 * (low + high)
+    return a + d
+
+
+@inlined
+def mode_of_gap(gap: float, v: float) -> float:
+    """The same for a gap g between cuts and the likelihood 1 - exp(-g): the root of d = v / (exp(gap + d) - 1)."""
+    low, high = 0.0, 0.5 * (math.sqrt(gap * gap + 4.0 * v) - gap)
+    for _ in range(30):
+        d = 0.5 * (low + high)
+        e = exp_one(-(gap + d))
+        if d * (1.0 - e) > v * e:
+            high = d
+        else:
+            low = d
+    return gap + high
+
+
+@inlined
+def move(state: Floats, n_levels: int, n: int, work: Floats, v: float, change: float, curvature: float) -> None:
+    """Move the mean along S u so that <m, u> changes by `change`, shrink S, and keep the cuts in order."""
+    step = change / v if v > 0.0 else 0.0
+    for k in range(n):
+        state[CUTS + k] = fma(step, work[2, k], state[CUTS + k])
+        work[1, k] = work[2, k]
+    state[PENDING] = curvature / (1.0 + curvature * v)
+    for i in range(1, n_levels - 1):  # pool adjacent violators: the nearest ordered cuts
+        total, size, j = state[CUTS + i], 1, i
+        while j > 0 and state[CUTS + j - 1] * size > total:
+            total += state[CUTS + j - 1]
+            size += 1
+            j -= 1
+        if size > 1:
+            for k in range(j, i + 1):
+                state[CUTS + k] = total / size
+
+
+@inlined
+def learn_bit(
+    state: Floats,
+    n_levels: int,
+    covariance: Floats,
+    full: bool,
+    n: int,
+    work: Floats,
+    f: float,
+    level: int,
+    higher: bool,
+) -> float:
+    """A step on "is it above `level`?"; returns f at the new weights."""
+    for i in range(n_levels - 1):
+        work[0, i] = -1.0 if i == level - 1 else 0.0
+    v = product(state, covariance, full, n, work)
+    before = f - state[CUTS + level - 1]
+    after = mode_of_bit(before, v, 1.0 if higher else 0.0)
+    p = sigmoid(after)
+    move(state, n_levels, n, work, v, after - before, p * (1.0 - p))
+    return score(state, n_levels, n, work)
+
+
+@inlined
+def learn_interval(
+    state: Floats, n_levels: int, covariance: Floats, full: bool, n: int, work: Floats, f: float, lo: int, hi: int
+) -> None:
+    """Steps on "the level is in [lo, hi]": above lo - 1, not above hi, and the two cuts apart."""
+    if lo > 1:
+        f = learn_bit(state, n_levels, covariance, full, n, work, f, lo - 1, True)
+    if hi < n_levels:
+        learn_bit(state, n_levels, covariance, full, n, work, f, hi, False)
+    if lo > 1 and hi < n_levels:
+        for k in range(n):
+            work[0, k] = 0.0
+        work[0, hi - 1], work[0, lo - 2] = 1.0, -1.0
+        v = product(state, covariance, full, n, work)
+        before = state[CUTS + hi - 1] - state[CUTS + lo - 2]
+        after = mode_of_gap(before, v)
+        e = exp_one(-after)
+        move(state, n_levels, n, work, v, after - before, e / ((1.0 - e) * (1.0 - e)))
+
+
+@compiled
+def learn_newton(
+    state: Floats, n_levels: int, directional: bool, table: Floats, seed: int, moments: Floats, covariance: Floats,
+    full: bool, kind: int, maps: Floats, work: Floats, limit: float, X: Floats, lo: Ints, hi: Ints,
+) -> int:  # fmt: skip
+    """As `loops.learn_dense`."""
+    n, z = work.shape[1], np.empty((1, X.shape[1]))
+    for r in range(len(X)):
+        if not square(X, r) <= limit:
+            return r
+        standardise(state, moments, X, r, z)
+        embed(kind, n_levels, z, maps, work)
+        f = score(state, n_levels, n, work)
+        if directional:
+            prediction, asked, _, _ = rounds.ask(state, n_levels, table, seed, False, f)
+            rounds.note(state, prediction, asked, lo[r], hi[r])
+            if asked < n_levels:
+                learn_bit(state, n_levels, covariance, full, n, work, f, asked, lo[r] > asked)
+        else:
+            prediction = rounds.predict(state, n_levels, f, False)
+            rounds.note(state, prediction, prediction, lo[r], hi[r])
+            learn_interval(state, n_levels, covariance, full, n, work, f, lo[r], hi[r])
+        observe(state, moments, X, r)
+        state[ROUNDS] += 1.0
+    return len(X)
+
+
+@compiled
+def tell_newton(
+    state: Floats, n_levels: int, moments: Floats, covariance: Floats, full: bool, kind: int, maps: Floats, work: Floats,
+    X: Floats, asked: int, higher: bool,
+) -> int:  # fmt: skip
+    n, z = work.shape[1], np.empty((1, X.shape[1]))
+    standardise(state, moments, X, 0, z)
+    embed(kind, n_levels, z, maps, work)
+    if asked < n_levels:
+        f = score(state, n_levels, n, work)
+        learn_bit(state, n_levels, covariance, full, n, work, f, asked, higher)
+    observe(state, moments, X, 0)
+    state[ROUNDS] += 1.0
+    return int(state[ROUNDS])
+
+
+@compiled
+def scores_newton(state: Floats, n_levels: int, moments: Floats, kind: int, maps: Floats, n: int, X: Floats) -> Floats:
+    work, z = np.empty((1, n)), np.empty((1, X.shape[1]))
+    out = np.empty(len(X))
+    for r in range(len(X)):
+        standardise(state, moments, X, r, z)
+        embed(kind, n_levels, z, maps, work)
+        out[r] = score(state, n_levels, n, work)
+    return out
+
+
+@compiled
+def ask_newton(
+    state: Floats, n_levels: int, table: Floats, seed: int, moments: Floats, kind: int, maps: Floats, n: int,
+    limit: float, X: Floats,
+) -> tuple[int, int, float, int]:  # fmt: skip
+    if not square(X, 0) <= limit:
+        return 0, 0, 0.0, 0
+    return rounds.ask(state, n_levels, table, seed, False, scores_newton(state, n_levels, moments, kind, maps, n, X)[0])
