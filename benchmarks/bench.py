@@ -24,10 +24,22 @@ import numpy as np
 import scipy.sparse
 from sklearn.linear_model import SGDClassifier
 
-from dford import DFORD, PRIL, PRank
+from dford import DFORD, PRIL, NewtonLogit, PRank
 from dford.engine import loops, rounds
 from dford.engine._compiled import Floats, Ints
-from peers import GAMMA, TABLE, K, check_peers, draws_of, paper_loop, rbf_loop, rbf_scores, river_loop, tuned_loop
+from peers import (
+    GAMMA,
+    TABLE,
+    K,
+    blas_loop,
+    check_peers,
+    draws_of,
+    paper_loop,
+    rbf_loop,
+    rbf_scores,
+    river_loop,
+    tuned_loop,
+)
 
 FEATURES = (8, 100, 136, 1000)
 WINDOWS = (100, 500, 1000, 2000)
@@ -76,8 +88,8 @@ def go_on(model: DFORD, X: Floats, y: Ints) -> None:
     copy.deepcopy(model).partial_fit(X, y)
 
 
-def live_loop(rows: list[Floats], labels: list[int]) -> None:
-    model = DFORD(levels=range(1, K + 1), random_state=0)
+def live_loop(learner: type[DFORD | NewtonLogit], rows: list[Floats], labels: list[int]) -> None:
+    model = learner(levels=range(1, K + 1), random_state=0)
     for x, label in zip(rows, labels, strict=True):
         question = model.ask(x)
         model.tell(question, higher=label > question.level)
@@ -123,9 +135,30 @@ def enter() -> list[Contestant]:
 
     for d in (10, 100):
         X, y = stream(5000, d)
-        add("one live round", "DFORD ask + tell", f"d={d}", len(y), live_loop, list(X), y.tolist())
+        add("one live round", "DFORD ask + tell", f"d={d}", len(y), live_loop, DFORD, list(X), y.tolist())
         rows = [dict(enumerate(x)) for x in X.tolist()]
         add("one live round", "River predict + learn", f"d={d}", len(y), river_loop, rows, (y > K // 2).tolist())
+
+    X, y = stream(5000, 20 - K)
+    add(
+        "one live round",
+        "NewtonLogit ask + tell, d + K = 20",
+        "d=10",
+        len(y),
+        live_loop,
+        NewtonLogit,
+        list(X),
+        y.tolist(),
+    )
+    for n in (100, 500):
+        X, y = stream(500, n - K + 1)
+        newton = NewtonLogit(random_state=0, covariance="full")
+        add("Newton's step", "NewtonLogit", f"parameters={n}", len(y), newton.fit, X, y)
+        add("Newton's step", "BLAS dsymv + dsyr", f"parameters={n}", len(y), blas_loop, n, len(y))
+    X, y = stream(2000, 2000)
+    for d in (500, 2000):
+        diagonal = NewtonLogit(random_state=0, covariance="diagonal")
+        add("Newton's step", "NewtonLogit, diagonal", f"parameters={d}", len(y), diagonal.fit, X[:, :d].copy(), y)
 
     for window in WINDOWS:
         column, before = f"window={window}", 2 * max(WINDOWS)  # every window is full when the clock starts
@@ -170,6 +203,8 @@ def goals_of(best: dict[Key, float]) -> list[Goal]:
     ]
     rbf = times("rbf, d=8", "NumPy, its matvec alone", "DFORD", windows)
     live = times("one live round", "River predict + learn", "DFORD ask + tell", ("d=10", "d=100"))
+    newton = times("one live round", "River predict + learn", "NewtonLogit ask + tell, d + K = 20", ("d=10",))
+    blas = times("Newton's step", "BLAS dsymv + dsyr", "NewtonLogit", ("parameters=500",))
     startup = [best["import", "dford", "process"] / best["import", "sklearn", "process"]]
     return [
         Goal("fit: at least 100 times as fast as the paper's loop, d = 8, 100, 136, 1000", paper, min(paper) >= 100),
@@ -178,6 +213,8 @@ def goals_of(best: dict[Key, float]) -> list[Goal]:
         Goal("poly of degree 2 and 3: window 2000 at most 1.5 times window 100", flat, max(flat) <= 1.5),
         Goal("rbf: at least 10 times as fast as NumPy's matvec, by window", rbf, min(rbf) >= 10),
         Goal("live: no slower than River at d = 10, 3 times as fast at 100", live, live[0] >= 1 and live[1] >= 3),
+        Goal("NewtonLogit live, d + K = 20: no slower than River at d = 10", newton, newton[0] >= 1),
+        Goal("NewtonLogit, 500 parameters: no slower than dsymv + dsyr", blas, blas[0] >= 1),
         Goal("import: below 3 times that of scikit-learn", startup, startup[0] < 3),
     ]
 

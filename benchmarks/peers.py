@@ -4,6 +4,7 @@ from bisect import bisect_right
 
 import numpy as np
 from river.linear_model import LogisticRegression
+from scipy.linalg.blas import dsymv, dsyr
 
 from dford import DFORD, Triangular
 from dford.engine._compiled import Floats, Ints, compiled
@@ -89,6 +90,14 @@ def rbf_scores(X: Floats, rows: Floats) -> None:
     norms, coefficients = (rows * rows).sum(axis=1), np.ones(len(rows))
     for x, square in zip(X, squares, strict=True):
         rbf_score(coefficients, rows, norms, x, square)
+
+
+def blas_loop(n: int, rounds: int) -> None:
+    """A symmetric product and a rank-one update a round: what a step of Newton's method is made of."""
+    S, u = np.asfortranarray(np.eye(n)), np.full(n, 0.01)
+    for _ in range(rounds):
+        s = dsymv(1.0, S, u)
+        S = dsyr(-1e-6, s, a=S, overwrite_a=True)
 
 
 def river_loop(rows: list[dict[int, float]], higher: list[bool]) -> None:

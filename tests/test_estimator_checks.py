@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dford import DFORD, PRIL, Boundary, PRank
+from dford import DFORD, PRIL, Boundary, NewtonLogit, PRank
 from dford.datasets import make_synthetic
 
 LEARNERS = [DFORD, PRank, PRIL]
@@ -22,9 +22,16 @@ LEARNERS = [DFORD, PRank, PRIL]
 @parametrize_with_checks(  # type: ignore[untyped-decorator]
     [
         *(learner() for learner in LEARNERS),
+        NewtonLogit(),
+        NewtonLogit(features="fourier", n_components=20, covariance="diagonal", feedback="label"),
         *(learner(kernel="rbf", window=50) for learner in LEARNERS),
         *(learner(kernel="poly", clip=10.0, ordered=True) for learner in LEARNERS),
-    ]
+    ],
+    expected_failed_checks=lambda estimator: (
+        {"check_classifiers_train": "predict is the median level, of least absolute error, not the likeliest one"}
+        if isinstance(estimator, NewtonLogit)
+        else {}
+    ),
 )
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     check(estimator)
@@ -65,7 +72,7 @@ def test_learners_work_in_pipelines_and_searches() -> None:
     assert set(cross_val_predict(pipeline, X, y, cv=3)) <= set(y)
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("learner", [*LEARNERS, NewtonLogit])
 def test_frames_of_pandas_and_polars_give_the_same_model_as_arrays(learner: Any) -> None:
     X, y = make_synthetic(300, random_state=0)
     plain = learner(random_state=0).fit(X, y)

@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import laplacian_kernel
 import dford
 import naive
 import streams
-from dford import DFORD, PRIL, Boundary, PRank
+from dford import DFORD, PRIL, Boundary, NewtonLogit, PRank
 from dford.engine import rounds
 from dford.engine._compiled import compiled
 from dford.engine.counter import uniform
@@ -30,6 +30,11 @@ FORMS: list[dict[str, Any]] = [
 # figures of a run that need its labels, so that live rounds do not have them
 NEED_LABELS = [rounds.LABELLED, rounds.ERROR, rounds.ASKED_ERROR, rounds.LOSS]
 few = settings(max_examples=8)
+NEWTON: list[dict[str, Any]] = [
+    {"features": "linear"},
+    {"features": "poly", "covariance": "diagonal"},
+    {"features": "fourier", "n_components": 9},
+]
 
 
 def contents(model: Any) -> dict[str, Any]:
@@ -57,6 +62,26 @@ def test_a_batch_and_a_loop_of_ask_and_tell_give_the_same_bits(
     batch, live = learner(**chosen).fit(X, y), play(learner(**chosen), X, y)
     assert contents(batch) == contents(live)
     assert (batch.predict(X) == live.predict(X)).all()
+
+
+@pytest.mark.parametrize("form", NEWTON)
+@few
+@given(stream=streams.streams(), seed=streams.seeds, cut=st.floats(0, 1))
+def test_newton_too_in_a_batch_live_and_resumed(
+    tmp_path_factory: pytest.TempPathFactory, form: dict[str, Any], stream: Any, seed: int, cut: float
+) -> None:
+    X, y, K = stream
+    chosen: dict[str, Any] = {"levels": list(range(1, K + 1)), "random_state": seed} | form
+    batch, live = NewtonLogit(**chosen).fit(X, y), play(NewtonLogit(**chosen), X, y)
+    live.predict_proba(X)  # looking changes nothing
+    assert contents(batch) == contents(live)
+    middle = 1 + int(cut * (len(X) - 1))
+    path = tmp_path_factory.mktemp("models") / "model"
+    NewtonLogit(**chosen).fit(X[:middle], y[:middle]).save(path)
+    resumed: Any = dford.load(path)
+    if middle < len(X):
+        resumed.partial_fit(X[middle:], y[middle:])
+    assert contents(resumed) == contents(batch)
 
 
 @few

@@ -9,7 +9,7 @@ river = pytest.importorskip("river", reason="River is not installed")
 
 from river import checks, datasets, preprocessing  # noqa: E402
 
-from dford import DFORD, PRIL, PRank  # noqa: E402
+from dford import DFORD, PRIL, NewtonLogit, PRank  # noqa: E402
 from dford.datasets import make_synthetic  # noqa: E402
 from dford.river import Ordinal  # noqa: E402
 
@@ -20,6 +20,8 @@ LEARNERS = [
     DFORD(kernel="poly", window=30, clip=5.0, random_state=0),
     PRank(kernel="rbf", window=30),
     PRank(kernel="linear", window=30),
+    NewtonLogit(random_state=0),
+    NewtonLogit(features="fourier", n_components=9, random_state=0),
 ]
 
 

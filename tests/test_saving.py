@@ -16,7 +16,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import laplacian_kernel
 
 import dford
-from dford import DFORD, PRIL, Boundary, Greedy, PRank, Uniform
+from dford import DFORD, PRIL, Boundary, Greedy, NewtonLogit, PRank, Uniform
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 y = np.tile(["low", "mid", "top"], 20)
@@ -29,7 +29,13 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "model", [DFORD(policy=Boundary(0.2), clip=2.0), PRank(kernel="rbf", window=9), PRIL(ordered=True)]
+    "model",
+    [
+        DFORD(policy=Boundary(0.2), clip=2.0),
+        PRank(kernel="rbf", window=9),
+        PRIL(ordered=True),
+        NewtonLogit(features="poly"),
+    ],
 )
 @pytest.mark.parametrize("fitted", [False, True])
 def test_a_saved_model_is_the_same_model(model: Any, fitted: bool, path: Path) -> None:
@@ -211,7 +217,12 @@ def test_files_of_every_released_version_load_and_go_on(file: Path) -> None:
 
 
 def test_files_of_this_version_are_kept() -> None:
-    assert {file.stem for file in KEPT.glob("0.1.0-*.dford")} == {"0.1.0-dford", "0.1.0-prank", "0.1.0-pril"}
+    assert {file.stem for file in KEPT.glob("0.1.0-*.dford")} == {
+        "0.1.0-dford",
+        "0.1.0-newton",
+        "0.1.0-prank",
+        "0.1.0-pril",
+    }
 
 
 def test_pickle_works_as_scikit_learn_expects() -> None:

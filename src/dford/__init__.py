@@ -1,7 +1,7 @@
 """Put things on an ordered scale by asking one yes/no question about each."""
 
 from dford.feedback import Question
-from dford.learners import DFORD, PRIL, PRank, Trace, load
+from dford.learners import DFORD, PRIL, NewtonLogit, PRank, Trace, load
 from dford.policies import Boundary, Greedy, Policy, Triangular, Uniform
 
 __version__ = "0.1.0"
@@ -11,6 +11,7 @@ __all__ = [
     "PRIL",
     "Boundary",
     "Greedy",
+    "NewtonLogit",
     "PRank",
     "Policy",
     "Question",

@@ -6,7 +6,7 @@ drawn before. The hash is the finaliser of splitmix64 (Steele, Lea and Flood 201
 
 import numpy as np
 
-from dford.engine._compiled import compiled, inlined
+from dford.engine._compiled import Floats, Ints, compiled, inlined
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -25,6 +25,15 @@ def _mix(z: np.uint64) -> np.uint64:
 def bits(seed: int, n: int) -> np.uint64:
     """The 64 bits of draw n. The seed is mixed first, so that neighbouring seeds do not share a stream."""
     return _mix(_mix(np.uint64(seed) + _GOLDEN) + np.uint64(n) * _GOLDEN)
+
+
+@compiled
+def uniforms(seed: int, numbers: Ints) -> Floats:
+    """The draws of these numbers."""
+    out = np.empty(numbers.size)
+    for i in range(numbers.size):
+        out[i] = uniform(seed, numbers[i])
+    return out
 
 
 @compiled

@@ -23,9 +23,8 @@ import numpy as np
 
 from dford.engine import rounds
 from dford.engine._compiled import Floats, Ints, compiled, inlined, place
-from dford.engine.kernels import expand
 from dford.engine.rounds import CUTS, PENDING, ROUNDS, SEEN
-from dford.engine.vectors import add_dot_first, exp_one, fma, square
+from dford.engine.vectors import add_dot_first, add_first, dot_first, exp_one, fma, square
 
 LINEAR, POLY, FOURIER = 0, 1, 2
 FARTHEST = 3.0  # standard deviations that a feature may lie from its mean; beyond, it counts as this far
@@ -38,13 +37,6 @@ def sigmoid(a: float) -> float:
 
 
 @inlined
-def standardise(state: Floats, moments: Floats, X: Floats, r: int, z: Floats) -> None:
-    """z[0] = row r in standard deviations from the running mean; 0 where a feature has not varied yet."""
-    for j in range(X.shape[1]):
-        z[0, j] = min(max((X[r, j] - moments[0, j]) * moments[2, j], -FARTHEST), FARTHEST)
-
-
-@inlined
 def observe(state: Floats, moments: Floats, X: Floats, r: int) -> None:
     """Welford's update of the mean and the sum of squared deviations; the third row is 1 / deviation."""
     state[SEEN] += 1.0
@@ -54,32 +46,36 @@ def observe(state: Floats, moments: Floats, X: Floats, r: int) -> None:
         mean = moments[0, j] + away / n
         spread = moments[1, j] + away * (X[r, j] - mean)
         variance = spread / n
-        # what rounding leaves of a constant is no variance
         moments[0, j], moments[1, j] = mean, spread
+        # what rounding leaves of a constant is no variance
         moments[2, j] = 1.0 / math.sqrt(variance) if variance > 1e-24 * mean * mean else 0.0
 
 
 @inlined
-def embed(kind: int, n_levels: int, z: Floats, maps: Floats, work: Floats) -> None:
-    """The weights' part of u: phi(z)."""
-    n_cuts = n_levels - 1
-    if kind == LINEAR:
-        for j in range(z.shape[1]):
-            work[0, n_cuts + j] = z[0, j]
-    elif kind == POLY:
-        # the monomials but for the constant, which the cuts are; squares and products of standard deviations
-        # are brought to about variance 1
-        expand(z, 0, 2, maps, 0)
-        d = z.shape[1]
-        for j in range(maps.shape[1] - 1):
-            work[0, n_cuts + j] = maps[0, 1 + j] if j < d else 0.7071067811865476 * maps[0, 1 + j]
-    else:
-        scale = math.sqrt(2.0 / maps.shape[0])
-        for k in range(maps.shape[0]):
-            angle = maps[k, z.shape[1]]
-            for j in range(z.shape[1]):
-                angle += maps[k, j] * z[0, j]
-            work[0, n_cuts + k] = scale * math.cos(angle)
+def embed(kind: int, n_levels: int, moments: Floats, X: Floats, r: int, z: Floats, maps: Floats, work: Floats) -> None:
+    """The weights' part of u: the features of row r, standardised, and what is made of them.
+
+    z is the row in standard deviations from the running mean, 0 where a feature has not varied yet, and at most
+    FARTHEST. Of products of two features the cuts are the constant, and 1 / sqrt(2) brings the others to about
+    variance 1. Cosines are those of Rahimi and Recht, beside z itself.
+    """
+    d, n_cuts = X.shape[1], n_levels - 1
+    for j in range(d):
+        z[0, j] = min(max((X[r, j] - moments[0, j]) * moments[2, j], -FARTHEST), FARTHEST)
+        work[0, n_cuts + j] = z[0, j]
+    if kind == POLY:
+        k = n_cuts + d
+        for i in range(d):
+            for j in range(i, d):
+                work[0, k] = 0.7071067811865476 * z[0, i] * z[0, j]
+                k += 1
+    elif kind == FOURIER:
+        scale = math.sqrt(2.0 / len(maps))
+        for k in range(len(maps)):
+            angle = maps[k, d]
+            for j in range(d):
+                angle = fma(maps[k, j], z[0, j], angle)
+            work[0, n_cuts + d + k] = scale * math.cos(angle)
 
 
 @inlined
@@ -128,17 +124,22 @@ def mode_of_bit(a: float, v: float, bit: float) -> float:
     low, high = 0.0, v * (bit - sigmoid(a))
     if high < low:
         low, high = high, low
-    d = 0.0
-    for _ in range(8):
+    d, last = 0.0, high - low
+    for _ in range(100):  # three or four, but for great surprises
         p = sigmoid(a + d)
         excess = d - v * (bit - p)
         if excess > 0.0:
             high = d
         else:
             low = d
-        d -= excess / (1.0 + v * p * (1.0 - p))
-        if not low <= d <= high:
-            d = 0.5 * (low + high)
+        step = -excess / (1.0 + v * p * (1.0 - p))
+        # Newton's step, unless it leaves the bracket or fails to halve the one before: then half the bracket
+        if not low < d + step < high or abs(step) > 0.5 * abs(last):
+            step = 0.5 * (low + high) - d
+        last = step
+        d += step
+        if abs(step) <= 1e-13 * (1.0 + abs(d)):
+            break
     return a + d
 
 
@@ -146,7 +147,7 @@ def mode_of_bit(a: float, v: float, bit: float) -> float:
 def mode_of_gap(gap: float, v: float) -> float:
     """The same for a gap g between cuts and the likelihood 1 - exp(-g): the root of d = v / (exp(gap + d) - 1)."""
     low, high = 0.0, 0.5 * (math.sqrt(gap * gap + 4.0 * v) - gap)
-    for _ in range(30):
+    for _ in range(50):
         d = 0.5 * (low + high)
         e = exp_one(-(gap + d))
         if d * (1.0 - e) > v * e:
@@ -221,15 +222,11 @@ def learn_interval(
 @compiled
 def learn_newton(
     state: Floats, n_levels: int, directional: bool, table: Floats, seed: int, moments: Floats, covariance: Floats,
-    full: bool, kind: int, maps: Floats, work: Floats, limit: float, X: Floats, lo: Ints, hi: Ints,
-) -> int:  # fmt: skip
-    """As `loops.learn_dense`."""
+    full: bool, kind: int, maps: Floats, work: Floats, X: Floats, lo: Ints, hi: Ints,
+) -> None:  # fmt: skip
     n, z = work.shape[1], np.empty((1, X.shape[1]))
     for r in range(len(X)):
-        if not square(X, r) <= limit:
-            return r
-        standardise(state, moments, X, r, z)
-        embed(kind, n_levels, z, maps, work)
+        embed(kind, n_levels, moments, X, r, z, maps, work)
         f = score(state, n_levels, n, work)
         if directional:
             prediction, asked, _, _ = rounds.ask(state, n_levels, table, seed, False, f)
@@ -242,17 +239,28 @@ def learn_newton(
             learn_interval(state, n_levels, covariance, full, n, work, f, lo[r], hi[r])
         observe(state, moments, X, r)
         state[ROUNDS] += 1.0
-    return len(X)
+
+
+@compiled
+def ask_newton(
+    state: Floats, n_levels: int, table: Floats, seed: int, moments: Floats, kind: int, maps: Floats, n: int,
+    limit: float, X: Floats,
+) -> tuple[int, int, float, int]:  # fmt: skip
+    """As `loops.ask_dense`."""
+    if not square(X, 0) <= limit:
+        return 0, 0, 0.0, 0
+    work, z = np.empty((1, n)), np.empty((1, X.shape[1]))
+    embed(kind, n_levels, moments, X, 0, z, maps, work)
+    return rounds.ask(state, n_levels, table, seed, False, score(state, n_levels, n, work))
 
 
 @compiled
 def tell_newton(
-    state: Floats, n_levels: int, moments: Floats, covariance: Floats, full: bool, kind: int, maps: Floats, work: Floats,
-    X: Floats, asked: int, higher: bool,
+    state: Floats, n_levels: int, moments: Floats, covariance: Floats, full: bool, kind: int, maps: Floats,
+    work: Floats, X: Floats, asked: int, higher: bool,
 ) -> int:  # fmt: skip
     n, z = work.shape[1], np.empty((1, X.shape[1]))
-    standardise(state, moments, X, 0, z)
-    embed(kind, n_levels, z, maps, work)
+    embed(kind, n_levels, moments, X, 0, z, maps, work)
     if asked < n_levels:
         f = score(state, n_levels, n, work)
         learn_bit(state, n_levels, covariance, full, n, work, f, asked, higher)
@@ -262,21 +270,48 @@ def tell_newton(
 
 
 @compiled
-def scores_newton(state: Floats, n_levels: int, moments: Floats, kind: int, maps: Floats, n: int, X: Floats) -> Floats:
+def scores_newton(
+    state: Floats, n_levels: int, moments: Floats, kind: int, maps: Floats, n: int, X: Floats
+) -> Floats:  # fmt: skip
     work, z = np.empty((1, n)), np.empty((1, X.shape[1]))
     out = np.empty(len(X))
     for r in range(len(X)):
-        standardise(state, moments, X, r, z)
-        embed(kind, n_levels, z, maps, work)
+        embed(kind, n_levels, moments, X, r, z, maps, work)
         out[r] = score(state, n_levels, n, work)
     return out
 
 
 @compiled
-def ask_newton(
-    state: Floats, n_levels: int, table: Floats, seed: int, moments: Floats, kind: int, maps: Floats, n: int,
-    limit: float, X: Floats,
-) -> tuple[int, int, float, int]:  # fmt: skip
-    if not square(X, 0) <= limit:
-        return 0, 0, 0.0, 0
-    return rounds.ask(state, n_levels, table, seed, False, scores_newton(state, n_levels, moments, kind, maps, n, X)[0])
+def variances_newton(
+    n_levels: int, moments: Floats, covariance: Floats, full: bool, kind: int, maps: Floats, n: int, X: Floats
+) -> Floats:  # fmt: skip
+    """The variance of f at every row, for a covariance with nothing pending."""
+    work, z = np.zeros((1, n)), np.empty((1, X.shape[1]))
+    out = np.zeros(len(X))
+    for r in range(len(X)):
+        embed(kind, n_levels, moments, X, r, z, maps, work)
+        total = 0.0
+        for k in range(n_levels - 1, n):
+            u = work[0, k]
+            if full:
+                row = k * (k + 1) // 2
+                total += u * (2.0 * dot_first(k, covariance, row, work, 0) + covariance[row + k] * u)
+            else:
+                total += covariance[k] * u * u
+        out[r] = total
+    return out
+
+
+@compiled
+def settled(state: Floats, covariance: Floats, full: bool, work: Floats) -> Floats:
+    """The covariance with its pending update made: the numbers that the next step would have left."""
+    out = covariance.copy()
+    pending = state[PENDING]
+    offset = 0
+    for k in range(work.shape[1]):
+        if full:
+            add_first(k + 1, -pending * work[1, k], work, 1, out, offset)
+            offset += k + 1
+        else:
+            out[k] -= pending * work[1, k] * work[1, k]
+    return out

@@ -8,12 +8,15 @@ from dford.learners._base import OrdinalLearner
 from dford.learners._forms import KernelFunction
 from dford.learners._trace import Trace
 from dford.learners.dford import DFORD
+from dford.learners.newton import NewtonLogit
 from dford.learners.prank import PRank
 from dford.learners.pril import PRIL
 
-__all__ = ["DFORD", "PRIL", "PRank", "Trace", "load"]
+__all__ = ["DFORD", "PRIL", "NewtonLogit", "PRank", "Trace", "load"]
 
-_LEARNERS: dict[str, type[OrdinalLearner]] = {learner.__name__: learner for learner in (DFORD, PRank, PRIL)}
+_LEARNERS: dict[str, type[OrdinalLearner]] = {
+    learner.__name__: learner for learner in (DFORD, NewtonLogit, PRank, PRIL)
+}
 
 
 def load(path: str | os.PathLike[str], kernel: KernelFunction | None = None) -> OrdinalLearner:
