@@ -14,6 +14,7 @@ SOURCE = ROOT / "src" / "dford"
 # a module imports only from floors below its own, and from its own room
 FLOORS = [
     {"scale", "feedback"},
+    {"log"},
     {"engine"},
     {"policies", "persistence"},
     {"learners"},

@@ -2,6 +2,7 @@
 
 from dford.feedback import Question
 from dford.learners import DFORD, PRIL, NewtonLogit, PRank, Trace, load
+from dford.log import FeedbackLog
 from dford.policies import Boundary, Greedy, Policy, Triangular, Uniform
 
 __version__ = "0.1.0"
@@ -10,6 +11,7 @@ __all__ = [
     "DFORD",
     "PRIL",
     "Boundary",
+    "FeedbackLog",
     "Greedy",
     "NewtonLogit",
     "PRank",

@@ -1,0 +1,141 @@
+"""The error of any predictions, from answers to questions that something else chose.
+
+|p - y| is the number of cuts i in 1..K-1 that p and y lie on different sides of. The answer about one cut shows whether
+it is one of them; divided by the probability of having asked it, it counts for all. So with each level 1..K-1 asked
+with positive probability, every figure here is unbiased, whoever made the predictions, and no label is ever seen.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from dford.log import FeedbackLog
+from dford.policies import Policy
+
+Floats = NDArray[np.float64]
+
+
+class Estimate(NamedTuple):
+    """A figure with its confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def mae(
+    log: FeedbackLog,
+    predictions: Any,
+    *,
+    method: str = "plain",
+    probabilities: Any = None,
+    policy: Policy | None = None,
+    confidence: float = 0.95,
+) -> Estimate:
+    """The mean absolute error of predictions for the log's rows, in levels, without labels.
+
+    Parameters
+    ----------
+    log : FeedbackLog
+    predictions : sequence of levels
+        One for each row of the log, by anyone, made without looking at that row's answer.
+    method : "plain", "normalised" or "robust", default="plain"
+        Plain is unbiased. Normalised divides by the sum of the weights, for less variance and a bias that vanishes.
+        Robust (doubly robust) starts from `probabilities` and corrects them by the answers: unbiased, and the
+        narrower the better they are.
+    probabilities : array of shape (n, K), for "robust"
+        The probability of every level for every row, as of `predict_proba`, without that row's answer.
+    policy : Policy, optional
+        What chose the questions: then it is checked to be able to ask every level. Otherwise only a level that was
+        never asked is noticed.
+    confidence : float, default=0.95
+        Of the interval, which is normal: for a number of rows fixed beforehand.
+    """
+    terms, weights = _terms(log, predictions, _mae_terms, policy)
+    if method == "robust":
+        q = _check_probabilities(log, probabilities)
+        above = 1.0 - np.cumsum(q, axis=1)[:, :-1]
+        cuts = np.arange(1, len(log.scale))
+        wrong = np.where(_numbers(log, predictions)[:, None] > cuts, 1.0 - above, above)
+        row, asked = np.arange(len(log)), np.minimum(log.level, len(log.scale) - 1) - 1
+        return _interval(wrong.sum(axis=1) + terms - weights * wrong[row, asked], confidence)
+    if method == "normalised":
+        value = (len(log.scale) - 1) * terms.sum() / weights.sum()
+        return _interval(terms - value / (len(log.scale) - 1) * weights + value, confidence)
+    if method != "plain":
+        raise ValueError(f"method must be 'plain', 'normalised' or 'robust'; got {method!r}")
+    return _interval(terms, confidence)
+
+
+def accuracy(
+    log: FeedbackLog, predictions: Any, *, within: int = 0, policy: Policy | None = None, confidence: float = 0.95
+) -> Estimate:
+    """The share of predictions that are right, or at most `within` levels off, without labels.
+
+    The level is in [p - w, p + w] if it is above p - w - 1 and not above p + w: a difference of two answers.
+    """
+
+    def between(p: NDArray[np.int64], asked: NDArray[np.int64], higher: NDArray[np.bool_], K: int) -> Floats:
+        low, high = p - within - 1, p + within
+        return np.where(higher, (asked == low) * 1.0 - (asked == high), 0.0)
+
+    terms, _ = _terms(log, predictions, between, policy)
+    return _interval(terms + (_numbers(log, predictions) - within - 1 < 1), confidence)
+
+
+def compare(
+    log: FeedbackLog, first: Any, second: Any, *, policy: Policy | None = None, confidence: float = 0.95
+) -> Estimate:
+    """MAE of the first predictions minus that of the second: paired, so that what both have in common cancels."""
+    (one, _), (two, _) = (_terms(log, p, _mae_terms, policy) for p in (first, second))
+    return _interval(one - two, confidence)
+
+
+def _mae_terms(p: NDArray[np.int64], asked: NDArray[np.int64], higher: NDArray[np.bool_], K: int) -> Floats:
+    return np.where((p > asked) != higher, 1.0, 0.0)
+
+
+def _terms(
+    log: FeedbackLog, predictions: Any, term: Callable[..., Floats], policy: Policy | None
+) -> tuple[Floats, Floats]:
+    """Each row's term over its propensity, and the weight itself; both 0 where the top level was asked."""
+    K = len(log.scale)
+    if len(log) < 2:
+        raise ValueError(f"an estimate needs at least two answers; the log has {len(log)}")
+    if policy is not None:
+        policy.require_all_levels(K)
+    never = sorted(set(range(1, K)) - set(log.level.tolist()))
+    if never:
+        raise ValueError(
+            f"the log never asks about level {log.scale.names[never[0] - 1]!r}, so no unbiased estimate exists; "
+            "use a policy that explores, or a longer log"
+        )
+    weights = np.where(log.level < K, 1.0 / log.propensity, 0.0)
+    return weights * term(_numbers(log, predictions), log.level, log.higher, K), weights
+
+
+def _numbers(log: FeedbackLog, predictions: Any) -> NDArray[np.int64]:
+    numbers = log.scale.encode(predictions)
+    if numbers.shape != (len(log),):
+        raise ValueError(f"expected one prediction for each of the log's {len(log)} rows; got shape {numbers.shape}")
+    return numbers
+
+
+def _check_probabilities(log: FeedbackLog, probabilities: Any) -> Floats:
+    q = np.asarray(probabilities, dtype=np.float64)
+    if q.shape != (len(log), len(log.scale)) or (q < 0).any() or not np.allclose(q.sum(axis=1), 1):
+        raise ValueError(
+            f"the robust method needs probabilities of shape {(len(log), len(log.scale))}, rows summing to 1"
+        )
+    return q
+
+
+def _interval(terms: Floats, confidence: float) -> Estimate:
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be between 0 and 1; got {confidence!r}")
+    value = float(terms.mean())
+    half = float(norm.ppf(0.5 + confidence / 2) * terms.std(ddof=1) / np.sqrt(len(terms)))
+    return Estimate(value, value - half, value + half)

@@ -1,0 +1,128 @@
+"""The log: rounds in order, the source of truth. Plain columns, from which everything else can be made again."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dford.feedback import Question
+from dford.scale import Scale
+
+COLUMNS = ("level", "prediction", "propensity", "higher")
+
+
+class FeedbackLog:
+    """Answered questions, in the order of their answers. Rows are added, never changed.
+
+    Parameters
+    ----------
+    levels : sequence
+        The scale, lowest first.
+
+    Examples
+    --------
+    >>> from dford import DFORD
+    >>> model, log = DFORD(levels=["low", "mid", "top"], random_state=0), FeedbackLog(["low", "mid", "top"])
+    >>> for x, label in [([0.1, 2.0], "top"), ([1.0, 0.3], "low")]:
+    ...     question = model.ask(x)
+    ...     log.append(question, higher=log.scale.number(label) > log.scale.number(question.level))
+    >>> len(log), log.X.shape, log.higher.tolist()
+    (2, (2, 2), [True, False])
+    """
+
+    def __init__(self, levels: Sequence[Any]) -> None:
+        self.scale = Scale(levels)
+        self._rows: list[NDArray[np.float64]] = []
+        self._answers: list[tuple[int, int, float, bool]] = []
+
+    def append(self, question: Question, higher: bool) -> None:
+        """Add an answered question."""
+        x = np.asarray(question.x.toarray()[0] if hasattr(question.x, "toarray") else question.x, dtype=np.float64)
+        self._add(x, question.level, question.prediction, question.propensity, higher)
+
+    def _add(self, x: NDArray[np.float64], level: Any, prediction: Any, propensity: float, higher: bool) -> None:
+        if self._rows and x.shape != self._rows[0].shape:
+            raise ValueError(f"the row has {x.size} features, but the log's have {self._rows[0].size}")
+        if not 0 < propensity <= 1:
+            raise ValueError(f"a propensity is a probability above 0; got {propensity!r}")
+        if not isinstance(higher, (bool, np.bool_)):
+            raise TypeError(f"higher must be True or False; got {higher!r}")
+        answer = self.scale.number(level), self.scale.number(prediction), float(propensity), bool(higher)
+        self._rows.append(x.copy())
+        self._answers.append(answer)
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def __add__(self, other: "FeedbackLog") -> "FeedbackLog":
+        """Both logs, one after the other; their scales must be the same."""
+        if self.scale.names != other.scale.names:
+            raise ValueError(f"the logs have other levels: {self.scale.names} and {other.scale.names}")
+        both = FeedbackLog(self.scale.names)
+        for log in (self, other):
+            for x, (level, prediction, propensity, higher) in zip(log._rows, log._answers, strict=True):
+                names = self.scale.names
+                both._add(x, names[level - 1], names[prediction - 1], propensity, higher)
+        return both
+
+    def __iter__(self) -> Iterator[tuple[NDArray[np.float64], int, int, float, bool]]:
+        """(features, level asked, prediction, propensity, higher), levels counted from 1."""
+        for x, answer in zip(self._rows, self._answers, strict=True):
+            yield x, *answer
+
+    @property
+    def X(self) -> NDArray[np.float64]:  # noqa: N802
+        """The rows of features."""
+        return np.array(self._rows) if self._rows else np.empty((0, 0))
+
+    @property
+    def level(self) -> NDArray[np.int64]:
+        """The levels asked about, counted from 1."""
+        return np.array([answer[0] for answer in self._answers], dtype=np.int64)
+
+    @property
+    def prediction(self) -> NDArray[np.int64]:
+        """The learner's predictions of the day, counted from 1."""
+        return np.array([answer[1] for answer in self._answers], dtype=np.int64)
+
+    @property
+    def propensity(self) -> NDArray[np.float64]:
+        return np.array([answer[2] for answer in self._answers], dtype=np.float64)
+
+    @property
+    def higher(self) -> NDArray[np.bool_]:
+        return np.array([answer[3] for answer in self._answers], dtype=bool)
+
+    def to_frame(self, feature_names: Sequence[str] | None = None) -> Any:
+        """A pandas frame: `level`, `prediction` (names), `propensity`, `higher`, then a column a feature.
+
+        Write it with `to_parquet` or `to_csv`; `polars.from_pandas` takes it too.
+        """
+        import pandas as pd
+
+        names = np.array(self.scale.names, dtype=object)
+        features = feature_names if feature_names is not None else [f"x{j}" for j in range(self.X.shape[1])]
+        frame = pd.DataFrame(
+            {
+                "level": names[self.level - 1],
+                "prediction": names[self.prediction - 1],
+                "propensity": self.propensity,
+                "higher": self.higher,
+            }
+        )
+        return pd.concat([frame, pd.DataFrame(self.X, columns=list(features))], axis=1)
+
+    @classmethod
+    def from_frame(cls, frame: Any, levels: Sequence[Any]) -> Self:
+        """The log in a pandas or polars frame that has the columns of `to_frame`."""
+        names = list(frame.columns)
+        if missing := [name for name in COLUMNS if name not in names]:
+            raise ValueError(f"a log has the columns {', '.join(COLUMNS)} and features; {', '.join(missing)} not found")
+        log = cls(levels)
+        columns = [np.asarray(frame[name]) for name in COLUMNS]
+        features = [np.asarray(frame[name], dtype=np.float64) for name in names if name not in COLUMNS]
+        rows = np.stack(features, axis=1) if features else np.empty((len(frame), 0))
+        for x, level, prediction, propensity, higher in zip(rows, *columns, strict=True):
+            log._add(x, level, prediction, propensity, higher)
+        return log

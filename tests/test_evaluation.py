@@ -1,0 +1,180 @@
+"""Judgement without labels: unbiased, with intervals that cover, for any predictions."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from dford import DFORD, Boundary, FeedbackLog, Greedy, NewtonLogit, Triangular, Uniform
+from dford.datasets import make_synthetic
+from dford.evaluation import offpolicy
+
+K = 5
+LEVELS = [1, 2, 3, 4, 5]
+
+
+def logged(X: Any, y: Any, predictions: Any, policy: Any, seed: int) -> FeedbackLog:
+    """Questions that a policy would have asked, given somebody's predictions."""
+    random = np.random.default_rng(seed)
+    table = policy.table(K)[0]
+    asked = 1 + (random.random(len(y))[:, None] > np.cumsum(table[predictions - 1], axis=1)[:, :-1]).sum(axis=1)
+    log = FeedbackLog(LEVELS)
+    for x, level, label, p in zip(X, asked, y, predictions, strict=True):
+        log._add(x, level, p, table[p - 1, level - 1], label > level)
+    return log
+
+
+def truth(y: Any, predictions: Any) -> float:
+    return float(np.abs(predictions - y).mean())
+
+
+@pytest.fixture(scope="module")
+def world() -> tuple[Any, ...]:
+    X, y = make_synthetic(600, random_state=0)
+    own = NewtonLogit(features="poly", random_state=0).fit(*make_synthetic(500, random_state=1))
+    foreign = np.clip(y + np.random.default_rng(0).integers(-2, 3, size=600), 1, 5)
+    return X, y, own.predict(X), own.predict_proba(X), foreign
+
+
+@pytest.mark.parametrize("policy", [Triangular(0.5), Boundary(0.3), Uniform()], ids=repr)
+@pytest.mark.parametrize("method", ["plain", "normalised", "robust"])
+@pytest.mark.parametrize("whose", ["own", "foreign"])
+def test_intervals_cover_as_often_as_they_say(world: Any, policy: Any, method: str, whose: str) -> None:
+    X, y, own, proba, foreign = world
+    predictions = own if whose == "own" else foreign
+    covered, values, runs = 0, [], 400
+    random = np.random.default_rng(0)
+    true = truth(y, predictions)
+    for seed in range(runs):
+        rows = random.permutation(600)  # all of them, so that the truth is the same in every run
+        log = logged(X[rows], y[rows], own[rows], policy, seed)
+        estimate = offpolicy.mae(log, predictions[rows], method=method, probabilities=proba[rows])
+        covered += estimate.low <= true <= estimate.high
+        values.append(estimate.value)
+    # the interval is for rows drawn anew too, and these are not, so it covers at least as often as it says
+    assert covered / runs > 0.925
+    error = np.std(values) / np.sqrt(runs)
+    assert np.mean(values) == pytest.approx(true, abs=4 * error + 1e-9)
+
+
+def test_coverage_is_near_95_percent_when_items_are_drawn_too() -> None:
+    covered, runs = 0, 500
+    random = np.random.default_rng(0)
+    true = 1.2  # mean of 0, 1 and 2 away, from the middle: see below
+    shifts = np.array([0, 1, 1, 2, 2])
+    for seed in range(runs):
+        shift = random.choice(shifts, size=300)
+        y = 3 + shift * random.choice([-1, 1], size=300)
+        predictions = np.full(300, 3)
+        log = logged(np.zeros((300, 1)), y, predictions, Boundary(0.5), seed)
+        estimate = offpolicy.mae(log, predictions)
+        covered += estimate.low <= true <= estimate.high
+    assert 0.92 <= covered / runs <= 0.975
+
+
+def test_the_robust_form_is_narrower_where_the_probabilities_are_good() -> None:
+    random = np.random.default_rng(0)
+    X = random.normal(size=(6000, 3))
+    y = 1 + (X.sum(axis=1)[:, None] + random.logistic(size=(6000, 1)) > [-2, -0.7, 0.7, 2]).sum(axis=1)
+    model = NewtonLogit(random_state=0).fit(X[:4000], y[:4000])
+    X, y = X[4000:], y[4000:]
+    own, proba = model.predict(X), model.predict_proba(X)
+    widths = []
+    for seed in range(10):
+        log = logged(X, y, own, Uniform(), seed)
+        plain, robust = (offpolicy.mae(log, own, method=m, probabilities=proba) for m in ("plain", "robust"))
+        widths.append((robust.high - robust.low) / (plain.high - plain.low))
+    assert max(widths) < 1
+
+
+@pytest.mark.parametrize("within", [0, 1, 2])
+def test_accuracy_and_within_a_level_are_unbiased(world: Any, within: int) -> None:
+    X, y, own, _, foreign = world
+    for predictions in (own, foreign):
+        true = (np.abs(predictions - y) <= within).mean()
+        values = [
+            offpolicy.accuracy(logged(X, y, own, Triangular(0.6), seed), predictions, within=within).value
+            for seed in range(200)
+        ]
+        assert np.mean(values) == pytest.approx(true, abs=4 * np.std(values) / np.sqrt(200) + 1e-12)
+
+
+def test_a_comparison_knows_the_better_and_when_it_cannot_tell(world: Any) -> None:
+    X, y, own, _, foreign = world
+    log = logged(X, y, own, Boundary(0.3), 0)
+    difference = offpolicy.compare(log, own, foreign)
+    assert difference.high < 0
+    assert offpolicy.compare(log, foreign, own).value == pytest.approx(-difference.value)
+    same = offpolicy.compare(log, own, own)
+    assert same == (0.0, 0.0, 0.0)
+
+
+def test_what_cannot_be_estimated_is_refused(world: Any) -> None:
+    X, y, own, proba, _ = world
+    log = logged(X, y, own, Boundary(0.3), 0)
+    with pytest.raises(ValueError, match="never asks about level"):
+        offpolicy.mae(log, own, policy=Greedy())
+    short = logged(X[:3], y[:3], own[:3], Boundary(0.3), 0)
+    with pytest.raises(ValueError, match=r"the log never asks about level \d"):
+        offpolicy.mae(short, own[:3])
+    with pytest.raises(ValueError, match="at least two answers"):
+        offpolicy.mae(FeedbackLog(LEVELS), [])
+    with pytest.raises(ValueError, match="one prediction for each of the log's 600 rows"):
+        offpolicy.mae(log, own[:10])
+    with pytest.raises(ValueError, match="7 is not a level"):
+        offpolicy.mae(log, np.full(600, 7))
+    with pytest.raises(ValueError, match="rows summing to 1"):
+        offpolicy.mae(log, own, method="robust", probabilities=proba * 2)
+    with pytest.raises(ValueError, match="method must be"):
+        offpolicy.mae(log, own, method="best")
+    with pytest.raises(ValueError, match="confidence must be"):
+        offpolicy.mae(log, own, confidence=95)
+
+
+def test_a_learners_own_run_is_judged_without_labels() -> None:
+    X, y = make_synthetic(4000, random_state=0)
+    model, log = DFORD(levels=LEVELS, kernel="poly", policy=Boundary(0.3), random_state=0), FeedbackLog(LEVELS)
+    for x, label in zip(X, y, strict=True):
+        question = model.ask(x)
+        log.append(question, higher=bool(label > question.level))
+        model.tell(question, bool(label > question.level))
+    estimate = offpolicy.mae(log, log.prediction, policy=Boundary(0.3))
+    assert estimate.low < truth(y, log.prediction) < estimate.high
+
+
+def test_a_log_travels_through_frames_and_files(tmp_path: Any) -> None:
+    names = ["poor", "fair", "good"]
+    log, model = FeedbackLog(names), DFORD(levels=names, random_state=0)
+    for x in np.random.default_rng(0).normal(size=(20, 2)):
+        log.append(model.ask(x), higher=bool(x[0] > 0))
+    frame = log.to_frame(["length", "width"])
+    assert list(frame.columns) == ["level", "prediction", "propensity", "higher", "length", "width"]
+    frame.to_csv(tmp_path / "log.csv", index=False, float_format="%.17g")
+    for other in (frame, pl.from_dict(frame.to_dict(orient="list")), pd.read_csv(tmp_path / "log.csv")):
+        back = FeedbackLog.from_frame(other, names)
+        assert (back.X == log.X).all()
+        assert back._answers == log._answers
+    assert len(log + log) == 40
+    assert (log + log).X.shape == (40, 2)
+    assert [answer[1] for answer in log] == log.level.tolist()
+
+
+def test_a_log_refuses_what_is_no_round() -> None:
+    log = FeedbackLog(LEVELS)
+    question = DFORD(levels=LEVELS, random_state=0).ask([1.0, 2.0])
+    log.append(question, True)
+    with pytest.raises(TypeError, match="True or False"):
+        log.append(question, 1)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="probability above 0"):
+        log.append(question._replace(propensity=0.0), True)
+    with pytest.raises(ValueError, match="3 features, but the log's have 2"):
+        log.append(question._replace(x=np.ones(3)), True)
+    with pytest.raises(ValueError, match="'ten' is not a level"):
+        log.append(question._replace(level="ten"), True)
+    with pytest.raises(ValueError, match="other levels"):
+        log + FeedbackLog([1, 2])
+    with pytest.raises(ValueError, match="propensity, higher not found"):
+        FeedbackLog.from_frame(pd.DataFrame({"level": [1], "prediction": [1]}), LEVELS)
+    assert len(log) == 1
