@@ -5,6 +5,7 @@ from bisect import bisect_right
 import numpy as np
 from river.linear_model import LogisticRegression
 from scipy.linalg.blas import dsymv, dsyr
+from threadpoolctl import threadpool_limits
 
 from dford import DFORD, Triangular
 from dford.engine._compiled import Floats, Ints, compiled
@@ -92,12 +93,13 @@ def rbf_scores(X: Floats, rows: Floats) -> None:
         rbf_score(coefficients, rows, norms, x, square)
 
 
-def blas_loop(n: int, rounds: int) -> None:
+def blas_loop(n: int, rounds: int, cores: int | None) -> None:
     """A symmetric product and a rank-one update a round: what a step of Newton's method is made of."""
     S, u = np.asfortranarray(np.eye(n)), np.full(n, 0.01)
-    for _ in range(rounds):
-        s = dsymv(1.0, S, u)
-        S = dsyr(-1e-6, s, a=S, overwrite_a=True)
+    with threadpool_limits(cores):
+        for _ in range(rounds):
+            s = dsymv(1.0, S, u)
+            S = dsyr(-1e-6, s, a=S, overwrite_a=True)
 
 
 def river_loop(rows: list[dict[int, float]], higher: list[bool]) -> None:

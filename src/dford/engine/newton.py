@@ -24,7 +24,7 @@ import numpy as np
 from dford.engine import rounds
 from dford.engine._compiled import Floats, Ints, compiled, inlined, place
 from dford.engine.rounds import CUTS, PENDING, ROUNDS, SEEN
-from dford.engine.vectors import add_dot_first, add_first, dot_first, exp_one, fma, square
+from dford.engine.vectors import add_dot_spread, add_first, dot_first, exp_one, fma, square
 
 LINEAR, POLY, FOURIER = 0, 1, 2
 FARTHEST = 3.0  # standard deviations that a feature may lie from its mean; beyond, it counts as this far
@@ -52,30 +52,29 @@ def observe(state: Floats, moments: Floats, X: Floats, r: int) -> None:
 
 
 @inlined
-def embed(kind: int, n_levels: int, moments: Floats, X: Floats, r: int, z: Floats, maps: Floats, work: Floats) -> None:
+def embed(kind: int, n_levels: int, moments: Floats, X: Floats, r: int, maps: Floats, work: Floats) -> None:
     """The weights' part of u: the features of row r, standardised, and what is made of them.
 
-    z is the row in standard deviations from the running mean, 0 where a feature has not varied yet, and at most
+    First the row in standard deviations from the running mean, 0 where a feature has not varied yet, and at most
     FARTHEST. Of products of two features the cuts are the constant, and 1 / sqrt(2) brings the others to about
-    variance 1. Cosines are those of Rahimi and Recht, beside z itself.
+    variance 1. Cosines are those of Rahimi and Recht, beside the features themselves.
     """
-    d, n_cuts = X.shape[1], n_levels - 1
+    d, z = X.shape[1], n_levels - 1
     for j in range(d):
-        z[0, j] = min(max((X[r, j] - moments[0, j]) * moments[2, j], -FARTHEST), FARTHEST)
-        work[0, n_cuts + j] = z[0, j]
+        work[0, z + j] = min(max((X[r, j] - moments[0, j]) * moments[2, j], -FARTHEST), FARTHEST)
+    k = z + d
     if kind == POLY:
-        k = n_cuts + d
-        for i in range(d):
-            for j in range(i, d):
-                work[0, k] = 0.7071067811865476 * z[0, i] * z[0, j]
+        for i in range(z, z + d):
+            for j in range(i, z + d):
+                work[0, k] = 0.7071067811865476 * work[0, i] * work[0, j]
                 k += 1
     elif kind == FOURIER:
         scale = math.sqrt(2.0 / len(maps))
-        for k in range(len(maps)):
-            angle = maps[k, d]
+        for i in range(len(maps)):
+            angle = maps[i, d]
             for j in range(d):
-                angle = fma(maps[k, j], z[0, j], angle)
-            work[0, n_cuts + d + k] = scale * math.cos(angle)
+                angle = fma(maps[i, j], work[0, z + j], angle)
+            work[0, k + i] = scale * math.cos(angle)
 
 
 @inlined
@@ -102,11 +101,10 @@ def product(state: Floats, covariance: Floats, full: bool, n: int, work: Floats)
             work[2, k] = 0.0
         offset = 0
         for k in range(n):
-            begin, u = place(offset), work[0, k]
-            total = add_dot_first(k + 1, -pending * work[1, k], work, 1, covariance, offset, 0)
-            for j in range(k):
-                work[2, j] = fma(u, covariance[begin + place(j)], work[2, j])
-            work[2, k] += total
+            before = add_dot_spread(k, -pending * work[1, k], work, 1, covariance, offset, 0, work[0, k], 2)
+            last = place(offset + k)
+            covariance[last] = fma(-pending * work[1, k], work[1, k], covariance[last])
+            work[2, k] += fma(covariance[last], work[0, k], before)
             offset += k + 1
     total = 0.0
     for k in range(n):
@@ -224,9 +222,9 @@ def learn_newton(
     state: Floats, n_levels: int, directional: bool, table: Floats, seed: int, moments: Floats, covariance: Floats,
     full: bool, kind: int, maps: Floats, work: Floats, X: Floats, lo: Ints, hi: Ints,
 ) -> None:  # fmt: skip
-    n, z = work.shape[1], np.empty((1, X.shape[1]))
+    n = work.shape[1]
     for r in range(len(X)):
-        embed(kind, n_levels, moments, X, r, z, maps, work)
+        embed(kind, n_levels, moments, X, r, maps, work)
         f = score(state, n_levels, n, work)
         if directional:
             prediction, asked, _, _ = rounds.ask(state, n_levels, table, seed, False, f)
@@ -243,15 +241,14 @@ def learn_newton(
 
 @compiled
 def ask_newton(
-    state: Floats, n_levels: int, table: Floats, seed: int, moments: Floats, kind: int, maps: Floats, n: int,
+    state: Floats, n_levels: int, table: Floats, seed: int, moments: Floats, kind: int, maps: Floats, work: Floats,
     limit: float, X: Floats,
 ) -> tuple[int, int, float, int]:  # fmt: skip
     """As `loops.ask_dense`."""
     if not square(X, 0) <= limit:
         return 0, 0, 0.0, 0
-    work, z = np.empty((1, n)), np.empty((1, X.shape[1]))
-    embed(kind, n_levels, moments, X, 0, z, maps, work)
-    return rounds.ask(state, n_levels, table, seed, False, score(state, n_levels, n, work))
+    embed(kind, n_levels, moments, X, 0, maps, work)
+    return rounds.ask(state, n_levels, table, seed, False, score(state, n_levels, work.shape[1], work))
 
 
 @compiled
@@ -259,8 +256,8 @@ def tell_newton(
     state: Floats, n_levels: int, moments: Floats, covariance: Floats, full: bool, kind: int, maps: Floats,
     work: Floats, X: Floats, asked: int, higher: bool,
 ) -> int:  # fmt: skip
-    n, z = work.shape[1], np.empty((1, X.shape[1]))
-    embed(kind, n_levels, moments, X, 0, z, maps, work)
+    n = work.shape[1]
+    embed(kind, n_levels, moments, X, 0, maps, work)
     if asked < n_levels:
         f = score(state, n_levels, n, work)
         learn_bit(state, n_levels, covariance, full, n, work, f, asked, higher)
@@ -273,10 +270,10 @@ def tell_newton(
 def scores_newton(
     state: Floats, n_levels: int, moments: Floats, kind: int, maps: Floats, n: int, X: Floats
 ) -> Floats:  # fmt: skip
-    work, z = np.empty((1, n)), np.empty((1, X.shape[1]))
+    work = np.empty((1, n))
     out = np.empty(len(X))
     for r in range(len(X)):
-        embed(kind, n_levels, moments, X, r, z, maps, work)
+        embed(kind, n_levels, moments, X, r, maps, work)
         out[r] = score(state, n_levels, n, work)
     return out
 
@@ -286,10 +283,10 @@ def variances_newton(
     n_levels: int, moments: Floats, covariance: Floats, full: bool, kind: int, maps: Floats, n: int, X: Floats
 ) -> Floats:  # fmt: skip
     """The variance of f at every row, for a covariance with nothing pending."""
-    work, z = np.zeros((1, n)), np.empty((1, X.shape[1]))
+    work = np.zeros((1, n))
     out = np.zeros(len(X))
     for r in range(len(X)):
-        embed(kind, n_levels, moments, X, r, z, maps, work)
+        embed(kind, n_levels, moments, X, r, maps, work)
         total = 0.0
         for k in range(n_levels - 1, n):
             u = work[0, k]

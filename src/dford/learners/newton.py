@@ -185,8 +185,7 @@ class NewtonForm(Form):
 
     def ask(self, rule: loops.Rule, table: Floats, seed: int, X: Rows) -> tuple[int, int, float, int]:
         question = newton.ask_newton(
-            self.state, self.n_levels, table, seed, self.moments, self.kind, self.maps, self.work.shape[1],
-            LARGEST_SQUARE, X,
+            self.state, self.n_levels, table, seed, self.moments, self.kind, self.maps, self.work, LARGEST_SQUARE, X
         )  # fmt: skip
         if question[1] == 0:
             refuse_large(X, vectors.squares(X))
