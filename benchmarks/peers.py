@@ -8,8 +8,8 @@ from scipy.linalg.blas import dsymv, dsyr
 from threadpoolctl import threadpool_limits
 
 from dford import DFORD, Triangular
-from dford.engine._compiled import Floats, Ints, compiled
-from dford.engine.counter import uniform
+from dford.engine._compiled import Floats, Ints
+from dford.engine.counter import uniforms
 
 K = 5
 EXPLORATION = 0.4
@@ -109,12 +109,8 @@ def river_loop(rows: list[dict[int, float]], higher: list[bool]) -> None:
         model.learn_one(x, bit)
 
 
-@compiled
 def draws_of(seed: int, n: int) -> Floats:
-    out = np.empty(n)
-    for i in range(n):
-        out[i] = uniform(seed, i)
-    return out
+    return uniforms(seed, np.arange(n))
 
 
 def check_peers(X: Floats, y: Ints) -> None:

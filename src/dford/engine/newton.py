@@ -23,17 +23,12 @@ import numpy as np
 
 from dford.engine import rounds
 from dford.engine._compiled import Floats, Ints, compiled, inlined, place
+from dford.engine.logistic import mode_of_bit, mode_of_gap, sigmoid
 from dford.engine.rounds import CUTS, PENDING, ROUNDS, SEEN
 from dford.engine.vectors import add_dot_spread, add_first, dot_first, exp_one, fma, square
 
 LINEAR, POLY, FOURIER = 0, 1, 2
 FARTHEST = 3.0  # standard deviations that a feature may lie from its mean; beyond, it counts as this far
-
-
-@inlined
-def sigmoid(a: float) -> float:
-    e = exp_one(-abs(a))
-    return 1.0 / (1.0 + e) if a >= 0.0 else e / (1.0 + e)
 
 
 @inlined
@@ -110,49 +105,6 @@ def product(state: Floats, covariance: Floats, full: bool, n: int, work: Floats)
     for k in range(n):
         total = fma(work[0, k], work[2, k], total)
     return total
-
-
-@inlined
-def mode_of_bit(a: float, v: float, bit: float) -> float:
-    """The most likely logit after an answer, where it was normal with mean a and variance v.
-
-    That is the root of d = v (bit - sigmoid(a + d)), as a + d. One Newton step from d = 0 would overshoot
-    wherever the answer is a surprise, as the curvature there is near 0; the root lies between 0 and that step.
-    """
-    low, high = 0.0, v * (bit - sigmoid(a))
-    if high < low:
-        low, high = high, low
-    d, last = 0.0, high - low
-    for _ in range(100):  # three or four, but for great surprises
-        p = sigmoid(a + d)
-        excess = d - v * (bit - p)
-        if excess > 0.0:
-            high = d
-        else:
-            low = d
-        step = -excess / (1.0 + v * p * (1.0 - p))
-        # Newton's step, unless it leaves the bracket or fails to halve the one before: then half the bracket
-        if not low < d + step < high or abs(step) > 0.5 * abs(last):
-            step = 0.5 * (low + high) - d
-        last = step
-        d += step
-        if abs(step) <= 1e-13 * (1.0 + abs(d)):
-            break
-    return a + d
-
-
-@inlined
-def mode_of_gap(gap: float, v: float) -> float:
-    """The same for a gap g between cuts and the likelihood 1 - exp(-g): the root of d = v / (exp(gap + d) - 1)."""
-    low, high = 0.0, 0.5 * (math.sqrt(gap * gap + 4.0 * v) - gap)
-    for _ in range(50):
-        d = 0.5 * (low + high)
-        e = exp_one(-(gap + d))
-        if d * (1.0 - e) > v * e:
-            high = d
-        else:
-            low = d
-    return gap + high
 
 
 @inlined
