@@ -146,6 +146,20 @@ def test_raw_features_of_any_scale_teach_the_same(scale: float, shift: float) ->
     assert other.trace_.mae[-1] == pytest.approx(one.trace_.mae[-1], rel=0.02)
 
 
+@pytest.mark.parametrize("kind", ["poly", "fourier"])
+def test_forgetting_follows_a_scale_that_turns_round_and_costs_little_where_it_does_not(kind: str) -> None:
+    X, y = make_synthetic(8000, random_state=0)
+    turned = np.concatenate([y[:4000], 6 - y[4000:]])
+
+    def last_quarter(labels: Any, forget: float) -> float:
+        model = NewtonLogit(features=kind, n_components=100, forget=forget, checkpoints=[6000], random_state=0)
+        trace = model.fit(X, labels).trace_
+        return float(4 * trace.mae[-1] - 3 * trace.mae[-2])
+
+    assert last_quarter(turned, 0.002) < 0.5 * last_quarter(turned, 0.0)
+    assert last_quarter(y, 0.002) < 1.5 * last_quarter(y, 0.0)
+
+
 BAD = ["one level never", "always no", "constant", "duplicated", "huge", "flipped"]
 
 

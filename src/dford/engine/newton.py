@@ -15,6 +15,9 @@ what was asked depends on x and the past alone.
 
 `work` has rows u, s and a scratch row. The last update of S is not made at once: it waits in work[1] and
 state[PENDING] and rides along with the next product, so that a step passes over the covariance once.
+
+Forgetting multiplies S by 1 / (1 - forget) at every answer about which the model is sure (v below 1; so what is never
+seen is never forgotten without end). That is one number, kept beside the covariance as state[SPREAD].
 """
 
 import math
@@ -24,7 +27,7 @@ import numpy as np
 from dford.engine import rounds
 from dford.engine._compiled import Floats, Ints, compiled, inlined, place
 from dford.engine.logistic import mode_of_bit, mode_of_gap, sigmoid
-from dford.engine.rounds import CUTS, PENDING, ROUNDS, SEEN
+from dford.engine.rounds import CUTS, PENDING, ROUNDS, SEEN, SPREAD
 from dford.engine.vectors import add_dot_spread, add_first, dot_first, exp_one, fma, square
 
 LINEAR, POLY, FOURIER = 0, 1, 2
@@ -83,7 +86,7 @@ def score(state: Floats, n_levels: int, n: int, work: Floats) -> float:
 
 @inlined
 def product(state: Floats, covariance: Floats, full: bool, n: int, work: Floats) -> float:
-    """work[2] = S u, after making the pending update; returns <u, S u>."""
+    """work[2] = S u / spread, after making the pending update; returns <u, S u>."""
     pending = state[PENDING]
     if not full:
         for k in range(n):
@@ -104,17 +107,17 @@ def product(state: Floats, covariance: Floats, full: bool, n: int, work: Floats)
     total = 0.0
     for k in range(n):
         total = fma(work[0, k], work[2, k], total)
-    return total
+    return float(total * state[SPREAD])
 
 
 @inlined
 def move(state: Floats, n_levels: int, n: int, work: Floats, v: float, change: float, curvature: float) -> None:
     """Move the mean along S u so that <m, u> changes by `change`, shrink S, and keep the cuts in order."""
-    step = change / v if v > 0.0 else 0.0
+    step = change / v * state[SPREAD] if v > 0.0 else 0.0
     for k in range(n):
         state[CUTS + k] = fma(step, work[2, k], state[CUTS + k])
         work[1, k] = work[2, k]
-    state[PENDING] = curvature / (1.0 + curvature * v)
+    state[PENDING] = curvature / (1.0 + curvature * v) * state[SPREAD]
     for i in range(1, n_levels - 1):  # pool adjacent violators: the nearest ordered cuts
         total, size, j = state[CUTS + i], 1, i
         while j > 0 and state[CUTS + j - 1] * size > total:
@@ -134,6 +137,7 @@ def learn_bit(
     full: bool,
     n: int,
     work: Floats,
+    forget: float,
     f: float,
     level: int,
     higher: bool,
@@ -142,6 +146,9 @@ def learn_bit(
     for i in range(n_levels - 1):
         work[0, i] = -1.0 if i == level - 1 else 0.0
     v = product(state, covariance, full, n, work)
+    if forget > 0.0 and v < 1.0:
+        state[SPREAD] /= 1.0 - forget
+        v /= 1.0 - forget
     before = f - state[CUTS + level - 1]
     after = mode_of_bit(before, v, 1.0 if higher else 0.0)
     p = sigmoid(after)
@@ -151,13 +158,22 @@ def learn_bit(
 
 @inlined
 def learn_interval(
-    state: Floats, n_levels: int, covariance: Floats, full: bool, n: int, work: Floats, f: float, lo: int, hi: int
+    state: Floats,
+    n_levels: int,
+    covariance: Floats,
+    full: bool,
+    n: int,
+    work: Floats,
+    forget: float,
+    f: float,
+    lo: int,
+    hi: int,
 ) -> None:
     """Steps on "the level is in [lo, hi]": above lo - 1, not above hi, and the two cuts apart."""
     if lo > 1:
-        f = learn_bit(state, n_levels, covariance, full, n, work, f, lo - 1, True)
+        f = learn_bit(state, n_levels, covariance, full, n, work, forget, f, lo - 1, True)
     if hi < n_levels:
-        learn_bit(state, n_levels, covariance, full, n, work, f, hi, False)
+        learn_bit(state, n_levels, covariance, full, n, work, forget, f, hi, False)
     if lo > 1 and hi < n_levels:
         for k in range(n):
             work[0, k] = 0.0
@@ -172,7 +188,7 @@ def learn_interval(
 @compiled
 def learn_newton(
     state: Floats, n_levels: int, directional: bool, table: Floats, seed: int, moments: Floats, covariance: Floats,
-    full: bool, kind: int, maps: Floats, work: Floats, X: Floats, lo: Ints, hi: Ints,
+    full: bool, kind: int, maps: Floats, work: Floats, forget: float, X: Floats, lo: Ints, hi: Ints,
 ) -> None:  # fmt: skip
     n = work.shape[1]
     for r in range(len(X)):
@@ -182,11 +198,11 @@ def learn_newton(
             prediction, asked, _, _ = rounds.ask(state, n_levels, table, seed, False, f)
             rounds.note(state, prediction, asked, lo[r], hi[r])
             if asked < n_levels:
-                learn_bit(state, n_levels, covariance, full, n, work, f, asked, lo[r] > asked)
+                learn_bit(state, n_levels, covariance, full, n, work, forget, f, asked, lo[r] > asked)
         else:
             prediction = rounds.predict(state, n_levels, f, False)
             rounds.note(state, prediction, prediction, lo[r], hi[r])
-            learn_interval(state, n_levels, covariance, full, n, work, f, lo[r], hi[r])
+            learn_interval(state, n_levels, covariance, full, n, work, forget, f, lo[r], hi[r])
         observe(state, moments, X, r)
         state[ROUNDS] += 1.0
 
@@ -206,13 +222,13 @@ def ask_newton(
 @compiled
 def tell_newton(
     state: Floats, n_levels: int, moments: Floats, covariance: Floats, full: bool, kind: int, maps: Floats,
-    work: Floats, X: Floats, asked: int, higher: bool,
+    work: Floats, forget: float, X: Floats, asked: int, higher: bool,
 ) -> int:  # fmt: skip
     n = work.shape[1]
     embed(kind, n_levels, moments, X, 0, maps, work)
     if asked < n_levels:
         f = score(state, n_levels, n, work)
-        learn_bit(state, n_levels, covariance, full, n, work, f, asked, higher)
+        learn_bit(state, n_levels, covariance, full, n, work, forget, f, asked, higher)
     observe(state, moments, X, 0)
     state[ROUNDS] += 1.0
     return int(state[ROUNDS])

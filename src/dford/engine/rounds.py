@@ -34,6 +34,7 @@ START = 10  # the window's first entry in its buffers, and how many
 COUNT = 11
 PENDING = 12  # the weight of a covariance's update that is still to be made
 SEEN = 13  # rows in the running moments
+SPREAD = 14  # what the covariance is to be multiplied with: it grows by forgetting
 CUTS = 16  # where the cuts begin; the places between are free
 
 

@@ -1,7 +1,7 @@
 """NewtonLogit: the cumulative logit, one second-order step an answer."""
 
 from collections.abc import Sequence
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,6 +41,9 @@ class NewtonLogit(LiveLearner):
     covariance : "auto", "full" or "diagonal", default="auto"
         Full costs the square of the number of parameters an answer, diagonal is linear in it. Auto is full up
         to 600 parameters.
+    forget : float, default=0.0
+        How much of what is known an answer makes doubtful, in [0, 1): about the last 1 / `forget` answers count.
+        For scales that drift.
     policy : Policy, optional
         How levels are asked; `Boundary(0.2)` where not given.
     levels, checkpoints, random_state
@@ -68,6 +71,7 @@ class NewtonLogit(LiveLearner):
         "features": [StrOptions(set(_KINDS))],
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "covariance": [StrOptions({"auto", "full", "diagonal"})],
+        "forget": [Interval(Real, 0, 1, closed="left")],
         "policy": [Policy, None],
     }
 
@@ -78,6 +82,7 @@ class NewtonLogit(LiveLearner):
         features: str = "linear",
         n_components: int = 300,
         covariance: str = "auto",
+        forget: float = 0.0,
         policy: Policy | None = None,
         levels: Sequence[Any] | None = None,
         checkpoints: Sequence[int] | None = None,
@@ -87,6 +92,7 @@ class NewtonLogit(LiveLearner):
         self.features = features
         self.n_components = n_components
         self.covariance = covariance
+        self.forget = forget
         self.policy = policy
         self.levels = levels
         self.checkpoints = checkpoints
@@ -105,7 +111,7 @@ class NewtonLogit(LiveLearner):
         return -np.diff(above, axis=1, prepend=1.0, append=0.0)
 
     def _make_form(self, n_features: int) -> Form:
-        return NewtonForm(_KINDS[self.features], self.covariance, self.n_components, n_features)
+        return NewtonForm(_KINDS[self.features], self.covariance, self.n_components, self.forget, n_features)
 
     def _make_rule(self) -> loops.Rule:
         return True, True, np.inf, False, False
@@ -124,8 +130,9 @@ class NewtonLogit(LiveLearner):
 class NewtonForm(Form):
     """The engine's arrays: running moments, covariance, and the vectors of a step."""
 
-    def __init__(self, kind: int, covariance: str, n_components: int, n_features: int) -> None:
+    def __init__(self, kind: int, covariance: str, n_components: int, forget: float, n_features: int) -> None:
         super().__init__(n_features)
+        self.forget = float(forget)
         self.kind = kind
         self.maps = np.empty((1, 1))
         self.n_weights = n_features
@@ -138,6 +145,7 @@ class NewtonForm(Form):
 
     def start(self, n_levels: int) -> None:
         super().start(n_levels)
+        self.state[rounds.SPREAD] = 1.0
         n, n_cuts = n_levels - 1 + self.n_weights, n_levels - 1
         shares = np.arange(1, n_levels) / n_levels
         self.cuts[:] = np.log(shares / (1 - shares))
@@ -167,11 +175,11 @@ class NewtonForm(Form):
     def variances(self, X: Rows) -> Floats:
         """The variance of the score at every row."""
         n = self.work.shape[1]
-        return newton.variances_newton(
-            self.n_levels, self.moments, self._settled(), self.full, self.kind, self.maps, n, X
-        )
+        settled = self._settled() * self.state[rounds.SPREAD]
+        return newton.variances_newton(self.n_levels, self.moments, settled, self.full, self.kind, self.maps, n, X)
 
     def _settled(self) -> Floats:
+        """The covariance over its spread, with nothing pending."""
         return newton.settled(self.state, self.covariance, self.full, self.work)
 
     def learn(
@@ -179,7 +187,7 @@ class NewtonForm(Form):
     ) -> bool:
         newton.learn_newton(
             self.state, self.n_levels, rule[0], table, seed, self.moments, self.covariance, self.full, self.kind,
-            self.maps, self.work, X, lo, hi,
+            self.maps, self.work, self.forget, X, lo, hi,
         )  # fmt: skip
         return True
 
@@ -194,13 +202,13 @@ class NewtonForm(Form):
     def tell(self, rule: loops.Rule, X: Rows, asked: int, propensity: float, higher: bool) -> int:
         return newton.tell_newton(
             self.state, self.n_levels, self.moments, self.covariance, self.full, self.kind, self.maps, self.work,
-            X, asked, higher,
+            self.forget, X, asked, higher,
         )  # fmt: skip
 
     def adopt(self, other: Form, cuts: Ints) -> None:
         super().adopt(other, cuts)
         assert isinstance(other, NewtonForm)
-        self.state[rounds.PENDING] = 0.0
+        self.state[rounds.PENDING], self.state[rounds.SPREAD] = 0.0, 1.0
         self.moments[:, : other.n_features] = other.moments
         # what two new numbers have in common is what the old ones they stand for have; a new weight has its own
         old_cuts = other.n_levels - 1
@@ -228,11 +236,12 @@ class NewtonForm(Form):
 
     def matrix(self) -> Floats:
         """The covariance as a square."""
+        settled: Floats = self._settled() * self.state[rounds.SPREAD]
         if not self.full:
-            return np.diag(self._settled())
+            return np.diag(settled)
         n = self.work.shape[1]
         square = np.zeros((n, n))
-        square[np.tril_indices(n)] = self._settled()
+        square[np.tril_indices(n)] = settled
         return square + np.tril(square, -1).T
 
     def _set_matrix(self, square: Floats) -> None:
