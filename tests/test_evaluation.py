@@ -151,9 +151,14 @@ def test_a_log_travels_through_frames_and_files(tmp_path: Any) -> None:
         log.append(model.ask(x), higher=bool(x[0] > 0))
     frame = log.to_frame(["length", "width"])
     assert list(frame.columns) == ["level", "prediction", "propensity", "higher", "length", "width"]
-    frame.to_csv(tmp_path / "log.csv", index=False, float_format="%.17g")
-    for other in (frame, pl.from_dict(frame.to_dict(orient="list")), pd.read_csv(tmp_path / "log.csv")):
-        back = FeedbackLog.from_frame(other, names)
+    backs = [FeedbackLog.from_frame(f, names) for f in (frame, pl.from_dict(frame.to_dict(orient="list")))]
+    for ending in ("csv", "parquet"):
+        log.write(tmp_path / f"log.{ending}", ["length", "width"])
+        backs.append(FeedbackLog.read(tmp_path / f"log.{ending}", names))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log.csv", "log.parquet"]
+    with pytest.raises(ValueError, match=r"a .csv or a .parquet file; got 'log.txt'"):
+        log.write(tmp_path / "log.txt")
+    for back in backs:
         assert (back.X == log.X).all()
         assert back._answers == log._answers
     assert len(log + log) == 40

@@ -206,3 +206,27 @@ def test_it_takes_answers_intervals_and_labels_in_one_stream() -> None:
         model.partial_fit(X[n + 2 : n + 3], [[y[n + 2], y[n + 2]]])
     assert model.rounds_ == 3000
     assert -model.score(X, y) < 0.3
+
+
+@pytest.mark.parametrize("kind", ["linear", "poly", "fourier"])
+def test_rows_that_cannot_be_learned_from_leave_it_as_it_was(kind: str) -> None:
+    X, y = make_synthetic(50, random_state=0)
+    model = NewtonLogit(features=kind, n_components=9, levels=range(1, 6), random_state=0).fit(X, y)
+    before = {name: array.tobytes() for name, array in model._form.arrays().items()}
+    for bad in (np.nan, np.inf, 1e300, 1e160):
+        rows = X.copy()
+        rows[30, 1] = bad
+        for call in (lambda rows=rows: model.partial_fit(rows, y), lambda rows=rows: model.ask(rows[30])):
+            with pytest.raises(ValueError, match="NaN|infinity|too large"):
+                call()
+        assert {name: array.tobytes() for name, array in model._form.arrays().items()} == before
+
+
+@pytest.mark.parametrize("kind", ["linear", "poly", "fourier"])
+@pytest.mark.parametrize("size", [1e49, 1e-160, 1e-300, 5e-324])
+def test_large_and_tiny_rows_leave_a_finite_state(kind: str, size: float) -> None:
+    X, y = make_synthetic(200, random_state=0)
+    model = NewtonLogit(features=kind, n_components=9, levels=range(1, 6), random_state=0).fit(X, y)
+    model.partial_fit(X * size, y)
+    assert all(np.isfinite(array).all() for array in model._form.arrays().values())
+    assert np.isfinite(model.predict_proba(X * size)).all()

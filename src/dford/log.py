@@ -1,6 +1,8 @@
 """The log: rounds in order, the source of truth. Plain columns, from which everything else can be made again."""
 
+import os
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -97,7 +99,7 @@ class FeedbackLog:
     def to_frame(self, feature_names: Sequence[str] | None = None) -> Any:
         """A pandas frame: `level`, `prediction` (names), `propensity`, `higher`, then a column a feature.
 
-        Write it with `to_parquet` or `to_csv`; `polars.from_pandas` takes it too.
+        `polars.from_pandas` takes it too.
         """
         import pandas as pd
 
@@ -113,6 +115,35 @@ class FeedbackLog:
         )
         return pd.concat([frame, pd.DataFrame(self.X, columns=list(features))], axis=1)
 
+    def write(self, path: str | os.PathLike[str], feature_names: Sequence[str] | None = None) -> None:
+        """Write the frame to a file that ends in .csv or .parquet: whole or not at all.
+
+        The scale is not in it; give it again to `read`.
+        """
+        path = Path(path)
+        suffix = _suffix(path)
+        draft = path.with_name(f".{os.getpid()}-{path.name}")
+        try:
+            frame = self.to_frame(feature_names)
+            if suffix == ".csv":
+                frame.to_csv(draft, index=False, float_format="%.17g")  # all digits: it reads back to the bit
+            else:
+                frame.to_parquet(draft, index=False)
+            os.replace(draft, path)
+        finally:
+            draft.unlink(missing_ok=True)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str], levels: Sequence[Any]) -> Self:
+        """The log in a file that `write` made, or one with the same columns."""
+        import pandas as pd
+
+        if _suffix(Path(path)) == ".parquet":
+            return cls.from_frame(pd.read_parquet(path), levels)
+        # before its version 3, pandas reads the last bit of a number only when asked to
+        exact: Any = {"float_precision": "round_trip"} if int(pd.__version__.split(".")[0]) < 3 else {}
+        return cls.from_frame(pd.read_csv(path, **exact), levels)
+
     @classmethod
     def from_frame(cls, frame: Any, levels: Sequence[Any]) -> Self:
         """The log in a pandas or polars frame that has the columns of `to_frame`."""
@@ -126,3 +157,9 @@ class FeedbackLog:
         for x, level, prediction, propensity, higher in zip(rows, *columns, strict=True):
             log._add(x, level, prediction, propensity, higher)
         return log
+
+
+def _suffix(path: Path) -> str:
+    if path.suffix not in {".csv", ".parquet"}:
+        raise ValueError(f"a log is a .csv or a .parquet file; got {path.name!r}")
+    return path.suffix
