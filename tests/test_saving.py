@@ -225,6 +225,14 @@ def test_files_of_this_version_are_kept() -> None:
     }
 
 
+def test_a_model_seeded_by_a_random_state_is_saved_with_the_seed_it_drew(path: Path) -> None:
+    model = DFORD(random_state=np.random.RandomState(0)).fit(X, y)
+    model.save(path)
+    loaded: Any = dford.load(path)
+    assert loaded.random_state == model.seed_
+    assert (loaded.fit(X, y).thresholds_ == model.thresholds_).all()
+
+
 def test_pickle_works_as_scikit_learn_expects() -> None:
     model = DFORD(random_state=0, kernel="poly", window=5).fit(X, y)
     copy = pickle.loads(pickle.dumps(model))

@@ -52,4 +52,4 @@ def mode_of_gap(gap: float, v: float) -> float:
             high = d
         else:
             low = d
-    return gap + high
+    return max(gap + high, 1e-9)  # even where two cuts are one and sure of it

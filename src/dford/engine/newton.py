@@ -107,7 +107,8 @@ def product(state: Floats, covariance: Floats, full: bool, n: int, work: Floats)
     total = 0.0
     for k in range(n):
         total = fma(work[0, k], work[2, k], total)
-    return float(total * state[SPREAD])
+    v: float = max(total * state[SPREAD], 0.0)  # rounding may leave less
+    return v
 
 
 @inlined
@@ -145,6 +146,11 @@ def learn_bit(
     """A step on "is it above `level`?"; returns f at the new weights."""
     for i in range(n_levels - 1):
         work[0, i] = -1.0 if i == level - 1 else 0.0
+    if state[SPREAD] > 1e100:  # as the spread grows the covariance shrinks: bring both back
+        for k in range(covariance.size):
+            covariance[k] *= state[SPREAD]
+        state[PENDING] *= state[SPREAD]
+        state[SPREAD] = 1.0
     v = product(state, covariance, full, n, work)
     if forget > 0.0 and v < 1.0:
         state[SPREAD] /= 1.0 - forget

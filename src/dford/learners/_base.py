@@ -224,7 +224,8 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if seed is None and isinstance(self.random_state, (int, np.integer)):
             seed = int(self.random_state)
         elif seed is None:
-            seed = int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
+            # one that could have been given: it is saved in place of a RandomState
+            seed = int(check_random_state(self.random_state).randint(2**32, dtype=np.int64))
         self._scale, self._form, self.seed_ = scale, form, seed
         self._checkpoints: list[int] = [*checkpoints.tolist(), sys.maxsize]
         self._records = []

@@ -104,7 +104,7 @@ class NewtonLogit(LiveLearner):
         form = self._form
         assert isinstance(form, NewtonForm)
         rows = self._rows(X, anew=False)
-        spread = np.sqrt(1.0 + np.pi / 8.0 * form.variances(rows))
+        spread = np.sqrt(1.0 + np.pi / 8.0 * np.maximum(form.variances(rows), 0.0))
         # one spread for all thresholds, so that P(level > i) falls with i for every row
         logits = (form.scores(rows)[:, None] - form.cuts) / spread[:, None]
         above = 1.0 / (1.0 + np.exp(np.clip(-logits, -700, 700)))
