@@ -1,4 +1,4 @@
-"""The two ways functions of the engine are compiled."""
+"""The three ways functions of the engine are compiled."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
@@ -22,11 +22,24 @@ def compiled(function: F) -> F:
 
     No fastmath: it may reorder sums, and then a replay on another machine would not give the same bits.
     """
+    return _kept(function)
+
+
+def live(function: F) -> F:
+    """As `compiled`, for what Python calls once or twice a round: it must make no array, but may make views.
+
+    To count references, numba wraps every array that it is handed from Python: 60 ns each, where the
+    arithmetic of a round takes some hundred. The caller holds these arrays, so nothing need be counted.
+    """
+    return _kept(function, _nrt=False)
+
+
+def _kept(function: F, **options: bool) -> F:
     jitted: F
     try:
-        jitted = numba.njit(cache=True, error_model="numpy")(function)
+        jitted = numba.njit(cache=True, error_model="numpy", **options)(function)
     except RuntimeError:  # neither the package's folder nor the user's can be written
-        jitted = numba.njit(error_model="numpy")(function)
+        jitted = numba.njit(error_model="numpy", **options)(function)
     return jitted
 
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from dford.engine import rounds
-from dford.engine._compiled import Floats, Ints, compiled
+from dford.engine._compiled import Floats, Ints, compiled, live
 from dford.engine.rounds import CUTS, ROUNDS, play
 from dford.engine.vectors import add, add_dot_and_square, dot, dot_and_square, sparse_add, sparse_dot
 
@@ -41,23 +41,24 @@ def learn_dense(
     return len(X)
 
 
-@compiled
+@live
 def ask_dense(
-    state: Floats, n_levels: int, table: Floats, seed: int, ordered: bool, limit: float, X: Floats
+    state: Floats, n_levels: int, table: Floats, seed: int, ordered: bool, limit: float, x: Floats
 ) -> tuple[int, int, float, int]:
     """As `rounds.ask`, or level 0 and nothing changed for a row that is not finite or too large."""
+    X = x.reshape(1, x.size)
     f, square = dot_and_square(state, CUTS + n_levels - 1, X, 0)
     if not square <= limit:
         return 0, 0, 0.0, 0
     return rounds.ask(state, n_levels, table, seed, ordered, f)
 
 
-@compiled
+@live
 def tell_dense(
     state: Floats, n_levels: int, single: bool, clip: float, always: bool,
-    X: Floats, asked: int, propensity: float, higher: bool,
+    x: Floats, asked: int, propensity: float, higher: bool,
 ) -> int:  # fmt: skip
-    offset = CUTS + n_levels - 1
+    offset, X = CUTS + n_levels - 1, x.reshape(1, x.size)
     f, square = dot_and_square(state, offset, X, 0)
     # X stands in for the window's terms, of which there are none
     c = rounds.answer(state, X, n_levels, f, square, asked, propensity, higher, single, clip, always)
@@ -92,7 +93,7 @@ def learn_sparse(
             sparse_add(c, data, indices, begin, end, state, offset)
 
 
-@compiled
+@live
 def tell_sparse(
     state: Floats, n_levels: int, single: bool, clip: float, always: bool, data: Floats, indices: Ints,
     square: float, asked: int, propensity: float, higher: bool,
@@ -113,14 +114,14 @@ def scores_sparse(weights: Floats, data: Floats, indices: Ints, indptr: Ints) ->
     return out
 
 
-@compiled
+@live
 def ask_scored(
     state: Floats, n_levels: int, table: Floats, seed: int, ordered: bool, f: float
 ) -> tuple[int, int, float, int]:
     return rounds.ask(state, n_levels, table, seed, ordered, f)
 
 
-@compiled
+@live
 def play_scored(
     state: Floats, terms: Floats, n_levels: int, rule: Rule, table: Floats, seed: int,
     f: float, square: float, lo: int, hi: int,
@@ -132,7 +133,7 @@ def play_scored(
     )  # fmt: skip
 
 
-@compiled
+@live
 def answer_scored(
     state: Floats, terms: Floats, n_levels: int, rule: Rule,
     f: float, square: float, asked: int, propensity: float, higher: bool,

@@ -13,6 +13,7 @@ sigmoid(a) * sigmoid(-b) * (1 - exp(-(cut_hi - cut_{lo-1}))): a "yes", a "no", a
 apart, each concave in one direction. So a label is at most three such steps, and no importance weights are needed:
 what was asked depends on x and the past alone.
 
+`covariance` is the diagonal, or the lower triangle row by row (of two parameters or more, so that its size tells).
 `work` has rows u, s and a scratch row. The last update of S is not made at once: it waits in work[1] and
 state[PENDING] and rides along with the next product, so that a step passes over the covariance once.
 
@@ -25,7 +26,7 @@ import math
 import numpy as np
 
 from dford.engine import rounds
-from dford.engine._compiled import Floats, Ints, compiled, inlined, place
+from dford.engine._compiled import Floats, Ints, compiled, inlined, live, place
 from dford.engine.logistic import mode_of_bit, mode_of_gap, sigmoid
 from dford.engine.rounds import CUTS, PENDING, ROUNDS, SEEN, SPREAD
 from dford.engine.vectors import add_dot_spread, add_first, dot_first, exp_one, fma, square
@@ -85,10 +86,10 @@ def score(state: Floats, n_levels: int, n: int, work: Floats) -> float:
 
 
 @inlined
-def product(state: Floats, covariance: Floats, full: bool, n: int, work: Floats) -> float:
+def product(state: Floats, covariance: Floats, n: int, work: Floats) -> float:
     """work[2] = S u / spread, after making the pending update; returns <u, S u>."""
     pending = state[PENDING]
-    if not full:
+    if covariance.size == n:
         for k in range(n):
             variance = covariance[k] - pending * work[1, k] * work[1, k]
             covariance[k] = variance
@@ -135,7 +136,6 @@ def learn_bit(
     state: Floats,
     n_levels: int,
     covariance: Floats,
-    full: bool,
     n: int,
     work: Floats,
     forget: float,
@@ -151,7 +151,7 @@ def learn_bit(
             covariance[k] *= state[SPREAD]
         state[PENDING] *= state[SPREAD]
         state[SPREAD] = 1.0
-    v = product(state, covariance, full, n, work)
+    v = product(state, covariance, n, work)
     if forget > 0.0 and v < 1.0:
         state[SPREAD] /= 1.0 - forget
         v /= 1.0 - forget
@@ -167,7 +167,6 @@ def learn_interval(
     state: Floats,
     n_levels: int,
     covariance: Floats,
-    full: bool,
     n: int,
     work: Floats,
     forget: float,
@@ -177,14 +176,14 @@ def learn_interval(
 ) -> None:
     """Steps on "the level is in [lo, hi]": above lo - 1, not above hi, and the two cuts apart."""
     if lo > 1:
-        f = learn_bit(state, n_levels, covariance, full, n, work, forget, f, lo - 1, True)
+        f = learn_bit(state, n_levels, covariance, n, work, forget, f, lo - 1, True)
     if hi < n_levels:
-        learn_bit(state, n_levels, covariance, full, n, work, forget, f, hi, False)
+        learn_bit(state, n_levels, covariance, n, work, forget, f, hi, False)
     if lo > 1 and hi < n_levels:
         for k in range(n):
             work[0, k] = 0.0
         work[0, hi - 1], work[0, lo - 2] = 1.0, -1.0
-        v = product(state, covariance, full, n, work)
+        v = product(state, covariance, n, work)
         before = state[CUTS + hi - 1] - state[CUTS + lo - 2]
         after = mode_of_gap(before, v)
         e = exp_one(-after)
@@ -194,7 +193,7 @@ def learn_interval(
 @compiled
 def learn_newton(
     state: Floats, n_levels: int, directional: bool, table: Floats, seed: int, moments: Floats, covariance: Floats,
-    full: bool, kind: int, maps: Floats, work: Floats, forget: float, X: Floats, lo: Ints, hi: Ints,
+    kind: int, maps: Floats, work: Floats, forget: float, X: Floats, lo: Ints, hi: Ints,
 ) -> None:  # fmt: skip
     n = work.shape[1]
     for r in range(len(X)):
@@ -204,37 +203,38 @@ def learn_newton(
             prediction, asked, _, _ = rounds.ask(state, n_levels, table, seed, False, f)
             rounds.note(state, prediction, asked, lo[r], hi[r])
             if asked < n_levels:
-                learn_bit(state, n_levels, covariance, full, n, work, forget, f, asked, lo[r] > asked)
+                learn_bit(state, n_levels, covariance, n, work, forget, f, asked, lo[r] > asked)
         else:
             prediction = rounds.predict(state, n_levels, f, False)
             rounds.note(state, prediction, prediction, lo[r], hi[r])
-            learn_interval(state, n_levels, covariance, full, n, work, forget, f, lo[r], hi[r])
+            learn_interval(state, n_levels, covariance, n, work, forget, f, lo[r], hi[r])
         observe(state, moments, X, r)
         state[ROUNDS] += 1.0
 
 
-@compiled
+@live
 def ask_newton(
     state: Floats, n_levels: int, table: Floats, seed: int, moments: Floats, kind: int, maps: Floats, work: Floats,
-    limit: float, X: Floats,
+    limit: float, x: Floats,
 ) -> tuple[int, int, float, int]:  # fmt: skip
     """As `loops.ask_dense`."""
+    X = x.reshape(1, x.size)
     if not square(X, 0) <= limit:
         return 0, 0, 0.0, 0
     embed(kind, n_levels, moments, X, 0, maps, work)
     return rounds.ask(state, n_levels, table, seed, False, score(state, n_levels, work.shape[1], work))
 
 
-@compiled
+@live
 def tell_newton(
-    state: Floats, n_levels: int, moments: Floats, covariance: Floats, full: bool, kind: int, maps: Floats,
-    work: Floats, forget: float, X: Floats, asked: int, higher: bool,
+    state: Floats, n_levels: int, moments: Floats, covariance: Floats, kind: int, maps: Floats, work: Floats,
+    forget: float, x: Floats, asked: int, higher: bool,
 ) -> int:  # fmt: skip
-    n = work.shape[1]
+    n, X = work.shape[1], x.reshape(1, x.size)
     embed(kind, n_levels, moments, X, 0, maps, work)
     if asked < n_levels:
         f = score(state, n_levels, n, work)
-        learn_bit(state, n_levels, covariance, full, n, work, forget, f, asked, higher)
+        learn_bit(state, n_levels, covariance, n, work, forget, f, asked, higher)
     observe(state, moments, X, 0)
     state[ROUNDS] += 1.0
     return int(state[ROUNDS])
@@ -254,7 +254,7 @@ def scores_newton(
 
 @compiled
 def variances_newton(
-    n_levels: int, moments: Floats, covariance: Floats, full: bool, kind: int, maps: Floats, n: int, X: Floats
+    n_levels: int, moments: Floats, covariance: Floats, kind: int, maps: Floats, n: int, X: Floats
 ) -> Floats:  # fmt: skip
     """The variance of f at every row, for a covariance with nothing pending."""
     work = np.zeros((1, n))
@@ -264,25 +264,25 @@ def variances_newton(
         total = 0.0
         for k in range(n_levels - 1, n):
             u = work[0, k]
-            if full:
+            if covariance.size == n:
+                total += covariance[k] * u * u
+            else:
                 row = k * (k + 1) // 2
                 total += u * (2.0 * dot_first(k, covariance, row, work, 0) + covariance[row + k] * u)
-            else:
-                total += covariance[k] * u * u
         out[r] = total
     return out
 
 
 @compiled
-def settled(state: Floats, covariance: Floats, full: bool, work: Floats) -> Floats:
+def settled(state: Floats, covariance: Floats, work: Floats) -> Floats:
     """The covariance with its pending update made: the numbers that the next step would have left."""
     out = covariance.copy()
-    pending = state[PENDING]
+    pending, n = state[PENDING], work.shape[1]
     offset = 0
-    for k in range(work.shape[1]):
-        if full:
+    for k in range(n):
+        if covariance.size == n:
+            out[k] -= pending * work[1, k] * work[1, k]
+        else:
             add_first(k + 1, -pending * work[1, k], work, 1, out, offset)
             offset += k + 1
-        else:
-            out[k] -= pending * work[1, k] * work[1, k]
     return out

@@ -25,6 +25,7 @@ class Form:
 
     def __init__(self, n_features: int) -> None:
         self.n_features = n_features
+        self.row_shape = (n_features,)
         self.state: Floats = np.empty(0)
         self.n_levels = 0
 
@@ -53,12 +54,13 @@ class Form:
         """Play a round for each row, or return False at one that must be refused (or raise) with some played."""
         raise NotImplementedError
 
-    def ask(self, rule: loops.Rule, table: Floats, seed: int, X: Rows) -> tuple[int, int, float, int]:
-        """As the engine's `rounds.ask`, about the one row of X, which is refused if it must be."""
-        return loops.ask_scored(self.state, self.n_levels, table, seed, rule[4], self.scores(X)[0])
+    def ask(self, rule: loops.Rule, table: Floats, seed: int, x: Rows) -> tuple[int, int, float, int]:
+        """As the engine's `rounds.ask`, about one row: a vector or a CSR matrix. It is refused if it must be."""
+        scores = self.scores(x if x.ndim == 2 else x[None])
+        return loops.ask_scored(self.state, self.n_levels, table, seed, rule[4], scores[0])
 
-    def tell(self, rule: loops.Rule, X: Rows, asked: int, propensity: float, higher: bool) -> int:
-        """Learn from one answer about the one row of X, which was checked; returns the rounds played.
+    def tell(self, rule: loops.Rule, x: Rows, asked: int, propensity: float, higher: bool) -> int:
+        """Learn from one answer about a row that was asked about; returns the rounds played.
 
         Where it raises, nothing was learned.
         """
@@ -133,19 +135,19 @@ class Linear(Form):
         loops.learn_sparse(self.state, self.n_levels, rule, table, seed, X.data, X.indices, X.indptr, squares, lo, hi)
         return True
 
-    def ask(self, rule: loops.Rule, table: Floats, seed: int, X: Rows) -> tuple[int, int, float, int]:
-        if type(X) is not np.ndarray:
-            return super().ask(rule, table, seed, X)
-        question = loops.ask_dense(self.state, self.n_levels, table, seed, rule[4], LARGEST_SQUARE, X)
+    def ask(self, rule: loops.Rule, table: Floats, seed: int, x: Rows) -> tuple[int, int, float, int]:
+        if type(x) is not np.ndarray:
+            return super().ask(rule, table, seed, x)
+        question = loops.ask_dense(self.state, self.n_levels, table, seed, rule[4], LARGEST_SQUARE, x)
         if question[1] == 0:
-            refuse_large(X, vectors.squares(X))
+            refuse_large(x, vectors.squares(x.reshape(1, -1)))
         return question
 
-    def tell(self, rule: loops.Rule, X: Rows, asked: int, propensity: float, higher: bool) -> int:
+    def tell(self, rule: loops.Rule, x: Rows, asked: int, propensity: float, higher: bool) -> int:
         _, single, clip, always, _ = rule
-        if type(X) is np.ndarray:
-            return loops.tell_dense(self.state, self.n_levels, single, clip, always, X, asked, propensity, higher)
-        square = vectors.sparse_squares(X.data, X.indptr)[0]
+        if type(x) is np.ndarray:
+            return loops.tell_dense(self.state, self.n_levels, single, clip, always, x, asked, propensity, higher)
+        square = vectors.sparse_squares(x.data, x.indptr)[0]
         return loops.tell_sparse(
-            self.state, self.n_levels, single, clip, always, X.data, X.indices, square, asked, propensity, higher
+            self.state, self.n_levels, single, clip, always, x.data, x.indices, square, asked, propensity, higher
         )

@@ -13,6 +13,7 @@ from dford.learners._base import OrdinalLearner
 from dford.learners._forms import Form, Rows
 from dford.scale import Scale
 
+_FLOAT64 = np.dtype(np.float64)
 _TOLD_NO, _TOLD_YES, _DROPPED = 1, 2, 3
 
 
@@ -23,10 +24,12 @@ class LiveLearner(OrdinalLearner):
         """The question to put about item `x` (one row of features). Nothing is learned yet."""
         if "_form" not in self.__dict__:
             self._begin_live(x)
-        row, form = self._one_row(x), self._form
-        prediction, level, propensity, n = form.ask(
-            self._rule, self._table, self.seed_, row if row.ndim == 2 else row[None]
-        )
+        form = self._form
+        if type(x) is np.ndarray and x.dtype is _FLOAT64 and x.shape == form.row_shape:
+            row: Rows = x.copy()  # the short way of most rows: half a microsecond
+        else:
+            row = self._one_row(x)
+        prediction, level, propensity, n = form.ask(self._rule, self._table, self.seed_, row)
         names = self._scale.names
         # what Question(...) does, without the names of its fields: a quarter of a microsecond
         question = tuple.__new__(
@@ -48,10 +51,7 @@ class LiveLearner(OrdinalLearner):
         if asked is None:
             self._check_settled(question, higher)
             return self
-        x = asked.x
-        done = self._form.tell(
-            self._rule, x if x.ndim == 2 else x[None], self._scale.index[asked.level], asked.propensity, higher
-        )
+        done = self._form.tell(self._rule, asked.x, self._scale.index[asked.level], asked.propensity, higher)
         self._settle(asked, _TOLD_YES if higher else _TOLD_NO)
         if done == self._next_checkpoint:
             self._record()
@@ -86,8 +86,6 @@ class LiveLearner(OrdinalLearner):
 
     def _one_row(self, x: Any) -> Rows:
         """A copy of x, which the caller cannot change while the question is open; sparse ones as a matrix."""
-        if type(x) is np.ndarray and x.dtype == np.float64 and x.shape == (self.__dict__.get("n_features_in_"),):
-            return x.copy()
         if sparse.issparse(x):
             row = self._rows(x, anew=not self.__sklearn_is_fitted__()).copy()
             if row.shape[0] != 1:

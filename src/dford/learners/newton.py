@@ -176,33 +176,33 @@ class NewtonForm(Form):
         """The variance of the score at every row."""
         n = self.work.shape[1]
         settled = self._settled() * self.state[rounds.SPREAD]
-        return newton.variances_newton(self.n_levels, self.moments, settled, self.full, self.kind, self.maps, n, X)
+        return newton.variances_newton(self.n_levels, self.moments, settled, self.kind, self.maps, n, X)
 
     def _settled(self) -> Floats:
         """The covariance over its spread, with nothing pending."""
-        return newton.settled(self.state, self.covariance, self.full, self.work)
+        return newton.settled(self.state, self.covariance, self.work)
 
     def learn(
         self, rule: loops.Rule, table: Floats, seed: int, X: Rows, squares: Floats | None, lo: Ints, hi: Ints
     ) -> bool:
         newton.learn_newton(
-            self.state, self.n_levels, rule[0], table, seed, self.moments, self.covariance, self.full, self.kind,
-            self.maps, self.work, self.forget, X, lo, hi,
+            self.state, self.n_levels, rule[0], table, seed, self.moments, self.covariance, self.kind, self.maps,
+            self.work, self.forget, X, lo, hi,
         )  # fmt: skip
         return True
 
-    def ask(self, rule: loops.Rule, table: Floats, seed: int, X: Rows) -> tuple[int, int, float, int]:
+    def ask(self, rule: loops.Rule, table: Floats, seed: int, x: Rows) -> tuple[int, int, float, int]:
         question = newton.ask_newton(
-            self.state, self.n_levels, table, seed, self.moments, self.kind, self.maps, self.work, LARGEST_SQUARE, X
+            self.state, self.n_levels, table, seed, self.moments, self.kind, self.maps, self.work, LARGEST_SQUARE, x
         )  # fmt: skip
         if question[1] == 0:
-            refuse_large(X, vectors.squares(X))
+            refuse_large(x, vectors.squares(x.reshape(1, -1)))
         return question
 
-    def tell(self, rule: loops.Rule, X: Rows, asked: int, propensity: float, higher: bool) -> int:
+    def tell(self, rule: loops.Rule, x: Rows, asked: int, propensity: float, higher: bool) -> int:
         return newton.tell_newton(
-            self.state, self.n_levels, self.moments, self.covariance, self.full, self.kind, self.maps, self.work,
-            self.forget, X, asked, higher,
+            self.state, self.n_levels, self.moments, self.covariance, self.kind, self.maps, self.work, self.forget, x,
+            asked, higher,
         )  # fmt: skip
 
     def adopt(self, other: Form, cuts: Ints) -> None:
