@@ -130,8 +130,11 @@ def enter() -> list[Contestant]:
         add("linear", "NumPy, tuned", column, few, tuned_loop, X[:few], y[:few], draws_of(0, few))
         add("linear", "NumPy, as in the paper", column, few, paper_loop, X[:few], y[:few], np.random.default_rng(0))
 
-    X, y = sparse_stream(20_000, 10_000, per_row=50)
-    add("sparse", "DFORD fit, 50 non-zeros a row", "d=10000", len(y), DFORD(random_state=0).fit, X, y)
+    for d in (1000, 10_000, 100_000):
+        X, y = sparse_stream(20_000, d, per_row=50)
+        for learner in (DFORD, NewtonLogit):
+            name = f"{learner.__name__} fit, 50 non-zeros"
+            add("sparse", name, f"d={d}", len(y), learner(random_state=0).fit, X, y)
 
     for d in (10, 100):
         X, y = stream(5000, d)
@@ -156,10 +159,10 @@ def enter() -> list[Contestant]:
         add("Newton's step", "NewtonLogit", f"parameters={n}", len(y), newton.fit, X, y)
         for name, cores in (("BLAS dsymv + dsyr, one core", 1), ("the same, all cores", None)):
             add("Newton's step", name, f"parameters={n}", len(y), blas_loop, n, len(y), cores)
-    X, y = stream(2000, 2000)
-    for d in (500, 2000):
+    for n in (100, 1000):
+        X, y = stream(2000, n - K + 1)
         diagonal = NewtonLogit(random_state=0, covariance="diagonal")
-        add("Newton's step", "NewtonLogit, diagonal", f"parameters={d}", len(y), diagonal.fit, X[:, :d].copy(), y)
+        add("Newton's step", "NewtonLogit, diagonal", f"parameters={n}", len(y), diagonal.fit, X, y)
 
     for window in WINDOWS:
         column, before = f"window={window}", 2 * max(WINDOWS)  # every window is full when the clock starts
@@ -206,6 +209,9 @@ def goals_of(best: dict[Key, float]) -> list[Goal]:
     live = times("one live round", "River predict + learn", "DFORD ask + tell", ("d=10", "d=100"))
     newton = times("one live round", "River predict + learn", "NewtonLogit ask + tell, d + K = 20", ("d=10",))
     blas = times("Newton's step", "BLAS dsymv + dsyr, one core", "NewtonLogit", ("parameters=500",))
+    diagonal = [best["Newton's step", "NewtonLogit, diagonal", f"parameters={n}"] for n in (1000, 100)]
+    stored = [best["sparse", "NewtonLogit fit, 50 non-zeros", f"d={d}"] for d in (10_000, 1000)]
+    grows, stays = [diagonal[0] / diagonal[1]], [stored[0] / stored[1]]
     startup = [best["import", "dford", "process"] / best["import", "sklearn", "process"]]
     return [
         Goal("fit: at least 100 times as fast as the paper's loop, d = 8, 100, 136, 1000", paper, min(paper) >= 100),
@@ -216,6 +222,8 @@ def goals_of(best: dict[Key, float]) -> list[Goal]:
         Goal("live: no slower than River at d = 10, 3 times as fast at 100", live, live[0] >= 1 and live[1] >= 3),
         Goal("NewtonLogit live, d + K = 20: no slower than River at d = 10", newton, newton[0] >= 1),
         Goal("NewtonLogit, 500 parameters: no slower than dsymv + dsyr on one core", blas, blas[0] >= 1),
+        Goal("NewtonLogit, diagonal: 1000 parameters at most 10 times 100", grows, grows[0] <= 10),
+        Goal("NewtonLogit, sparse, 50 non-zeros: d = 10000 at most 1.5 times d = 1000", stays, stays[0] <= 1.5),
         Goal("import: below 3 times that of scikit-learn", startup, startup[0] < 3),
     ]
 

@@ -32,6 +32,12 @@ class NewtonLogit:
 
     def phi(self, x: Vector) -> Vector:
         z = np.zeros(len(x))
+        if self.features == "sparse":
+            for j in np.flatnonzero(x):
+                seen = [row[j] for row in self.rows if row[j] != 0]
+                if seen:
+                    z[j] = np.clip(x[j] / np.sqrt(np.mean(np.square(seen))), -3, 3)
+            return z
         if len(self.rows) > 1:
             mean, deviation = np.mean(self.rows, axis=0), np.std(self.rows, axis=0)
             varies = deviation > 1e-12 * np.abs(mean)

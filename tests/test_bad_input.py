@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from dford import DFORD, PRIL, Boundary, PRank, Triangular
+from dford import DFORD, PRIL, Boundary, NewtonLogit, PRank, Triangular
 from dford.learners._forms import Form
 from dford.scale import Scale
 
@@ -160,6 +160,11 @@ def test_sparse_rows_where_they_cannot_be_kept() -> None:
     rows = sparse.csr_matrix(X)
     refuses(DFORD(), lambda: DFORD(window=5).fit(rows, y), "pass dense rows, or window=None", TypeError)
     refuses(DFORD(), lambda: DFORD(kernel="rbf").fit(rows, y), "dense data is required", TypeError)
+    full, poly, dense = NewtonLogit(covariance="full"), NewtonLogit(features="poly"), NewtonLogit().fit(X, y)
+    refuses(full, lambda: full.fit(rows, y), 'pass dense rows, or covariance="diagonal"', TypeError)
+    refuses(poly, lambda: poly.fit(rows, y), "dense data is required", TypeError)
+    for call in (lambda: dense.partial_fit(rows, y), lambda: dense.ask(rows[0]), lambda: dense.predict_proba(rows)):
+        refuses(dense, call, r"began with dense rows.*pass X.toarray\(\)", TypeError)
 
 
 def test_a_kernel_that_fails_half_way_leaves_the_model_as_it_was() -> None:

@@ -23,6 +23,7 @@ LEARNERS = [DFORD, PRank, PRIL]
     [
         *(learner() for learner in LEARNERS),
         NewtonLogit(),
+        NewtonLogit(covariance="diagonal"),
         NewtonLogit(features="fourier", n_components=20, covariance="diagonal", feedback="label"),
         *(learner(kernel="rbf", window=50) for learner in LEARNERS),
         *(learner(kernel="poly", clip=10.0, ordered=True) for learner in LEARNERS),

@@ -13,7 +13,7 @@ import streams
 from dford import DFORD, Boundary, NewtonLogit, Uniform
 from dford.datasets import make_synthetic
 from dford.engine import rounds
-from dford.learners.newton import NewtonForm
+from dford.learners._newton_forms import NewtonForm
 
 kinds = st.sampled_from(["linear", "poly", "fourier"])
 

@@ -15,7 +15,7 @@ except ImportError as error:
 from dford.engine import vectors
 from dford.learners import DFORD, PRIL, PRank
 from dford.learners._base import OrdinalLearner
-from dford.learners._forms import Linear, refuse_large
+from dford.learners._forms import refuse_large
 from dford.scale import Scale
 
 
@@ -68,7 +68,7 @@ class Ordinal(base.Classifier):  # type: ignore[misc]
                 return  # with one level only there is nothing to tell apart
             model = clone(self.learner)
             model._validate_params()
-            model._begin(scale, model._new_form(_room(model, len(columns)), len(scale)))
+            model._begin(scale, model._new_form(_room(model, len(columns)), len(scale), model._prefers_sparse()))
             self._model = model
         model, scale = self._model, self._model._scale
         if y not in scale.index:
@@ -97,14 +97,14 @@ class Ordinal(base.Classifier):  # type: ignore[misc]
 
 def _room(model: OrdinalLearner, n_features: int) -> int:
     """Columns to make: a linear learner gets some to spare, as unused ones cost it nothing."""
-    return 1 << max(n_features - 1, 7).bit_length() if model._takes_sparse() else max(n_features, 1)
+    return 1 << max(n_features - 1, 7).bit_length() if model._prefers_sparse() else max(n_features, 1)
 
 
 def _row(model: OrdinalLearner, x: dict[Any, Any], columns: dict[Any, int]) -> Any:
     """The known features of x as one row. Sorted by column, so that the order of a dict changes no sum."""
     known = sorted((columns[name], value) for name, value in x.items() if name in columns)
     places, values = [place for place, _ in known], np.array([value for _, value in known], dtype=np.float64)
-    if isinstance(model._form, Linear):
+    if model._form.takes_sparse:
         indices, indptr = np.array(places, dtype=np.int32), np.array([0, len(places)], dtype=np.int32)
         return sparse.csr_matrix((values, indices, indptr), shape=(1, model.n_features_in_), copy=False)
     row = np.zeros((1, model.n_features_in_))

@@ -33,6 +33,7 @@ from dford.engine.vectors import add_dot_spread, add_first, dot_first, exp_one, 
 
 LINEAR, POLY, FOURIER = 0, 1, 2
 FARTHEST = 3.0  # standard deviations that a feature may lie from its mean; beyond, it counts as this far
+VARIANCE_OF_CUTS, VARIANCE_OF_WEIGHTS = 4.0, 1.0  # at the start
 
 
 @inlined
@@ -113,14 +114,9 @@ def product(state: Floats, covariance: Floats, n: int, work: Floats) -> float:
 
 
 @inlined
-def move(state: Floats, n_levels: int, n: int, work: Floats, v: float, change: float, curvature: float) -> None:
-    """Move the mean along S u so that <m, u> changes by `change`, shrink S, and keep the cuts in order."""
-    step = change / v * state[SPREAD] if v > 0.0 else 0.0
-    for k in range(n):
-        state[CUTS + k] = fma(step, work[2, k], state[CUTS + k])
-        work[1, k] = work[2, k]
-    state[PENDING] = curvature / (1.0 + curvature * v) * state[SPREAD]
-    for i in range(1, n_levels - 1):  # pool adjacent violators: the nearest ordered cuts
+def order_cuts(state: Floats, n_levels: int) -> None:
+    """The nearest ordered cuts: pool adjacent violators."""
+    for i in range(1, n_levels - 1):
         total, size, j = state[CUTS + i], 1, i
         while j > 0 and state[CUTS + j - 1] * size > total:
             total += state[CUTS + j - 1]
@@ -129,6 +125,17 @@ def move(state: Floats, n_levels: int, n: int, work: Floats, v: float, change: f
         if size > 1:
             for k in range(j, i + 1):
                 state[CUTS + k] = total / size
+
+
+@inlined
+def move(state: Floats, n_levels: int, n: int, work: Floats, v: float, change: float, curvature: float) -> None:
+    """Move the mean along S u so that <m, u> changes by `change`, shrink S, and keep the cuts in order."""
+    step = change / v * state[SPREAD] if v > 0.0 else 0.0
+    for k in range(n):
+        state[CUTS + k] = fma(step, work[2, k], state[CUTS + k])
+        work[1, k] = work[2, k]
+    state[PENDING] = curvature / (1.0 + curvature * v) * state[SPREAD]
+    order_cuts(state, n_levels)
 
 
 @inlined

@@ -107,8 +107,8 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Write the model to a file that `dford.load` reads: whole or not at all, and without pickle."""
         _saving.save(self, path)
 
-    def _make_form(self, n_features: int) -> Form:
-        """An empty form for so many features."""
+    def _make_form(self, n_features: int, is_sparse: bool) -> Form:
+        """An empty form for so many features, of dense or sparse rows."""
         raise NotImplementedError
 
     def _make_rule(self) -> loops.Rule:
@@ -117,6 +117,10 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _takes_sparse(self) -> bool:
         return False
+
+    def _prefers_sparse(self) -> bool:
+        """Whether rows that could be either, as dicts can, are to be sparse ones."""
+        return self._takes_sparse()
 
     def _unit(self) -> float:
         """From the state's units to those of the score."""
@@ -157,7 +161,7 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"row {row} has the interval [{scale.names[lo[row] - 1]!r}, {scale.names[hi[row] - 1]!r}]: "
                 "its lower end is above its upper end; swap them"
             )
-        form = self._new_form(X.shape[1], len(scale)) if anew else self._form
+        form = self._new_form(X.shape[1], len(scale), sparse.issparse(X)) if anew else self._form
         squares = form.check(X)
 
         before, arrays = self.__dict__.copy(), form.arrays() if form.may_refuse and not anew else {}
@@ -200,7 +204,7 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _grow(self, scale: Scale, n_features: int) -> None:
         """Take in new features, which were 0 so far, and new levels, whose cuts start equal to a neighbour's."""
-        form, old = self._new_form(n_features, len(scale)), self._scale.index
+        form, old = self._new_form(n_features, len(scale), self._form.takes_sparse), self._scale.index
         # cut i stands above level i: it is the cut above the highest old level up to i, or else the lowest one
         above, cuts = 0, []
         for name in scale.names[:-1]:
@@ -211,8 +215,8 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._begin(scale, form, self.seed_)
         self._records, self._next_checkpoint = records, checkpoint
 
-    def _new_form(self, n_features: int, n_levels: int) -> Form:
-        form = self._make_form(n_features)
+    def _new_form(self, n_features: int, n_levels: int, is_sparse: bool = False) -> Form:
+        form = self._make_form(n_features, is_sparse)
         form.start(n_levels)
         return form
 

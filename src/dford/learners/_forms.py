@@ -22,6 +22,7 @@ class Form:
 
     n_weights = 0
     may_refuse = False  # that is, in the middle of learning
+    takes_sparse = False
 
     def __init__(self, n_features: int) -> None:
         self.n_features = n_features
@@ -105,6 +106,7 @@ def refuse_large(X: Rows, squares: Floats) -> None:
 
 class Linear(Form):
     may_refuse = True
+    takes_sparse = True
 
     def __init__(self, n_features: int) -> None:
         super().__init__(n_features)

@@ -81,8 +81,8 @@ class LiveLearner(OrdinalLearner):
         if self.levels is None:
             raise ValueError("the levels are not known yet: pass levels=[...] in order, or fit first")
         self._validate_params()
-        scale = Scale(self.levels)
-        self._begin(scale, self._new_form(self._one_row(x).shape[-1], len(scale)))
+        scale, row = Scale(self.levels), self._one_row(x)
+        self._begin(scale, self._new_form(row.shape[-1], len(scale), sparse.issparse(row)))
 
     def _one_row(self, x: Any) -> Rows:
         """A copy of x, which the caller cannot change while the question is open; sparse ones as a matrix."""

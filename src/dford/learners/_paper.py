@@ -72,7 +72,7 @@ class PaperLearner(OrdinalLearner):
             raise AttributeError("only a linear kernel has weights of features; use predict_projection")
         return self._form.weights * self._unit()
 
-    def _make_form(self, n_features: int) -> Form:
+    def _make_form(self, n_features: int, is_sparse: bool) -> Form:
         return make_form(self.kernel, self.degree, self.gamma, self.coef0, self.window, n_features)
 
     def _make_rule(self) -> loops.Rule:

@@ -32,6 +32,7 @@ def save(model: "OrdinalLearner", path: str | os.PathLike[str]) -> None:
             "features": model.n_features_in_,
             "feature_names": model.feature_names_in_.tolist() if hasattr(model, "feature_names_in_") else None,
             "seed": model.seed_,
+            "sparse": model._form.takes_sparse,
         }
         arrays |= model._form.arrays()
         arrays["records"] = np.array(model._records).reshape(-1, rounds.CUTS)
@@ -47,7 +48,7 @@ def restore(model: "OrdinalLearner", header: dict[str, Any], arrays: dict[str, N
         if type(header[name]) is not int or header[name] < (name == "features"):
             raise ValueError(f"{name} is {header[name]!r}, which no model has")
     scale = Scale(header["levels"])
-    form = model._new_form(header["features"], len(scale))
+    form = model._new_form(header["features"], len(scale), header.get("sparse") is True)  # it is a later addition
     form.restore(len(scale), arrays)
     model._begin(scale, form, header["seed"])
     model._records = list(arrays["records"])

@@ -1,0 +1,182 @@
+"""Rounds of the cumulative logit on sparse rows: the steps of `newton` with a diagonal covariance.
+
+A row touches its stored entries and one cut, so a round costs what the row stores. Nothing may then be done to all
+parameters at once:
+
+    centring    none, as it would fill the row. A feature is divided by its root mean square over the rows that
+                have it: `moments` holds how many these are, and the sum of its squares.
+    the step    is made at once; nothing is pending.
+    forgetting  reaches the parameters that the answer is about, and never past the variance they began with.
+
+Entries that are stored and zero count as not stored.
+"""
+
+import math
+
+import numpy as np
+
+from dford.engine import rounds
+from dford.engine._compiled import Floats, Ints, compiled, inlined, place
+from dford.engine.logistic import mode_of_bit, mode_of_gap, sigmoid
+from dford.engine.newton import FARTHEST, VARIANCE_OF_CUTS, VARIANCE_OF_WEIGHTS, order_cuts
+from dford.engine.rounds import CUTS, ROUNDS
+from dford.engine.vectors import exp_one, fma
+
+
+@inlined
+def observe(moments: Floats, data: Floats, indices: Ints, begin: int, end: int) -> None:
+    for k in range(begin, end):
+        if data[k] != 0.0:
+            j = place(indices[k])
+            moments[0, j] += 1.0
+            moments[1, j] += data[k] * data[k]
+
+
+@inlined
+def scaled(moments: Floats, x: float, j: int) -> float:
+    """Feature j in units of its root mean square, at most FARTHEST; 0 where it was never seen."""
+    square = moments[1, place(j)]
+    if square == 0.0:
+        return 0.0
+    return min(max(x / math.sqrt(square / moments[0, place(j)]), -FARTHEST), FARTHEST)
+
+
+@inlined
+def embed(moments: Floats, data: Floats, indices: Ints, begin: int, end: int, z: Floats) -> None:
+    """z[k - begin] is stored entry k, scaled."""
+    for k in range(begin, end):
+        z[k - begin] = scaled(moments, data[k], indices[k])
+
+
+@inlined
+def score(state: Floats, n_cuts: int, indices: Ints, begin: int, end: int, z: Floats) -> float:
+    total = 0.0
+    for k in range(begin, end):
+        total = fma(state[place(CUTS + n_cuts + indices[k])], z[k - begin], total)
+    return total
+
+
+@inlined
+def variance(covariance: Floats, n_cuts: int, indices: Ints, begin: int, end: int, z: Floats, total: float) -> float:
+    """The variance of the score, added to `total`."""
+    for k in range(begin, end):
+        total = fma(covariance[place(n_cuts + indices[k])] * z[k - begin], z[k - begin], total)
+    return total
+
+
+@inlined
+def shift(state: Floats, covariance: Floats, i: int, u: float, step: float, shrink: float) -> None:
+    """Move parameter i by step * s and shrink its variance by shrink * s**2, for s = variance * u."""
+    variance, mean = place(i), place(CUTS + i)
+    s = covariance[variance] * u
+    state[mean] = fma(step, s, state[mean])
+    covariance[variance] = max(covariance[variance] - shrink * s * s, 0.0)  # rounding may leave less
+
+
+@inlined
+def learn_bit(
+    state: Floats, n_levels: int, covariance: Floats, forget: float, indices: Ints, begin: int, end: int, z: Floats,
+    f: float, level: int, higher: bool,
+) -> float:  # fmt: skip
+    """As `newton.learn_bit`."""
+    n_cuts, cut = n_levels - 1, level - 1
+    v = variance(covariance, n_cuts, indices, begin, end, z, covariance[cut])
+    if forget > 0.0 and v < 1.0:
+        covariance[cut] = min(covariance[cut] / (1.0 - forget), VARIANCE_OF_CUTS)
+        for k in range(begin, end):
+            if z[k - begin] != 0.0:
+                i = place(n_cuts + indices[k])
+                covariance[i] = min(covariance[i] / (1.0 - forget), VARIANCE_OF_WEIGHTS)
+        v = variance(covariance, n_cuts, indices, begin, end, z, covariance[cut])
+    before = f - state[CUTS + cut]
+    after = mode_of_bit(before, v, 1.0 if higher else 0.0)
+    p = sigmoid(after)
+    step = (after - before) / v if v > 0.0 else 0.0
+    shrink = p * (1.0 - p) / (1.0 + p * (1.0 - p) * v)
+    shift(state, covariance, cut, -1.0, step, shrink)
+    for k in range(begin, end):
+        shift(state, covariance, n_cuts + indices[k], z[k - begin], step, shrink)
+    order_cuts(state, n_levels)
+    return score(state, n_cuts, indices, begin, end, z)
+
+
+@inlined
+def learn_gap(state: Floats, n_levels: int, covariance: Floats, lo: int, hi: int) -> None:
+    """The cuts around [lo, hi] apart."""
+    v = covariance[hi - 1] + covariance[lo - 2]
+    before = state[CUTS + hi - 1] - state[CUTS + lo - 2]
+    after = mode_of_gap(before, v)
+    e = exp_one(-after)
+    curvature = e / ((1.0 - e) * (1.0 - e))
+    step = (after - before) / v if v > 0.0 else 0.0
+    shrink = curvature / (1.0 + curvature * v)
+    shift(state, covariance, hi - 1, 1.0, step, shrink)
+    shift(state, covariance, lo - 2, -1.0, step, shrink)
+    order_cuts(state, n_levels)
+
+
+@inlined
+def learn_interval(
+    state: Floats, n_levels: int, covariance: Floats, forget: float, indices: Ints, begin: int, end: int, z: Floats,
+    f: float, lo: int, hi: int,
+) -> None:  # fmt: skip
+    """As `newton.learn_interval`."""
+    if lo > 1:
+        f = learn_bit(state, n_levels, covariance, forget, indices, begin, end, z, f, lo - 1, True)
+    if hi < n_levels:
+        learn_bit(state, n_levels, covariance, forget, indices, begin, end, z, f, hi, False)
+    if lo > 1 and hi < n_levels:
+        learn_gap(state, n_levels, covariance, lo, hi)
+
+
+@compiled
+def learn_sparse_newton(
+    state: Floats, n_levels: int, directional: bool, table: Floats, seed: int, moments: Floats, covariance: Floats,
+    forget: float, data: Floats, indices: Ints, indptr: Ints, lo: Ints, hi: Ints,
+) -> None:  # fmt: skip
+    z = np.empty(np.diff(indptr).max())
+    for r in range(indptr.size - 1):
+        begin, end = indptr[r], indptr[r + 1]
+        embed(moments, data, indices, begin, end, z)
+        f = score(state, n_levels - 1, indices, begin, end, z)
+        if directional:
+            prediction, asked, _, _ = rounds.ask(state, n_levels, table, seed, False, f)
+            rounds.note(state, prediction, asked, lo[r], hi[r])
+            if asked < n_levels:
+                learn_bit(state, n_levels, covariance, forget, indices, begin, end, z, f, asked, lo[r] > asked)
+        else:
+            prediction = rounds.predict(state, n_levels, f, False)
+            rounds.note(state, prediction, prediction, lo[r], hi[r])
+            learn_interval(state, n_levels, covariance, forget, indices, begin, end, z, f, lo[r], hi[r])
+        observe(moments, data, indices, begin, end)
+        state[ROUNDS] += 1.0
+
+
+@compiled
+def tell_sparse_newton(
+    state: Floats, n_levels: int, moments: Floats, covariance: Floats, forget: float, data: Floats, indices: Ints,
+    asked: int, higher: bool,
+) -> int:  # fmt: skip
+    z = np.empty(data.size)
+    embed(moments, data, indices, 0, data.size, z)
+    if asked < n_levels:
+        f = score(state, n_levels - 1, indices, 0, data.size, z)
+        learn_bit(state, n_levels, covariance, forget, indices, 0, data.size, z, f, asked, higher)
+    observe(moments, data, indices, 0, data.size)
+    state[ROUNDS] += 1.0
+    return int(state[ROUNDS])
+
+
+@compiled
+def scores_sparse_newton(
+    state: Floats, n_levels: int, moments: Floats, covariance: Floats, data: Floats, indices: Ints, indptr: Ints
+) -> tuple[Floats, Floats]:
+    """The score of every row, and its variance."""
+    scores, variances = np.empty(indptr.size - 1), np.empty(indptr.size - 1)
+    z = np.empty(np.diff(indptr).max())
+    for r in range(indptr.size - 1):
+        begin, end = indptr[r], indptr[r + 1]
+        embed(moments, data, indices, begin, end, z)
+        scores[r] = score(state, n_levels - 1, indices, begin, end, z)
+        variances[r] = variance(covariance, n_levels - 1, indices, begin, end, z, 0.0)
+    return scores, variances

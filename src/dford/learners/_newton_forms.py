@@ -1,0 +1,251 @@
+"""The forms of NewtonLogit: a Gaussian over thresholds and weights, for dense rows and for sparse ones."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dford.engine import counter, kernels, loops, newton, rounds, sparse_newton, vectors
+from dford.engine._compiled import Floats, Ints
+from dford.learners._forms import LARGEST_SQUARE, Form, Rows, refuse_large
+
+_MOST_FULL = 600  # parameters; beyond, a full covariance costs more than a third of a millisecond an answer
+_VARIANCE_OF_COSINES = 10.0
+
+
+class NewtonForm(Form):
+    """The engine's arrays: running moments, covariance, and the vectors of a step."""
+
+    def __init__(self, kind: int, covariance: str, n_components: int, forget: float, n_features: int) -> None:
+        super().__init__(n_features)
+        self.forget = float(forget)
+        self.kind = kind
+        self.maps = np.empty((1, 1))
+        self.n_weights = n_features
+        if kind == newton.POLY:
+            self.n_weights = kernels.feature_count(n_features, 2) - 1
+        elif kind == newton.FOURIER:
+            self.n_weights = n_features + n_components
+            self.maps = _cosines(n_components, n_features)
+        self.wanted = covariance
+
+    def start(self, n_levels: int) -> None:
+        super().start(n_levels)
+        self.state[rounds.SPREAD] = 1.0
+        self.cuts[:] = _even_cuts(n_levels)
+        variances, n = _variances(n_levels, self.n_weights), n_levels - 1 + self.n_weights
+        if self.kind == newton.FOURIER:
+            variances[n_levels - 1 + self.n_features :] = _VARIANCE_OF_COSINES
+        self.full = self.wanted == "full" or (self.wanted == "auto" and n <= _MOST_FULL)
+        self.covariance = variances
+        if self.full:
+            self.covariance = np.zeros(n * (n + 1) // 2)
+            k = np.arange(n)
+            self.covariance[k * (k + 3) // 2] = variances  # the diagonal of a lower triangle, row by row
+        self.moments = np.zeros((3, self.n_features))
+        self.work = np.zeros((3, n))
+
+    def check(self, X: Rows) -> Floats:
+        squares = vectors.squares(X)
+        refuse_large(X, squares)
+        return squares
+
+    def scores(self, X: Rows) -> Floats:
+        self.check(X)
+        n = self.work.shape[1]
+        return newton.scores_newton(self.state, self.n_levels, self.moments, self.kind, self.maps, n, X)
+
+    def variances(self, X: Rows) -> Floats:
+        """The variance of the score at every row."""
+        n = self.work.shape[1]
+        settled = self._settled() * self.state[rounds.SPREAD]
+        return newton.variances_newton(self.n_levels, self.moments, settled, self.kind, self.maps, n, X)
+
+    def _settled(self) -> Floats:
+        """The covariance over its spread, with nothing pending."""
+        return newton.settled(self.state, self.covariance, self.work)
+
+    def learn(
+        self, rule: loops.Rule, table: Floats, seed: int, X: Rows, squares: Floats | None, lo: Ints, hi: Ints
+    ) -> bool:
+        newton.learn_newton(
+            self.state, self.n_levels, rule[0], table, seed, self.moments, self.covariance, self.kind, self.maps,
+            self.work, self.forget, X, lo, hi,
+        )  # fmt: skip
+        return True
+
+    def ask(self, rule: loops.Rule, table: Floats, seed: int, x: Rows) -> tuple[int, int, float, int]:
+        question = newton.ask_newton(
+            self.state, self.n_levels, table, seed, self.moments, self.kind, self.maps, self.work, LARGEST_SQUARE, x
+        )  # fmt: skip
+        if question[1] == 0:
+            refuse_large(x, vectors.squares(x.reshape(1, -1)))
+        return question
+
+    def tell(self, rule: loops.Rule, x: Rows, asked: int, propensity: float, higher: bool) -> int:
+        return newton.tell_newton(
+            self.state, self.n_levels, self.moments, self.covariance, self.kind, self.maps, self.work, self.forget, x,
+            asked, higher,
+        )  # fmt: skip
+
+    def adopt(self, other: Form, cuts: Ints) -> None:
+        super().adopt(other, cuts)
+        assert isinstance(other, NewtonForm)
+        self.state[rounds.PENDING], self.state[rounds.SPREAD] = 0.0, 1.0
+        self.moments[:, : other.n_features] = other.moments
+        # what two new numbers have in common is what the old ones they stand for have; a new weight has its own
+        old_cuts = other.n_levels - 1
+        source = np.full(self.work.shape[1], -1)
+        source[: len(cuts)] = cuts
+        weights = np.arange(self.n_weights)[self.places_of(other)]
+        source[len(cuts) + weights] = old_cuts + np.arange(other.n_weights)
+        known = np.flatnonzero(source >= 0)
+        mine, theirs = self.matrix(), other.matrix()
+        kept = mine[np.diag_indices_from(mine)].copy()
+        mine[np.ix_(known, known)] = theirs[np.ix_(source[known], source[known])]
+        # a cut that is a copy of another is free to leave it
+        twice = np.flatnonzero(np.diff(cuts, prepend=-1) == 0)
+        mine[twice, twice] = kept[twice]
+        self._set_matrix(mine)
+
+    def places_of(self, other: Form) -> Any:
+        if self.kind == newton.POLY:
+            places = {variables: k for k, variables in enumerate(kernels.monomials(self.n_features, 2)[1:])}
+            return [places[variables] for variables in kernels.monomials(other.n_features, 2)[1:]]
+        if self.kind == newton.FOURIER:
+            added = self.n_features - other.n_features
+            return [j if j < other.n_features else j + added for j in range(other.n_weights)]
+        return super().places_of(other)
+
+    def matrix(self) -> Floats:
+        """The covariance as a square."""
+        settled: Floats = self._settled() * self.state[rounds.SPREAD]
+        if not self.full:
+            return np.diag(settled)
+        n = self.work.shape[1]
+        square = np.zeros((n, n))
+        square[np.tril_indices(n)] = settled
+        return square + np.tril(square, -1).T
+
+    def _set_matrix(self, square: Floats) -> None:
+        self.covariance = np.ascontiguousarray(square[np.tril_indices(len(square))] if self.full else np.diag(square))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        state = self.state.copy()
+        state[rounds.PENDING] = 0.0  # it is made in the covariance, so that equal models make equal files
+        return {"state": state, "moments": self.moments.copy(), "covariance": self._settled()}
+
+    def restore(self, n_levels: int, arrays: dict[str, NDArray[Any]]) -> None:
+        super().restore(n_levels, arrays)
+        self.moments = _of_shape(self.moments.shape, "moments", arrays)
+        self.covariance = _of_shape(self.covariance.shape, "covariance", arrays)
+
+
+class SparseNewtonForm(Form):
+    """For rows of which most entries are zero: features scaled and not centred, a diagonal covariance."""
+
+    takes_sparse = True
+
+    def __init__(self, forget: float, n_features: int) -> None:
+        super().__init__(n_features)
+        self.forget = float(forget)
+        self.n_weights = n_features
+
+    def start(self, n_levels: int) -> None:
+        super().start(n_levels)
+        self.cuts[:] = _even_cuts(n_levels)
+        self.covariance = _variances(n_levels, self.n_weights)
+        self.moments = np.zeros((2, self.n_features))
+
+    def check(self, X: Rows) -> Floats:
+        X = _csr(X)
+        squares = vectors.sparse_squares(X.data, X.indptr)
+        refuse_large(X, squares)
+        return squares
+
+    def scores(self, X: Rows) -> Floats:
+        self.check(X)
+        return self._scores(X)[0]
+
+    def variances(self, X: Rows) -> Floats:
+        return self._scores(X)[1]
+
+    def _scores(self, X: Rows) -> tuple[Floats, Floats]:
+        X = _csr(X)
+        return sparse_newton.scores_sparse_newton(
+            self.state, self.n_levels, self.moments, self.covariance, X.data, X.indices, X.indptr
+        )
+
+    def learn(
+        self, rule: loops.Rule, table: Floats, seed: int, X: Rows, squares: Floats | None, lo: Ints, hi: Ints
+    ) -> bool:
+        X = _csr(X)
+        sparse_newton.learn_sparse_newton(
+            self.state, self.n_levels, rule[0], table, seed, self.moments, self.covariance, self.forget,
+            X.data, X.indices, X.indptr, lo, hi,
+        )  # fmt: skip
+        return True
+
+    def tell(self, rule: loops.Rule, x: Rows, asked: int, propensity: float, higher: bool) -> int:
+        x = _csr(x)
+        return sparse_newton.tell_sparse_newton(
+            self.state, self.n_levels, self.moments, self.covariance, self.forget, x.data, x.indices, asked, higher
+        )
+
+    def adopt(self, other: Form, cuts: Ints) -> None:
+        super().adopt(other, cuts)
+        assert isinstance(other, SparseNewtonForm)
+        self.moments[:, : other.n_features] = other.moments
+        old_cuts = other.n_levels - 1
+        self.covariance[len(cuts) + np.arange(other.n_weights)] = other.covariance[old_cuts:]
+        once = np.flatnonzero(np.diff(cuts, prepend=-1))  # a cut that is a copy of another is free to leave it
+        self.covariance[once] = other.covariance[cuts[once]]
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return {"state": self.state.copy(), "moments": self.moments.copy(), "covariance": self.covariance.copy()}
+
+    def restore(self, n_levels: int, arrays: dict[str, NDArray[Any]]) -> None:
+        super().restore(n_levels, arrays)
+        self.moments = _of_shape(self.moments.shape, "moments", arrays)
+        self.covariance = _of_shape(self.covariance.shape, "covariance", arrays)
+
+
+def _csr(X: Rows) -> Rows:
+    return X if sparse.issparse(X) else sparse.csr_matrix(X)
+
+
+def _even_cuts(n_levels: int) -> Floats:
+    """Where all levels are equally likely at f = 0."""
+    shares = np.arange(1, n_levels) / n_levels
+    cuts: Floats = np.log(shares / (1 - shares))
+    return cuts
+
+
+def _variances(n_levels: int, n_weights: int) -> Floats:
+    variances = np.full(n_levels - 1 + n_weights, newton.VARIANCE_OF_WEIGHTS)
+    variances[: n_levels - 1] = newton.VARIANCE_OF_CUTS
+    return variances
+
+
+def _of_shape(shape: tuple[int, ...], name: str, arrays: dict[str, NDArray[Any]]) -> NDArray[Any]:
+    """An array of a file, which compiled code will trust."""
+    found = arrays[name]
+    if found.shape != shape or not np.isfinite(found).all():
+        raise ValueError(f"{name} of shape {found.shape} where finite ones of {shape} were expected")
+    return found
+
+
+def _cosines(n_components: int, n_features: int) -> Floats:
+    """Frequencies and a phase for each cosine, from a stream of their own: the same map for every model.
+
+    Frequencies are normal with variance 1 / n_features, so that the kernel they stand for is
+    exp(-|z - z'|**2 / (2 n_features)). Feature j's are the same however many there are, so that new ones may come.
+    """
+    numbers = np.arange(n_components * (n_features + 1)).reshape(n_features + 1, n_components)
+    one, two = (counter.uniforms(seed, numbers.ravel()).reshape(numbers.shape) for seed in (1, 2))
+    normal = np.sqrt(-2.0 * np.log1p(-one)) * np.cos(2.0 * np.pi * two)
+    maps = np.empty((n_components, n_features + 1))
+    maps[:, :n_features] = normal[1:].T / np.sqrt(n_features)
+    maps[:, n_features] = 2.0 * np.pi * one[0]
+    return maps
