@@ -1,18 +1,21 @@
 """Put things on an ordered scale by asking one yes/no question about each."""
 
 from dford.feedback import Question
-from dford.learners import DFORD, PRIL, NewtonLogit, PRank, Trace, load
+from dford.learners import DFORD, PRIL, Auto, DirectionalBoosting, NewtonLogit, PRank, Trace, load
 from dford.log import FeedbackLog
-from dford.policies import Boundary, Greedy, Policy, Triangular, Uniform
+from dford.policies import Boundary, Greedy, Nearby, Policy, Triangular, Uniform
 
 __version__ = "0.1.0"
 
 __all__ = [
     "DFORD",
     "PRIL",
+    "Auto",
     "Boundary",
+    "DirectionalBoosting",
     "FeedbackLog",
     "Greedy",
+    "Nearby",
     "NewtonLogit",
     "PRank",
     "Policy",

@@ -103,3 +103,27 @@ class Boundary(_Exploring):
         for boundary in (max(prediction - 1, 1), min(prediction, n_levels - 1)):
             p[boundary - 1] += (1 - self.exploration) / 2
         return p
+
+
+@dataclass(frozen=True)
+class Nearby(Policy):
+    """Every cut, the less the farther it is: proportional to (1 + distance) ** -power.
+
+    The distance of a cut is that from the nearer boundary of the predicted level. Answers about the boundaries teach
+    most; far cuts are where an estimate without labels gets its variance, and the errors there fall off as this does.
+
+    >>> Nearby(1.0).probabilities(3, 6).round(3)
+    array([0.15, 0.3 , 0.3 , 0.15, 0.1 , 0.  ])
+    """
+
+    power: float = 1.5
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.power <= 10:
+            raise ValueError(f"power must be between 0 and 10; got {self.power!r}")
+
+    def probabilities(self, prediction: int, n_levels: int) -> NDArray[np.float64]:
+        cuts = np.arange(1, n_levels)
+        distance = np.minimum(np.abs(cuts - prediction), np.abs(cuts - (prediction - 1)))
+        weights = (1.0 + distance) ** -self.power
+        return np.append(weights / weights.sum(), 0.0)

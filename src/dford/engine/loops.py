@@ -9,6 +9,7 @@ import numpy as np
 
 from dford.engine import rounds
 from dford.engine._compiled import Floats, Ints, compiled, live
+from dford.engine.logistic import sigmoid
 from dford.engine.rounds import CUTS, ROUNDS, play
 from dford.engine.vectors import add, add_dot_and_square, dot, dot_and_square, sparse_add, sparse_dot
 
@@ -147,4 +148,36 @@ def predictions(state: Floats, n_levels: int, scores: Floats, ordered: bool) -> 
     out = np.empty(scores.size, np.int64)
     for r in range(scores.size):
         out[r] = rounds.predict(state, n_levels, scores[r], ordered)
+    return out
+
+
+@live
+def choose(state: Floats, table: Floats, seed: int, prediction: int) -> tuple[int, float, int]:
+    return rounds.choose(state, table, seed, prediction)
+
+
+@compiled
+def play_predicted(
+    state: Floats, n_levels: int, directional: bool, table: Floats, seed: int,
+    predictions: Ints, lo: Ints, hi: Ints, answers: Ints,
+) -> None:  # fmt: skip
+    """Rounds whose predictions are made: fills in (level asked, higher), or (0, label)."""
+    for r in range(len(predictions)):
+        prediction = predictions[r]
+        if directional:
+            asked, _, _ = rounds.choose(state, table, seed, prediction)
+            answers[r, 0], answers[r, 1] = asked, lo[r] > asked
+        else:
+            asked = prediction
+            answers[r, 0], answers[r, 1] = 0, lo[r]
+        rounds.note(state, prediction, asked, lo[r], hi[r])
+        state[ROUNDS] += 1.0
+
+
+@compiled
+def sigmoids(logits: Floats) -> Floats:
+    out = np.empty_like(logits)
+    for r in range(logits.shape[0]):
+        for i in range(logits.shape[1]):
+            out[r, i] = sigmoid(logits[r, i])
     return out

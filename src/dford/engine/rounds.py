@@ -213,13 +213,20 @@ def answer(
 
 
 @inlined
-def ask(state: Floats, n_levels: int, table: Floats, seed: int, ordered: bool, f: float) -> tuple[int, int, float, int]:
-    """Predict, and draw the level to ask about: (prediction, level, propensity, number of the draw)."""
+def choose(state: Floats, table: Floats, seed: int, prediction: int) -> tuple[int, float, int]:
+    """Draw the level to ask about: (level, propensity, number of the draw)."""
     n = int(state[ASKED])
-    prediction = predict(state, n_levels, f, ordered)
     level = draw(uniform(seed, n), table, prediction)
     state[ASKED] += 1.0
-    return prediction, level, table[0, prediction - 1, level - 1], n
+    return level, table[0, prediction - 1, level - 1], n
+
+
+@inlined
+def ask(state: Floats, n_levels: int, table: Floats, seed: int, ordered: bool, f: float) -> tuple[int, int, float, int]:
+    """Predict, and draw the level to ask about: (prediction, level, propensity, number of the draw)."""
+    prediction = predict(state, n_levels, f, ordered)
+    level, propensity, n = choose(state, table, seed, prediction)
+    return prediction, level, propensity, n
 
 
 @inlined

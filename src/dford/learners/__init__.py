@@ -7,15 +7,17 @@ from dford.learners import _saving
 from dford.learners._base import OrdinalLearner
 from dford.learners._forms import KernelFunction
 from dford.learners._trace import Trace
+from dford.learners.auto import Auto
+from dford.learners.boosting import DirectionalBoosting
 from dford.learners.dford import DFORD
 from dford.learners.newton import NewtonLogit
 from dford.learners.prank import PRank
 from dford.learners.pril import PRIL
 
-__all__ = ["DFORD", "PRIL", "NewtonLogit", "PRank", "Trace", "load"]
+__all__ = ["DFORD", "PRIL", "Auto", "DirectionalBoosting", "NewtonLogit", "PRank", "Trace", "load"]
 
 _LEARNERS: dict[str, type[OrdinalLearner]] = {
-    learner.__name__: learner for learner in (DFORD, NewtonLogit, PRank, PRIL)
+    learner.__name__: learner for learner in (Auto, DFORD, DirectionalBoosting, NewtonLogit, PRank, PRIL)
 }
 
 

@@ -61,9 +61,8 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Any:
         """The level of every row, by the user's names."""
-        scores = self._scores(X)
-        numbers = loops.predictions(self._form.state, len(self._scale), scores, self.ordered)
-        return self.classes_[numbers - 1]
+        check_is_fitted(self)
+        return self.classes_[self._form.levels(self._rows(X, anew=False), self.ordered) - 1]
 
     def predict_projection(self, X: Any) -> Floats:
         """The score f(x) of every row, to be compared with `thresholds_`."""
@@ -199,8 +198,7 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._record()
 
     def _predict_one(self, X: Rows) -> Any:
-        number = loops.predictions(self._form.state, len(self._scale), self._form.scores(X), self._rule[4])[0]
-        return self._scale.names[number - 1]
+        return self._scale.names[self._form.levels(X, self._rule[4])[0] - 1]
 
     def _grow(self, scale: Scale, n_features: int) -> None:
         """Take in new features, which were 0 so far, and new levels, whose cuts start equal to a neighbour's."""
@@ -210,7 +208,8 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for name in scale.names[:-1]:
             above = old.get(name, above)
             cuts.append(min(max(above, 1), len(old) - 1) - 1)
-        form.adopt(self._form, np.array(cuts))
+        numbers = np.array([scale.index[name] for name in self._scale.names])
+        form.adopt(self._form, np.array(cuts), numbers)
         records, checkpoint = self._records, self._next_checkpoint
         self._begin(scale, form, self.seed_)
         self._records, self._next_checkpoint = records, checkpoint

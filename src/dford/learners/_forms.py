@@ -49,6 +49,14 @@ class Form:
     def scores(self, X: Rows) -> Floats:
         raise NotImplementedError
 
+    def levels(self, X: Rows, ordered: bool) -> Ints:
+        """The level of every row, counted from 1."""
+        return loops.predictions(self.state, self.n_levels, self.scores(X), ordered)
+
+    def above(self, X: Rows) -> Floats:
+        """P(level > i) of every row, for forms that know it."""
+        raise NotImplementedError
+
     def learn(
         self, rule: loops.Rule, table: Floats, seed: int, X: Rows, squares: Floats | None, lo: Ints, hi: Ints
     ) -> bool:
@@ -67,8 +75,11 @@ class Form:
         """
         raise NotImplementedError
 
-    def adopt(self, other: "Form", cuts: Ints) -> None:
-        """Go on from a form of fewer features, or levels: cut i is a copy of the other's cut cuts[i]."""
+    def adopt(self, other: "Form", cuts: Ints, numbers: Ints) -> None:
+        """Go on from a form of fewer features, or levels.
+
+        Cut i is a copy of the other's cut cuts[i]; the other's level i, from 1, is now level numbers[i - 1].
+        """
         self.state[: rounds.CUTS] = other.state[: rounds.CUTS]
         self.cuts[:] = other.cuts[cuts] if other.cuts.size else 0.0
         self.weights[self.places_of(other)] = other.weights

@@ -14,7 +14,25 @@ _MOST_FULL = 600  # parameters; beyond, a full covariance costs more than a thir
 _VARIANCE_OF_COSINES = 10.0
 
 
-class NewtonForm(Form):
+class GaussianForm(Form):
+    """A score with a variance, and ordered cuts."""
+
+    def variances(self, X: Rows) -> Floats:
+        """The variance of the score at every row."""
+        raise NotImplementedError
+
+    def logits(self, X: Rows) -> Floats:
+        """The log-odds that each row is above levels 1..K-1, at the mean of the weights."""
+        return self.scores(X)[:, None] - self.cuts
+
+    def above(self, X: Rows) -> Floats:
+        """P(level > i), with the uncertainty of the weights taken in (MacKay 1992)."""
+        spread = np.sqrt(1.0 + np.pi / 8.0 * np.maximum(self.variances(X), 0.0))
+        # one spread for all thresholds, so that P(level > i) falls with i for every row
+        return loops.sigmoids(self.logits(X) / spread[:, None])
+
+
+class NewtonForm(GaussianForm):
     """The engine's arrays: running moments, covariance, and the vectors of a step."""
 
     def __init__(self, kind: int, covariance: str, n_components: int, forget: float, n_features: int) -> None:
@@ -57,7 +75,6 @@ class NewtonForm(Form):
         return newton.scores_newton(self.state, self.n_levels, self.moments, self.kind, self.maps, n, X)
 
     def variances(self, X: Rows) -> Floats:
-        """The variance of the score at every row."""
         n = self.work.shape[1]
         settled = self._settled() * self.state[rounds.SPREAD]
         return newton.variances_newton(self.n_levels, self.moments, settled, self.kind, self.maps, n, X)
@@ -89,8 +106,8 @@ class NewtonForm(Form):
             asked, higher,
         )  # fmt: skip
 
-    def adopt(self, other: Form, cuts: Ints) -> None:
-        super().adopt(other, cuts)
+    def adopt(self, other: Form, cuts: Ints, numbers: Ints) -> None:
+        super().adopt(other, cuts, numbers)
         assert isinstance(other, NewtonForm)
         self.state[rounds.PENDING], self.state[rounds.SPREAD] = 0.0, 1.0
         self.moments[:, : other.n_features] = other.moments
@@ -142,7 +159,7 @@ class NewtonForm(Form):
         self.covariance = _of_shape(self.covariance.shape, "covariance", arrays)
 
 
-class SparseNewtonForm(Form):
+class SparseNewtonForm(GaussianForm):
     """For rows of which most entries are zero: features scaled and not centred, a diagonal covariance."""
 
     takes_sparse = True
@@ -193,8 +210,8 @@ class SparseNewtonForm(Form):
             self.state, self.n_levels, self.moments, self.covariance, self.forget, x.data, x.indices, asked, higher
         )
 
-    def adopt(self, other: Form, cuts: Ints) -> None:
-        super().adopt(other, cuts)
+    def adopt(self, other: Form, cuts: Ints, numbers: Ints) -> None:
+        super().adopt(other, cuts, numbers)
         assert isinstance(other, SparseNewtonForm)
         self.moments[:, : other.n_features] = other.moments
         old_cuts = other.n_levels - 1

@@ -77,7 +77,13 @@ def to_params(params: dict[str, Any], kernel: KernelFunction | None) -> dict[str
     return params
 
 
-_POLICIES: tuple[type[Policy], ...] = (policies.Triangular, policies.Greedy, policies.Uniform, policies.Boundary)
+_POLICIES: tuple[type[Policy], ...] = (
+    policies.Triangular,
+    policies.Greedy,
+    policies.Uniform,
+    policies.Boundary,
+    policies.Nearby,
+)
 
 
 def _to_json(value: Any) -> Any:

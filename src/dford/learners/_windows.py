@@ -72,8 +72,8 @@ class _Windowed(Form):
         self.terms[:, :count], self.stamps[:count] = terms, stamps
         self.state[rounds.START] = 0.0
 
-    def adopt(self, other: Form, cuts: Ints) -> None:
-        super().adopt(other, cuts)
+    def adopt(self, other: Form, cuts: Ints, numbers: Ints) -> None:
+        super().adopt(other, cuts, numbers)
         assert isinstance(other, _Windowed)
         rows, self.terms, self.stamps = other.live()
         added = (0, self.n_features - other.n_features)

@@ -8,19 +8,18 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from dford.engine import loops, newton
-from dford.engine._compiled import Floats, Ints
+from dford.engine._compiled import Ints
 from dford.learners._forms import Form, Rows
-from dford.learners._live import LiveLearner
 from dford.learners._newton_forms import NewtonForm, SparseNewtonForm
-from dford.policies import Boundary, Policy
+from dford.learners._probable import ProbableLearner
+from dford.policies import Nearby, Policy
 
 _KINDS = {"linear": newton.LINEAR, "poly": newton.POLY, "fourier": newton.FOURIER}
 
 
-class NewtonLogit(LiveLearner):
+class NewtonLogit(ProbableLearner):
     """The cumulative logit from any feedback: P(level > i) = sigmoid(f(x) - threshold_i).
 
     It keeps a Gaussian over weights and thresholds and moves both by every answer through its likelihood, so
@@ -46,7 +45,7 @@ class NewtonLogit(LiveLearner):
         How much of what is known an answer makes doubtful, in [0, 1): about the last 1 / `forget` answers count.
         For scales that drift. With sparse rows, an answer makes doubtful only the features that its row has.
     policy : Policy, optional
-        How levels are asked; `Boundary(0.2)` where not given.
+        How levels are asked; `Nearby()` where not given.
     levels, checkpoints, random_state
         As in `DFORD`.
 
@@ -67,7 +66,7 @@ class NewtonLogit(LiveLearner):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **LiveLearner._parameter_constraints,
+        **ProbableLearner._parameter_constraints,
         "feedback": [StrOptions({"direction", "label"})],
         "features": [StrOptions(set(_KINDS))],
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -99,18 +98,6 @@ class NewtonLogit(LiveLearner):
         self.checkpoints = checkpoints
         self.random_state = random_state
 
-    def predict_proba(self, X: Any) -> Floats:
-        """The probability of every level, with the uncertainty of the weights taken in (MacKay 1992)."""
-        check_is_fitted(self)
-        form = self._form
-        assert isinstance(form, (NewtonForm, SparseNewtonForm))
-        rows = self._rows(X, anew=False)
-        spread = np.sqrt(1.0 + np.pi / 8.0 * np.maximum(form.variances(rows), 0.0))
-        # one spread for all thresholds, so that P(level > i) falls with i for every row
-        logits = (form.scores(rows)[:, None] - form.cuts) / spread[:, None]
-        above = 1.0 / (1.0 + np.exp(np.clip(-logits, -700, 700)))
-        return -np.diff(above, axis=1, prepend=1.0, append=0.0)
-
     def _make_form(self, n_features: int, is_sparse: bool) -> Form:
         if is_sparse:
             return SparseNewtonForm(self.forget, n_features)
@@ -134,7 +121,7 @@ class NewtonLogit(LiveLearner):
         return super()._rows(X, anew)
 
     def _policy(self) -> Policy:
-        return Boundary(0.2) if self.policy is None else self.policy
+        return Nearby() if self.policy is None else self.policy
 
     def _directional(self, y: Ints) -> bool:
         return y.ndim == 1 and self.feedback == "direction"

@@ -1,0 +1,212 @@
+"""DirectionalBoosting: boosted trees on the log of answers."""
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import Tags
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from dford.engine import loops, rounds
+from dford.engine._compiled import Floats, Ints
+from dford.learners._forms import Form, Rows
+from dford.learners._growing import GrowingForm, GrowingLearner
+from dford.learners._orchard import Orchard
+from dford.learners._trees import Growth
+from dford.policies import Nearby, Policy, Uniform
+
+
+class DirectionalBoosting(GrowingLearner):
+    """Boosted trees on all answers so far: one classifier for (row, level asked) -> higher, falling with the level.
+
+    Every answer is kept. Trees are grown on the first 200, 300, 450, ... of them, and `fit` and `refit` grow them on
+    all. Until there are trees, questions are spread over all cuts alike. The prediction is the median level.
+
+    Rows may have missing values (NaN) and categorical columns. scikit-learn's histogram boosting grows the trees;
+    they are kept, saved and evaluated as plain arrays.
+
+    Parameters
+    ----------
+    feedback : "direction" or "label", default="direction"
+        What `fit` and `partial_fit` take of labels: one answer to one question each, or the label itself.
+    max_iter : int, default=100
+        How many trees.
+    learning_rate : float, default=0.1
+    max_leaf_nodes : int or None, default=31
+    min_samples_leaf : int, default=20
+    l2_regularization : float, default=1.0
+        All as in scikit-learn's `HistGradientBoostingClassifier`.
+    categorical_features : sequence of int, optional
+        The columns whose numbers are names of categories, in no order. Of more than 254 the rarest count as missing.
+    policy : Policy, optional
+        How levels are asked; `Nearby()` where not given.
+    levels, checkpoints, random_state
+        As in `DFORD`.
+
+    Attributes
+    ----------
+    classes_ : array
+        The levels, lowest first.
+
+    Examples
+    --------
+    >>> from dford import DirectionalBoosting
+    >>> from dford.datasets import make_synthetic
+    >>> X, y = make_synthetic(5_000, random_state=0)
+    >>> model = DirectionalBoosting(random_state=0).fit(X[:4000], y[:4000])
+    >>> print(f"{-model.score(X[4000:], y[4000:]):.1f}")
+    0.2
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **GrowingLearner._parameter_constraints,
+        "feedback": [StrOptions({"direction", "label"})],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
+        "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
+        "l2_regularization": [Interval(Real, 0, None, closed="left")],
+        "categorical_features": ["array-like", None],
+        "policy": [Policy, None],
+    }
+
+    def __init__(
+        self,
+        *,
+        feedback: str = "direction",
+        max_iter: int = 100,
+        learning_rate: float = 0.1,
+        max_leaf_nodes: int | None = 31,
+        min_samples_leaf: int = 20,
+        l2_regularization: float = 1.0,
+        categorical_features: Sequence[int] | None = None,
+        policy: Policy | None = None,
+        levels: Sequence[Any] | None = None,
+        checkpoints: Sequence[int] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.feedback = feedback
+        self.max_iter = max_iter
+        self.learning_rate = learning_rate
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_leaf = min_samples_leaf
+        self.l2_regularization = l2_regularization
+        self.categorical_features = categorical_features
+        self.policy = policy
+        self.levels = levels
+        self.checkpoints = checkpoints
+        self.random_state = random_state
+
+    def predict_projection(self, X: Any) -> Floats:
+        """The expected level of every row, counted from 1: where it stands on the scale."""
+        return np.asarray(self.predict_proba(X) @ np.arange(1.0, len(self.classes_) + 1))
+
+    @property
+    def thresholds_(self) -> Floats:
+        raise AttributeError("trees have no thresholds: every row has probabilities of its own (predict_proba)")
+
+    def _make_form(self, n_features: int, is_sparse: bool) -> Form:
+        categorical = np.asarray([] if self.categorical_features is None else self.categorical_features)
+        if categorical.size and (categorical.dtype.kind not in "iu" or not (categorical >= 0).all()):
+            raise ValueError(
+                f"categorical_features must be numbers of columns, from 0; got {self.categorical_features!r}"
+            )
+        if categorical.size and categorical.max() >= n_features:
+            raise ValueError(
+                f"column {categorical.max()} is to be categorical, but the rows have {n_features} features"
+            )
+        growth = Growth(
+            self.max_iter,
+            self.learning_rate,
+            self.max_leaf_nodes,
+            self.min_samples_leaf,
+            self.l2_regularization,
+            tuple(sorted(set(categorical.tolist()))),
+        )
+        return TreeForm(growth, n_features)
+
+    def _make_rule(self) -> loops.Rule:
+        return True, True, np.inf, False, False
+
+    def _policy(self) -> Policy:
+        return Nearby() if self.policy is None else self.policy
+
+    def _directional(self, y: Ints) -> bool:
+        return self.feedback == "direction"
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+class TreeForm(GrowingForm):
+    """No score: the probabilities of trees."""
+
+    def __init__(self, growth: Growth, n_features: int) -> None:
+        super().__init__(n_features)
+        self.growth = growth
+
+    def start(self, n_levels: int) -> None:
+        super().start(n_levels)
+        self.orchard = Orchard(self.growth, self.n_features, n_levels)
+        self.evenly = Uniform().table(n_levels)
+
+    def check(self, X: Rows) -> Floats | None:
+        if np.isinf(X).any():
+            raise ValueError(f"Input X contains infinity in row {int(np.argmax(np.isinf(X).any(axis=1)))}")
+        return None
+
+    def logits(self, X: Rows) -> Floats:
+        self.check(X)
+        return self.orchard.trees.logits(X, self.n_levels)
+
+    def table(self, table: Floats) -> Floats:
+        """How to ask: all cuts alike, until there are trees."""
+        return table if self.orchard.trees.roots.size else self.evenly
+
+    def learn(
+        self, rule: loops.Rule, table: Floats, seed: int, X: Rows, squares: Floats | None, lo: Ints, hi: Ints
+    ) -> bool:
+        begin, answers = 0, np.empty((len(X), 2), np.int64)
+        while begin < len(X):
+            part = slice(begin, begin + self.orchard.room())
+            predictions = self.levels(X[part], False)
+            loops.play_predicted(
+                self.state,
+                self.n_levels,
+                rule[0],
+                self.table(table),
+                seed,
+                predictions,
+                lo[part],
+                hi[part],
+                answers[part],
+            )
+            self.orchard.add(X[part], answers[part], live=False)
+            begin = part.stop
+        return True
+
+    def ask(self, rule: loops.Rule, table: Floats, seed: int, x: Rows) -> tuple[int, int, float, int]:
+        prediction = int(self.levels(x.reshape(1, -1), False)[0])
+        return prediction, *loops.choose(self.state, self.table(table), seed, prediction)
+
+    def tell(self, rule: loops.Rule, x: Rows, asked: int, propensity: float, higher: bool) -> int:
+        self.orchard.add(x.reshape(1, -1), np.array([[asked, higher]]), live=True)
+        self.state[rounds.ROUNDS] += 1.0
+        return int(self.state[rounds.ROUNDS])
+
+    def adopt(self, other: Form, cuts: Ints, numbers: Ints) -> None:
+        super().adopt(other, cuts, numbers)
+        assert isinstance(other, TreeForm)
+        columns = range(other.n_features)
+        self.orchard.adopt(other.orchard, columns, columns, numbers)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return super().arrays() | self.orchard.arrays()
+
+    def restore(self, n_levels: int, arrays: dict[str, NDArray[Any]]) -> None:
+        super().restore(n_levels, arrays)
+        self.orchard.restore(arrays)
