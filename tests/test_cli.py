@@ -39,8 +39,8 @@ def test_a_defect_is_not_taken_for_a_users_mistake(monkeypatch: pytest.MonkeyPat
         main(["demo"])
 
 
-def test_the_shell_completes_commands() -> None:
-    asked = {"_DFORD_COMPLETE": "complete_bash", "COMP_WORDS": "dford de", "COMP_CWORD": "1"}
+def test_the_shell_completes_what_commands_take() -> None:
+    asked = {"_DFORD_COMPLETE": "complete_bash", "COMP_WORDS": "dford data --fetch ab", "COMP_CWORD": "3"}
     command = [sys.executable, "-c", "import sys; from dford.cli import main; sys.exit(main())"]
     result = subprocess.run(command, env=os.environ | asked, capture_output=True, text=True, timeout=120)
-    assert result.stdout.split() == ["demo"]
+    assert result.stdout.split() == ["abalone"]

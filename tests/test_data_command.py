@@ -47,6 +47,7 @@ def test_the_command_tells_what_is_there_missing_and_damaged(
     [
         (["data", "--data", "nowhere"], "nowhere"),
         (["data", "--data", "FILE"], "--data"),
+        (["data", "--data", "FILE/below", "--fetch", "abalone"], "--data"),
         (["data", "--fetch", "moon"], "moon"),
         (["data", "--fetch", "abalone", "--fetch", "moon"], "moon"),
         (["data", "--data", "new", "--fetch", "eachmovie"], "withdrawn"),

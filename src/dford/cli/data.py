@@ -1,10 +1,11 @@
 """`dford data`: which datasets are there, and getting the others."""
 
 import os
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from dford.cli._shared import console
+from dford.cli._shared import console, writing_to
 from dford.datasets import data_folder, download
 from dford.datasets._catalogue import CATALOGUE
 from dford.datasets.registry import check_name, look
@@ -26,7 +27,12 @@ def add(program: "typer.Typer") -> None:
             ),
         ] = None,
         fetch: Annotated[
-            list[str] | None, typer.Option(metavar="NAME", help="Download this dataset; may be given several times.")
+            list[str] | None,
+            typer.Option(
+                metavar="NAME",
+                help="Download this dataset; may be given several times.",
+                autocompletion=_names,
+            ),
         ] = None,
     ) -> None:
         """Show which datasets are there, or download them.
@@ -46,9 +52,18 @@ def add(program: "typer.Typer") -> None:
             _show(folder)
 
 
+def _names(incomplete: str) -> list[str]:
+    return [name for name in CATALOGUE if name.startswith(incomplete)]
+
+
 def _fetch(name: str, folder: Path | None) -> None:
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
+    place = data_folder(folder)
+    if CATALOGUE[name].files[0].url:
+        with writing_to(place, "--data"):  # told now, not after the download
+            place.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=place).close()
     screen = console()
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=screen, disable=not screen.is_terminal, transient=True) as progress:
