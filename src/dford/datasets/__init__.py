@@ -1,5 +1,30 @@
 """Data to learn from."""
 
+from dford.datasets._download import download
+from dford.datasets._files import data_folder
+from dford.datasets.discretise import at_cuts, equal_frequency, in_steps
+from dford.datasets.movies import load_eachmovie, load_movielens
+from dford.datasets.normalise import normalise
+from dford.datasets.ranking import load_mslr
+from dford.datasets.registry import load
 from dford.datasets.synthetic import make_synthetic
+from dford.datasets.tables import load_abalone, load_bank, load_california, load_computer, load_parkinsons
 
-__all__ = ["make_synthetic"]
+__all__ = [
+    "at_cuts",
+    "data_folder",
+    "download",
+    "equal_frequency",
+    "in_steps",
+    "load",
+    "load_abalone",
+    "load_bank",
+    "load_california",
+    "load_computer",
+    "load_eachmovie",
+    "load_movielens",
+    "load_mslr",
+    "load_parkinsons",
+    "make_synthetic",
+    "normalise",
+]

@@ -1,0 +1,80 @@
+"""The command `dford`: one module a command, each adding itself to the program."""
+
+import _thread
+import sys
+import threading
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated, Any
+
+import dford
+from dford.cli import data, demo
+from dford.cli._shared import refuse
+
+# Only the extra "lab" brings typer, rich and matplotlib, so they are imported where they are used.
+if TYPE_CHECKING:
+    import typer
+
+COMMANDS = (demo, data)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit status: 1 when it failed, 2 after a user's mistake, 130 after Ctrl-C."""
+    if missing := [name for name in ("matplotlib", "rich", "typer") if find_spec(name) is None]:
+        return refuse(f'the command line needs {" and ".join(missing)}: run pip install "dford[lab]".')
+    hook, sys.unraisablehook = sys.unraisablehook, _insist
+    try:
+        import typer
+
+        # Typer raises the UsageError of click, or of its own copy of click, by version.
+        UsageError: Any = typer.BadParameter.__base__
+        try:
+            return _program()(arguments, prog_name="dford", standalone_mode=False) or 0
+        except UsageError as mistake:
+            return refuse(mistake.format_message())
+        except (ValueError, FileNotFoundError) as mistake:  # what the library raises for bad input
+            return refuse(str(mistake))
+        except OSError as failure:
+            return refuse(str(failure), status=1)
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        sys.unraisablehook = hook
+
+
+def _insist(unraisable: "sys.UnraisableHookArgs") -> None:
+    """Press Ctrl-C again, once out of here, where it was lost.
+
+    LLVM calls back into Python while it compiles, and an exception raised there goes no further.
+    """
+    if unraisable.exc_type is KeyboardInterrupt:
+        threading.Timer(0.05, _thread.interrupt_main).start()
+    else:
+        sys.__unraisablehook__(unraisable)
+
+
+def _program() -> "typer.Typer":
+    import typer
+
+    program = typer.Typer(pretty_exceptions_enable=False)
+
+    @program.callback(invoke_without_command=True)
+    def _root(
+        context: typer.Context,
+        version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+    ) -> None:
+        """Put things on an ordered scale by asking one yes/no question about each.
+
+        Start with: dford demo
+        """
+        if version:
+            typer.echo(f"dford {dford.__version__}")
+        elif context.invoked_subcommand is None:
+            typer.echo(context.get_help())
+        else:
+            return
+        raise typer.Exit
+
+    for command in COMMANDS:
+        command.add(program)
+    return program

@@ -1,0 +1,102 @@
+"""`dford data`: which datasets are there, and getting the others."""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from dford.cli._shared import console, writing_to
+from dford.datasets import data_folder, download
+from dford.datasets._catalogue import CATALOGUE
+from dford.datasets.registry import check_name, look
+
+if TYPE_CHECKING:
+    import typer
+
+
+def add(program: "typer.Typer") -> None:
+    """Add the command to the program."""
+    import typer
+
+    @program.command()
+    def data(
+        folder: Annotated[
+            Path | None,
+            typer.Option(
+                "--data", file_okay=False, metavar="DIR", help="Folder of the files; else DFORD_DATA, else a cache."
+            ),
+        ] = None,
+        fetch: Annotated[
+            list[str] | None,
+            typer.Option(
+                metavar="NAME",
+                help="Download this dataset; may be given several times.",
+                autocompletion=_names,
+            ),
+        ] = None,
+    ) -> None:
+        """Show which datasets are there, or download them.
+
+        Files of your own: put them into a folder and name it by --data, or in the environment variable DFORD_DATA.
+
+        A download: dford data --fetch abalone --fetch parkinsons
+
+        Nothing is ever downloaded without --fetch.
+        """
+        for name in fetch or ():
+            check_name(name, CATALOGUE)  # told before the first download begins
+        if fetch:
+            for name in fetch:
+                _fetch(name, folder)
+        else:
+            _show(folder)
+
+
+def _names(incomplete: str) -> list[str]:
+    return [name for name in CATALOGUE if name.startswith(incomplete)]
+
+
+def _fetch(name: str, folder: Path | None) -> None:
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    place = data_folder(folder)
+    if CATALOGUE[name].files[0].url:
+        with writing_to(place, "--data"):  # told now, not after the download
+            place.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=place).close()
+    screen = console()
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=screen, disable=not screen.is_terminal, transient=True) as progress:
+        task = progress.add_task(name, total=None)
+        paths = download(name, folder, lambda done, total: progress.update(task, completed=done, total=total))
+    for path in paths:
+        print(f"{name}: {path}")
+
+
+def _show(folder: Path | None) -> None:
+    from rich import box
+    from rich.table import Table
+
+    place = data_folder(folder)
+    if not place.is_dir() and (folder or os.environ.get("DFORD_DATA")):
+        raise FileNotFoundError(f"no folder {place}; name the one that holds the data, or --fetch into a new one")
+    table = Table(title=f"Data in {place}", title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for header in ("Name", "Rows × features", "Levels", "State", "MB", "Licence"):
+        right = header in ("Rows × features", "Levels", "MB")
+        table.add_column(header, justify="right" if right else "left", no_wrap=True)
+    missing, remarks = [], []
+    for name, entry in CATALOGUE.items():
+        state, size, note = look(entry, folder)
+        if state == "missing" and entry.files[0].url:
+            missing.append(name)
+        elif note:
+            remarks.append(f"{name}: {note}.")
+        megabytes = f"{size / 1e6:.1f}" if size else ""
+        table.add_row(name, entry.shape, str(entry.levels), state, megabytes, entry.licence)
+    table.add_row("synthetic", "any × 2", "5", "needs no file")
+    screen = console()
+    screen.print(table, "")
+    if missing:
+        remarks.append("To download what is missing: dford data" + "".join(f" --fetch {name}" for name in missing))
+    for remark in remarks:
+        screen.print(remark, soft_wrap=True, markup=False)

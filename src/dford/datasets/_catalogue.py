@@ -1,0 +1,155 @@
+"""The datasets: their files, what is known of them, and where they come from.
+
+No test reaches these addresses. A download is held to the sums and figures here, so one that has moved or changed
+is told, never taken.
+"""
+
+from dataclasses import dataclass
+
+from dford.datasets import _readers as readers
+from dford.datasets._files import File, Folder
+
+_UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
+# Torgo's own archives split bank in two files of another format; this collection has his data in one each.
+_ARFF = "https://raw.githubusercontent.com/renatopp/arff-datasets/c59f172882592bb58982cc54d2d3c8a2b57e9b73/regression"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One dataset."""
+
+    files: tuple[File, ...]
+    shape: str
+    """Rows and features as loaded by default, for people."""
+    levels: int
+    licence: str
+    otherwise: tuple[File, ...] = ()
+    """Read where the folder has not `files`."""
+
+    def present(self, data: Folder = None, parts: slice = slice(None)) -> tuple[File, ...]:
+        """The files to read: `otherwise`, where there is any, unless all of `files` are there."""
+        files = self.files[parts]
+        return files if all(file.path(data) for file in files) else self.otherwise[parts] or files
+
+
+def _one(name: str, place: str, sha256: str, shape: tuple[int, int], mean: str, url: str, target: int = -1) -> File:
+    read = {"arff": readers.arff, "data": readers.csv}[place.rpartition(".")[2]]
+    return File(name, (place,), read, sha256, *shape, target, mean, url)
+
+
+_ABALONE = File(
+    "abalone",
+    ("abalone/abalone.data",),
+    readers.abalone,
+    "de37cdcdcaaa50c309d514f248f7c2302a5f1f88c168905eba23fe2fbc78449f",
+    rows=4177,
+    columns=9,
+    mean="9.933684",
+    url=f"{_UCI}/abalone/abalone.data",
+)
+_PARKINSONS = _one(
+    "parkinsons",
+    "parkinsons/parkinsons_updrs.data",
+    "f2c7d5025dec4e92e7feae367a5f7ccf58789a10ac6b54bdf15976c599f9dd39",
+    (5875, 22),
+    "29.018942",
+    f"{_UCI}/parkinsons/telemonitoring/parkinsons_updrs.data",
+    target=5,
+)
+_CALIFORNIA = File(
+    "california",
+    ("california_housing/cal_housing.data", "CaliforniaHousing/cal_housing.data"),
+    readers.csv,
+    "d3d8a1a722ae78f91134862727d27a70b1415e7d512a89140406248687f4b902",
+    rows=20640,
+    columns=9,
+    mean="206855.8169",
+    url="https://ndownloader.figshare.com/files/5976036",
+    member="CaliforniaHousing/cal_housing.data",
+    archive_sum="sha256:aaa5c9a6afe2225cc2aed2723682ae403280c4a3695a2ddda4ffb5d8215ea681",
+)
+_COMPUTER = _one(
+    "computer",
+    "computer_activity/cpu.act.arff",
+    "bd0f33e9bbdb02b8124d69b7f67bcea21b998d02dba0a306b3a95fdad9188918",
+    (8192, 22),
+    "83.968872",
+    f"{_ARFF}/cpu.act.arff",
+)
+_CPU_SMALL = _one(
+    "cpu_small",
+    "computer_activity/cpu.small.arff",
+    "be6a626bd91804c81cc2f26d015f8df23afcce7af952c522c8dfe06bc187203c",
+    (8192, 13),
+    "83.968872",
+    f"{_ARFF}/cpu.small.arff",
+)
+_BANK8FM = _one(
+    "bank8FM",
+    "bank/bank8FM.arff",
+    "1d5f11ba3e69f537180dc5973bafee8574927041779e3146d487888e3cd3f81e",
+    (8192, 9),
+    "0.161525",
+    f"{_ARFF}/bank8FM.arff",
+)
+_BANK32NH = _one(
+    "bank32nh",
+    "bank/bank32nh.arff",
+    "981ee722b3d562d454ecaba52b0eb2fa5b145f43b8dd986dcc9beefe70f988e0",
+    (8192, 33),
+    "0.083621",
+    f"{_ARFF}/bank32nh.arff",
+)
+
+
+_FROM_MICROSOFT = "get MSLR-WEB10K (1.2 GB) from Microsoft Research by hand and put its folder Fold1 there"
+_WITHDRAWN = "EachMovie was withdrawn in 2004, so put your own copy there, or take its successor, movielens"
+
+
+def _mslr(part: str, sha256: str, mean: str) -> File:
+    place = f"mslr_web10k_sample/msn1.fold1.{part}.5k.txt"
+    return File(
+        "mslr", (place,), readers.svmlight, sha256, rows=5000, columns=138, target=0, mean=mean, by_hand=_FROM_MICROSOFT
+    )
+
+
+_MSLR = (
+    _mslr("train", "6d1721de961a35fbaef7085dc5b41e2940f0ddb04bab5f7a8566cf7db4158fa6", "0.6146"),
+    _mslr("test", "13d3c638edd23e482c38f4316c2680c938c2eaedbe096970ab30a48e364463d3", "0.6060"),
+)
+_MSLR_FOLD = tuple(
+    File("mslr", (f"Fold1/{part}.txt", f"MSLR-WEB10K/Fold1/{part}.txt"), readers.svmlight, by_hand=_FROM_MICROSOFT)
+    for part in ("train", "test")
+)
+
+
+def _eachmovie(part: str, sha256: str, rows: int) -> File:
+    place = f"eachmovie_sample/data_{part}.csv.gz"
+    return File("eachmovie", (place,), readers.votes, sha256, rows=rows, columns=3, by_hand=_WITHDRAWN)
+
+
+_EACHMOVIE = (
+    _eachmovie("train", "8f786504143ec03e44e1cf3370c4769d4d71652efc8849f263f57c24ce98d526", 809526),
+    _eachmovie("test", "8d6170974d845c6383acf1f2c3269f1261da7264bb120f5f8bf6aa35c11f152d", 199876),
+)
+_MOVIELENS = File(
+    "movielens",
+    ("ml-100k/u.data", "ml-1m/ratings.dat", "ml-latest-small/ratings.csv", "ml-32m/ratings.csv"),
+    readers.votes,
+    url="https://files.grouplens.org/datasets/movielens/ml-100k.zip",
+    member="ml-100k/u.data",
+    archive_sum="md5:0e33842e24a9c977be4e0107933c0723",
+)
+
+CATALOGUE = {
+    "abalone": Entry((_ABALONE,), "4,177 × 10", 4, "CC BY 4.0"),
+    "parkinsons": Entry((_PARKINSONS,), "5,875 × 20", 10, "CC BY 4.0"),
+    "california": Entry((_CALIFORNIA,), "20,640 × 8", 10, "none stated"),
+    "computer": Entry((_COMPUTER,), "8,192 × 21", 10, "none stated"),
+    "cpu_small": Entry((_CPU_SMALL,), "8,192 × 12", 10, "none stated"),
+    "bank8FM": Entry((_BANK8FM,), "8,192 × 8", 10, "none stated"),
+    "bank32nh": Entry((_BANK32NH,), "8,192 × 32", 10, "none stated"),
+    "mslr": Entry(_MSLR, "10,000 × 136", 5, "research only", otherwise=_MSLR_FOLD),
+    "eachmovie": Entry(_EACHMOVIE, "1,455 × 1,812", 6, "research only"),
+    "movielens": Entry((_MOVIELENS,), "by viewer", 5, "not for profit"),
+}

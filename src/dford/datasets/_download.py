@@ -1,0 +1,126 @@
+"""Downloads, made only when asked for: resumed where they were cut, and taken only when they are what is known."""
+
+import hashlib
+import io
+import os
+import tarfile
+import time
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Callable
+from http.client import HTTPException
+from pathlib import Path
+
+from dford.datasets._catalogue import CATALOGUE
+from dford.datasets._files import File, Folder, data_folder
+from dford.datasets.registry import check_name
+
+Progress = Callable[[int, int | None], None]
+"""Called with the bytes so far and, where the server tells, those of the whole."""
+
+TRIES = 4
+PAUSE = 1.0
+"""Seconds before the second try; doubled before each further one."""
+_BLOCK = 1 << 16
+
+
+def download(name: str, data: Folder = None, progress: Progress | None = None) -> list[Path]:
+    """Download the files of a dataset into the folder, and return their paths.
+
+    Files that are there and right are left alone. A cut connection is resumed; what was fetched is checked
+    against the known sum or figures before it takes its place, and is thrown away when it is something else.
+
+    Parameters
+    ----------
+    name : str
+        The name of a dataset: see `load`.
+    data : path, optional
+        The folder, made where it is missing; else DFORD_DATA, else the user's cache.
+    progress : callable, optional
+        Called with the bytes so far and those of the whole, or None where they are not known.
+
+    Raises
+    ------
+    ValueError
+        Where the dataset cannot be downloaded; the sentence says how to get it.
+    OSError
+        Where the download fails.
+    """
+    check_name(name, CATALOGUE)
+    return [_get(file, data, progress) for file in CATALOGUE[name].files]
+
+
+def _get(file: File, data: Folder, progress: Progress | None) -> Path:
+    try:
+        path = file.find(data)
+        file.load(data)
+        return path
+    except (FileNotFoundError, ValueError):
+        pass
+    if not file.url:
+        raise ValueError(f"{file.dataset} cannot be downloaded into {data_folder(data)}; {file.remedy}")
+    path = data_folder(data) / file.places[0]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    fetch(file.url, part, progress)
+    try:
+        raw = part.read_bytes()
+        raw = _member(raw, file) if file.member else raw
+        file.checked(raw)
+        part.write_bytes(raw)
+        os.replace(part, path)
+    except ValueError as error:
+        raise OSError(f"{file.url} gave something else than {file.name} ({error}); nothing was kept") from error
+    finally:
+        part.unlink(missing_ok=True)
+    return path
+
+
+def _member(raw: bytes, file: File) -> bytes:
+    kind, _, known = file.archive_sum.partition(":")
+    if hashlib.new(kind, raw, usedforsecurity=False).hexdigest() != known:
+        raise ValueError(f"the archive's {kind} is another")
+    if zipfile.is_zipfile(io.BytesIO(raw)):
+        return zipfile.ZipFile(io.BytesIO(raw)).read(file.member)
+    with tarfile.open(fileobj=io.BytesIO(raw)) as archive:
+        content = archive.extractfile(file.member)
+        return content.read() if content else b""
+
+
+def fetch(url: str, part: Path, progress: Progress | None = None) -> None:
+    """Fetch `url` into the file `part`, going on where an earlier try left it; OSError where it cannot be done."""
+    for attempt in range(TRIES):
+        if attempt:
+            time.sleep(PAUSE * 2 ** (attempt - 1))
+        try:
+            return _go_on(url, part, progress)
+        except urllib.error.HTTPError as error:
+            reason = f"{error.code} {error.reason}"
+            if error.code == 416:  # the part is no beginning of the file
+                part.unlink(missing_ok=True)
+            elif error.code < 500 and error.code not in (408, 429):
+                break
+        except urllib.error.URLError as error:
+            reason = str(error.reason)
+        except (OSError, HTTPException) as error:
+            reason = str(error) or type(error).__name__
+    raise OSError(f"cannot download {url} ({reason}); try again later, or put the file into the folder by hand")
+
+
+def _go_on(url: str, part: Path, progress: Progress | None) -> None:
+    done = part.stat().st_size if part.exists() else 0
+    headers = {"User-Agent": "dford"} | ({"Range": f"bytes={done}-"} if done else {})
+    with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=30) as answer:
+        if answer.status != 206:  # a server without ranges begins again
+            done = 0
+        length = answer.headers.get("Content-Length")
+        total = done + int(length) if length is not None else None
+        with part.open("ab" if done else "wb") as file:
+            while block := answer.read(_BLOCK):
+                file.write(block)
+                done += len(block)
+                if progress:
+                    progress(done, total)
+    if total is not None and done < total:
+        raise OSError(f"the connection was cut after {done} of {total} bytes")

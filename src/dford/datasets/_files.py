@@ -1,0 +1,96 @@
+"""Files of data: where they are looked for, and how a wrong or cut one is told."""
+
+import hashlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from dford.datasets._readers import Numbers
+
+Folder = str | os.PathLike[str] | None
+
+
+def data_folder(data: Folder = None) -> Path:
+    """The folder of the files: `data`, else the environment variable DFORD_DATA, else a cache of the user."""
+    if data is not None:
+        return Path(data)
+    if named := os.environ.get("DFORD_DATA"):
+        return Path(named)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dford"
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of numbers, and what is known of it."""
+
+    dataset: str
+    places: tuple[str, ...]
+    """Inside the folder, the first of them where a download goes; each is also looked for by its name alone."""
+    read: Callable[[bytes], Numbers]
+    sha256: str = ""
+    rows: int = 0
+    columns: int = 0
+    target: int = -1
+    mean: str = ""
+    """Of the target, to the digits given."""
+    url: str = ""
+    member: str = ""
+    """Where the url leads to an archive, the file's path in it, and what the archive's sum is."""
+    archive_sum: str = ""
+    by_hand: str = ""
+    """What to do where nothing can be downloaded."""
+
+    @property
+    def name(self) -> str:
+        return Path(self.places[0]).name
+
+    def path(self, data: Folder = None) -> Path | None:
+        """Where the file is, if it is."""
+        folder = data_folder(data)
+        places = (*self.places, *(Path(place).name for place in self.places))
+        return next((folder / place for place in places if (folder / place).is_file()), None)
+
+    def find(self, data: Folder = None) -> Path:
+        """Where the file is, or FileNotFoundError."""
+        if path := self.path(data):
+            return path
+        raise FileNotFoundError(f"no {self.name} in {data_folder(data)}; {self.remedy}")
+
+    @property
+    def remedy(self) -> str:
+        """How to get the file, as the end of a sentence."""
+        return self.by_hand or f"get it with: dford data --fetch {self.dataset}"
+
+    def load(self, data: Folder = None) -> Numbers:
+        """The numbers of the file found, refused when they are not those of the dataset."""
+        path = self.find(data)
+        try:
+            return self.checked(path.read_bytes())
+        except ValueError as error:
+            raise ValueError(f"{path} is damaged, or another file ({error}); {self.remedy}") from error
+
+    def original(self, raw: bytes) -> bool:
+        """Whether these are the bytes of the file as published."""
+        return bool(self.sha256) and hashlib.sha256(raw).hexdigest() == self.sha256
+
+    def checked(self, raw: bytes) -> Numbers:
+        """The numbers in `raw`; ValueError says how they differ from what is known.
+
+        Other bytes with the known rows, columns and mean pass: editions differ in line ends and spaces.
+        """
+        try:
+            table = self.read(raw)
+        except ValueError as error:
+            raise ValueError(str(error).split(";")[0]) from error
+        if self.original(raw) or not self.rows:
+            return table
+        found: dict[str, object] = {"rows": len(table), "columns": table.shape[1]}
+        known: dict[str, object] = {"rows": self.rows, "columns": self.columns}
+        if self.mean and table.shape[1] == self.columns:
+            digits = len(self.mean.partition(".")[2])
+            found["target mean"] = f"{table[:, self.target].mean():.{digits}f}"
+            known["target mean"] = self.mean
+        if wrong := [f"{what} {found[what]} instead of {known[what]}" for what in found if found[what] != known[what]]:
+            raise ValueError(", ".join(wrong))
+        return table

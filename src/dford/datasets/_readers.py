@@ -1,0 +1,79 @@
+"""Bytes of a file, to a table of numbers. What cannot be read raises ValueError."""
+
+import gzip
+import io
+import re
+import zlib
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.datasets import load_svmlight_file
+
+Numbers = NDArray[np.float64]
+
+SEXES = "MIF"
+MSLR_FEATURES = 136
+
+
+def csv(raw: bytes) -> Numbers:
+    """Numbers between commas; a first line of names is passed over."""
+    lines = _lines(raw)
+    return _numbers(lines[1:] if lines and re.search(r"[A-Za-z]{2}", lines[0]) else lines)
+
+
+def abalone(raw: bytes) -> Numbers:
+    """As csv, with the sex that begins each line as its place in "MIF"."""
+    lines = _lines(raw)
+    if wrong := [n for n, line in enumerate(lines, 1) if line[0] not in SEXES]:
+        raise ValueError(f"line {wrong[0]} does not begin with M, I or F")
+    return _numbers([str(SEXES.index(line[0])) + line[1:] for line in lines])
+
+
+def arff(raw: bytes) -> Numbers:
+    """The lines after @data; some files end each with a comma."""
+    lines = _lines(raw)
+    begin = [line.strip().lower() for line in lines].index("@data") + 1
+    return _numbers([line.rstrip(", ") for line in lines[begin:]])
+
+
+def svmlight(raw: bytes) -> Numbers:
+    """Label, query and the features of MSLR, one column each."""
+    if not raw.endswith(b"\n"):
+        raise ValueError("its last line is cut")
+    X, y, query = load_svmlight_file(io.BytesIO(raw), n_features=MSLR_FEATURES, query_id=True)
+    return np.column_stack([y, query, X.toarray()])
+
+
+def votes(raw: bytes) -> Numbers:
+    """Viewer, film and score. Columns go by their names, or come in this order where there are none.
+
+    Reads the csv of MovieLens and of EachMovie, the tabs of ml-100k and the double colons of ml-1m, zipped or not.
+    """
+    if raw[:2] == b"\x1f\x8b":
+        try:
+            raw = gzip.decompress(raw)
+        except (OSError, EOFError, zlib.error) as error:
+            raise ValueError(str(error)) from error
+    lines = _lines(raw.replace(b"::", b",").replace(b"\t", b","))
+    columns = [0, 1, 2]
+    if lines and re.search("[A-Za-z]", lines[0]):
+        names = [name.strip('" ').lower() for name in lines.pop(0).split(",")]
+        wanted = (("user", "userid"), ("movie", "movieid"), ("rating", "score"))
+        try:
+            columns = [next(i for i, name in enumerate(names) if name in choice) for choice in wanted]
+        except StopIteration:
+            raise ValueError(f"its columns are {', '.join(names)}, not user, movie and rating") from None
+    return _numbers(lines, columns)
+
+
+def _lines(raw: bytes) -> list[str]:
+    lines = [line for line in raw.decode("utf-8").splitlines() if line.strip() and not line.startswith("%")]
+    if not lines:
+        raise ValueError("it is empty")
+    return lines
+
+
+def _numbers(lines: list[str], columns: list[int] | None = None) -> Numbers:
+    if not lines:
+        raise ValueError("it has no rows")
+    return np.loadtxt(lines, delimiter=",", usecols=columns, quotechar='"', ndmin=2)

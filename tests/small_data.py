@@ -1,0 +1,89 @@
+"""Small files in the formats of the datasets, and what is known of them."""
+
+import gzip
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dford.datasets._catalogue import CATALOGUE
+
+ROWS = 20
+
+
+def _table(width: int, end: str = "\n", header: str = "") -> str:
+    numbers = np.random.default_rng(width).integers(1, 60, size=(ROWS, width)) / 2
+    numbers[:, -1] = np.arange(1, ROWS + 1)[::-1]
+    return header + "".join(",".join(f"{value:g}" for value in row) + end for row in numbers)
+
+
+def _abalone() -> str:
+    return "".join(f"{'MIF'[n % 3]},{line}\n" for n, line in enumerate(_table(8).splitlines()))
+
+
+def _arff(width: int, end: str) -> str:
+    return "% words\r\n@relation x\r\n@attribute y numeric\r\n\r\n@DATA\r\n" + _table(width, end)
+
+
+def _mslr(first: int) -> str:
+    features = " ".join(f"{n}:{n / 10:g}" for n in range(1, 137))
+    return "".join(f"{(first + n) % 5} qid:{n // 4} {features}\n" for n in range(ROWS))
+
+
+VOTES = {  # viewer: {film: score}
+    1: {10: 6, 11: 1, 12: 3},
+    2: {10: 2, 11: 4, 12: 5, 13: 1},
+    3: {11: 6, 13: 2, 14: 3, 10: 4},
+    4: {14: 1},
+}
+
+
+def _votes(viewers: tuple[int, ...]) -> bytes:
+    rows = [(film, viewer, score) for viewer in viewers for film, score in VOTES[viewer].items()]
+    lines = [f'"{n}",{film},{viewer},{score}\n' for n, (film, viewer, score) in enumerate(rows, 1)]
+    return gzip.compress(('"","Movie","User","Score"\n' + "".join(lines)).encode())
+
+
+CONTENT: dict[str, Callable[[], str | bytes]] = {
+    "abalone/abalone.data": _abalone,
+    "parkinsons/parkinsons_updrs.data": lambda: _table(22, header="subject#,age\n").rstrip("\n"),
+    "california_housing/cal_housing.data": lambda: _table(9, "\r\n"),
+    "computer_activity/cpu.act.arff": lambda: _arff(22, "\r\n").replace(",", ", "),
+    "computer_activity/cpu.small.arff": lambda: _arff(13, "\r\n").replace(",", ", "),
+    "bank/bank8FM.arff": lambda: _arff(9, ",\n"),
+    "bank/bank32nh.arff": lambda: _arff(33, ",\n"),
+    "mslr_web10k_sample/msn1.fold1.train.5k.txt": lambda: _mslr(0),
+    "mslr_web10k_sample/msn1.fold1.test.5k.txt": lambda: _mslr(1),
+    "eachmovie_sample/data_train.csv.gz": lambda: _votes((1, 3)),
+    "eachmovie_sample/data_test.csv.gz": lambda: _votes((2, 4)),
+}
+
+
+def content(place: str) -> bytes:
+    made = CONTENT[place]()
+    return made if isinstance(made, bytes) else made.encode()
+
+
+def write(folder: Path) -> None:
+    for place in CONTENT:
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        (folder / place).write_bytes(content(place))
+
+
+def make_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the catalogue know the small files' rows, columns and means, and no sums."""
+    for name, entry in CATALOGUE.items():
+        files = []
+        for file in entry.files:
+            if file.rows:
+                table = file.read(content(file.places[0]))
+                mean = f"{table[:, file.target].mean():.6f}"
+                file = replace(file, sha256="", rows=len(table), mean=mean)
+            files.append(file)
+        monkeypatch.setitem(CATALOGUE, name, replace(entry, files=tuple(files)))
+
+
+def without_last_row(raw: bytes) -> bytes:
+    return raw[: raw.rstrip().rindex(b"\n") + 1]

@@ -1,0 +1,63 @@
+"""The published files, where the environment variable DFORD_DATA names a folder that has them."""
+
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dford.datasets import load
+from dford.datasets._catalogue import CATALOGUE
+from dford.datasets._readers import Numbers
+
+pytestmark = pytest.mark.skipif("DFORD_DATA" not in os.environ, reason="DFORD_DATA names no folder of real data")
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "counts"),
+    [
+        ("abalone", (4177, 10), [839, 1257, 1388, 693]),
+        ("parkinsons", (5875, 20), [191, 316, 769, 912, 1153, 937, 591, 562, 231, 213]),
+        ("california", (20640, 8), [2066, 2063, 2064, 2065, 2065, 2067, 2058, 2067, 2062, 2063]),
+        ("computer", (8192, 21), [881, 812, 784, 1127, 760, 907, 837, 826, 820, 438]),
+        ("cpu_small", (8192, 12), [881, 812, 784, 1127, 760, 907, 837, 826, 820, 438]),
+        ("bank8FM", (8192, 8), [820, 819, 819, 819, 819, 820, 819, 819, 819, 819]),
+        ("bank32nh", (8192, 32), [820, 819, 819, 819, 819, 820, 819, 819, 819, 819]),
+        ("mslr", (10000, 136), [5639, 2900, 1244, 153, 64]),
+        ("eachmovie", (1455, 1812), [1150, 45, 42, 101, 73, 44]),
+    ],
+)
+def test_real_data_have_the_documented_rows_and_levels(name: str, shape: tuple[int, int], counts: list[int]) -> None:
+    loaded = load(name)
+    assert loaded.data.shape == shape
+    assert np.bincount(loaded.target)[1:].tolist() == counts
+
+
+@pytest.mark.parametrize("name", [name for name in CATALOGUE if name != "movielens"])
+def test_real_files_are_those_published_and_have_the_known_figures(name: str) -> None:
+    for file in CATALOGUE[name].files:
+        raw = file.find().read_bytes()
+        assert file.original(raw)
+        replace(file, sha256="").checked(raw)  # the figures alone would have passed them
+    assert CATALOGUE[name].shape == " × ".join(f"{n:,}" for n in load(name).data.shape)
+
+
+def test_real_files_have_the_known_details() -> None:
+    def table(name: str, part: int = 0) -> Numbers:
+        return CATALOGUE[name].files[part].load()
+
+    abalone, parkinsons, california = table("abalone"), table("parkinsons"), table("california")
+    assert np.bincount(abalone[:, 0].astype(int)).tolist() == [1528, 1342, 1307]
+    assert (abalone[:, 3] == 0).sum() == 2
+    assert (parkinsons[:, 5].min(), parkinsons[:, 5].max()) == (7, 54.992)
+    assert f"{parkinsons[:, 4].mean():.6f}" == "21.296229"
+    assert len(np.unique(parkinsons[:, 0])) == 42
+    assert california[:, -1].max() == 500001
+    computer = table("computer")
+    assert (computer[:, -1].min(), computer[:, -1].max()) == (0, 99)
+    assert round((table("bank32nh")[:, -1] == 0).mean(), 3) == 0.203
+    for part, counts in enumerate(([2792, 1458, 665, 55, 30], [2847, 1442, 579, 98, 34])):
+        assert np.bincount(table("mslr", part)[:, 0].astype(int)).tolist() == counts
+    votes = np.concatenate([table("eachmovie", 0), table("eachmovie", 1)])
+    viewers, each = np.unique(votes[:, 0], return_counts=True)
+    assert (len(viewers), each.min(), len(np.unique(votes[:, 1]))) == (5055, 121, 1619)
