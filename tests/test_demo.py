@@ -32,7 +32,7 @@ def end_of(rounds: int, runs: int = 1, seed: int = 0) -> Progress:
 
 def trace_of(mae: float) -> Trace:
     nothing = np.zeros(1)
-    return Trace(np.ones(1, dtype=np.int64), np.array([mae]), nothing, nothing, nothing, nothing)
+    return Trace(np.ones(1, dtype=np.int64), np.array([mae]), *[nothing] * 7)
 
 
 def table_rows(output: str) -> list[list[str]]:

@@ -14,7 +14,7 @@ SOURCE = ROOT / "src" / "dford"
 # a module imports only from floors below its own, and from its own room
 FLOORS = [
     {"scale", "feedback"},
-    {"log"},
+    {"log", "estimates"},
     {"engine"},
     {"policies", "persistence"},
     {"learners"},

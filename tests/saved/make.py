@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import dford
-from dford import DFORD, PRIL, Boundary, NewtonLogit, PRank
+from dford import DFORD, PRIL, Auto, Boundary, DirectionalBoosting, NewtonLogit, PRank
 
 LEVELS = ["poor", "fair", "good", "great"]
 MODELS: dict[str, Any] = {
@@ -18,6 +18,8 @@ MODELS: dict[str, Any] = {
     "prank": PRank(levels=LEVELS, kernel="rbf", window=15, ordered=True),
     "pril": PRIL(levels=LEVELS, regularization=4.0, random_state=1),
     "newton": NewtonLogit(levels=LEVELS, features="fourier", n_components=5, random_state=2),
+    "boosting": DirectionalBoosting(levels=LEVELS, max_iter=3, min_samples_leaf=5, random_state=3),
+    "auto": Auto(levels=LEVELS, random_state=4),
 }
 
 
@@ -42,7 +44,7 @@ def main() -> None:
             "rows": X[60:].tolist(),
             "labels": y[60:].tolist(),
             "answers": answers,
-            "thresholds": model.thresholds_.tolist(),
+            "projections": model.predict_projection(X[60:]).tolist(),
             "predictions": model.predict(X[60:]).tolist(),
         }
         file.with_suffix(".json").write_text(json.dumps(after) + "\n")

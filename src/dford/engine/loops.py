@@ -57,12 +57,12 @@ def ask_dense(
 @live
 def tell_dense(
     state: Floats, n_levels: int, single: bool, clip: float, always: bool,
-    x: Floats, asked: int, propensity: float, higher: bool,
+    x: Floats, prediction: int, asked: int, propensity: float, higher: bool,
 ) -> int:  # fmt: skip
     offset, X = CUTS + n_levels - 1, x.reshape(1, x.size)
     f, square = dot_and_square(state, offset, X, 0)
     # X stands in for the window's terms, of which there are none
-    c = rounds.answer(state, X, n_levels, f, square, asked, propensity, higher, single, clip, always)
+    c = rounds.answer(state, X, n_levels, f, square, prediction, asked, propensity, higher, single, clip, always)
     if c != 0.0:
         add(c, X, 0, state, offset)
     return int(state[ROUNDS])
@@ -97,12 +97,12 @@ def learn_sparse(
 @live
 def tell_sparse(
     state: Floats, n_levels: int, single: bool, clip: float, always: bool, data: Floats, indices: Ints,
-    square: float, asked: int, propensity: float, higher: bool,
+    square: float, prediction: int, asked: int, propensity: float, higher: bool,
 ) -> int:  # fmt: skip
     offset = CUTS + n_levels - 1
     f = sparse_dot(state, offset, data, indices, 0, data.size)
     none = state[:0].reshape(2, 0)
-    c = rounds.answer(state, none, n_levels, f, square, asked, propensity, higher, single, clip, always)
+    c = rounds.answer(state, none, n_levels, f, square, prediction, asked, propensity, higher, single, clip, always)
     sparse_add(c, data, indices, 0, data.size, state, offset)
     return int(state[ROUNDS])
 
@@ -137,10 +137,10 @@ def play_scored(
 @live
 def answer_scored(
     state: Floats, terms: Floats, n_levels: int, rule: Rule,
-    f: float, square: float, asked: int, propensity: float, higher: bool,
+    f: float, square: float, prediction: int, asked: int, propensity: float, higher: bool,
 ) -> float:  # fmt: skip
     _, single, clip, always, _ = rule
-    return rounds.answer(state, terms, n_levels, f, square, asked, propensity, higher, single, clip, always)
+    return rounds.answer(state, terms, n_levels, f, square, prediction, asked, propensity, higher, single, clip, always)
 
 
 @compiled
@@ -156,6 +156,14 @@ def choose(state: Floats, table: Floats, seed: int, prediction: int) -> tuple[in
     return rounds.choose(state, table, seed, prediction)
 
 
+@live
+def weigh(state: Floats, n_levels: int, prediction: int, asked: int, propensity: float, higher: bool) -> int:
+    """For forms that learn by themselves: count the round, and returns how many there were."""
+    rounds.weigh(state, n_levels, prediction, asked, propensity, higher)
+    state[ROUNDS] += 1.0
+    return int(state[ROUNDS])
+
+
 @compiled
 def play_predicted(
     state: Floats, n_levels: int, directional: bool, table: Floats, seed: int,
@@ -165,8 +173,9 @@ def play_predicted(
     for r in range(len(predictions)):
         prediction = predictions[r]
         if directional:
-            asked, _, _ = rounds.choose(state, table, seed, prediction)
+            asked, propensity, _ = rounds.choose(state, table, seed, prediction)
             answers[r, 0], answers[r, 1] = asked, lo[r] > asked
+            rounds.weigh(state, n_levels, prediction, asked, propensity, lo[r] > asked)
         else:
             asked = prediction
             answers[r, 0], answers[r, 1] = 0, lo[r]

@@ -207,8 +207,9 @@ def learn_newton(
         embed(kind, n_levels, moments, X, r, maps, work)
         f = score(state, n_levels, n, work)
         if directional:
-            prediction, asked, _, _ = rounds.ask(state, n_levels, table, seed, False, f)
+            prediction, asked, propensity, _ = rounds.ask(state, n_levels, table, seed, False, f)
             rounds.note(state, prediction, asked, lo[r], hi[r])
+            rounds.weigh(state, n_levels, prediction, asked, propensity, lo[r] > asked)
             if asked < n_levels:
                 learn_bit(state, n_levels, covariance, n, work, forget, f, asked, lo[r] > asked)
         else:
@@ -235,9 +236,10 @@ def ask_newton(
 @live
 def tell_newton(
     state: Floats, n_levels: int, moments: Floats, covariance: Floats, kind: int, maps: Floats, work: Floats,
-    forget: float, x: Floats, asked: int, higher: bool,
+    forget: float, x: Floats, prediction: int, asked: int, propensity: float, higher: bool,
 ) -> int:  # fmt: skip
     n, X = work.shape[1], x.reshape(1, x.size)
+    rounds.weigh(state, n_levels, prediction, asked, propensity, higher)
     embed(kind, n_levels, moments, X, 0, maps, work)
     if asked < n_levels:
         f = score(state, n_levels, n, work)

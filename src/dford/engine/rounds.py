@@ -35,7 +35,10 @@ COUNT = 11
 PENDING = 12  # the weight of a covariance's update that is still to be made
 SEEN = 13  # rows in the running moments
 SPREAD = 14  # what the covariance is to be multiplied with: it grows by forgetting
-CUTS = 16  # where the cuts begin; the places between are free
+JUDGED = 15  # answers, and over them, without any label:
+FREE_ERROR = 16  # sum of terms that are |prediction - label| on average
+FREE_SPREAD = 17  # sum of squares of how far each was from the mean before it
+CUTS = 24  # where the cuts begin; the places between are free
 
 
 def new_state(n_levels: int, n_weights: int) -> Floats:
@@ -125,6 +128,21 @@ def note(state: Floats, prediction: int, asked: int, lo: int, hi: int) -> None:
 
 
 @inlined
+def weigh(state: Floats, n_levels: int, prediction: int, asked: int, propensity: float, higher: bool) -> None:
+    """Add what an answer shows of the error, without any label.
+
+    |p - y| counts the cuts between p and y. The answer shows whether the asked cut is one of them; over the
+    probability of asking it, that is right on average.
+    """
+    wrong = asked < n_levels and (prediction > asked) != higher
+    term = 1.0 / propensity if wrong else 0.0
+    away = term - state[FREE_ERROR] / max(state[JUDGED], 1.0)
+    state[JUDGED] += 1.0
+    state[FREE_ERROR] += term
+    state[FREE_SPREAD] += away * away
+
+
+@inlined
 def judge(state: Floats, n_levels: int, f: float, prediction: int, asked: int, lo: int, hi: int) -> None:
     """Add this round's error and regularised loss (what a label shows, before learning from it)."""
     note(state, prediction, asked, lo, hi)
@@ -201,9 +219,10 @@ def learn(
 @inlined
 def answer(
     state: Floats, terms: Floats, n_levels: int, f: float, square: float,
-    asked: int, propensity: float, higher: bool, single: bool, clip: float, always: bool,
+    prediction: int, asked: int, propensity: float, higher: bool, single: bool, clip: float, always: bool,
 ) -> float:  # fmt: skip
     """Learn from one answer. It is an interval; `single` uses the asked cut alone, by importance (DFORD)."""
+    weigh(state, n_levels, prediction, asked, propensity, higher)
     state[CROSSINGS] += count_crossings(state, n_levels)
     lo, hi = (asked + 1, n_levels) if higher else (1, asked)
     first, last, weight = 1, n_levels - 1, 1.0
@@ -238,7 +257,9 @@ def play(
     if directional:
         prediction, asked, propensity, _ = ask(state, n_levels, table, seed, ordered, f)
         judge(state, n_levels, f, prediction, asked, lo, hi)
-        return answer(state, terms, n_levels, f, square, asked, propensity, lo > asked, single, clip, always)
+        return answer(
+            state, terms, n_levels, f, square, prediction, asked, propensity, lo > asked, single, clip, always
+        )
     prediction = predict(state, n_levels, f, ordered)
     judge(state, n_levels, f, prediction, prediction, lo, hi)
     state[CROSSINGS] += count_crossings(state, n_levels)

@@ -140,8 +140,9 @@ def learn_sparse_newton(
         embed(moments, data, indices, begin, end, z)
         f = score(state, n_levels - 1, indices, begin, end, z)
         if directional:
-            prediction, asked, _, _ = rounds.ask(state, n_levels, table, seed, False, f)
+            prediction, asked, propensity, _ = rounds.ask(state, n_levels, table, seed, False, f)
             rounds.note(state, prediction, asked, lo[r], hi[r])
+            rounds.weigh(state, n_levels, prediction, asked, propensity, lo[r] > asked)
             if asked < n_levels:
                 learn_bit(state, n_levels, covariance, forget, indices, begin, end, z, f, asked, lo[r] > asked)
         else:
@@ -155,9 +156,10 @@ def learn_sparse_newton(
 @compiled
 def tell_sparse_newton(
     state: Floats, n_levels: int, moments: Floats, covariance: Floats, forget: float, data: Floats, indices: Ints,
-    asked: int, higher: bool,
+    prediction: int, asked: int, propensity: float, higher: bool,
 ) -> int:  # fmt: skip
     z = np.empty(data.size)
+    rounds.weigh(state, n_levels, prediction, asked, propensity, higher)
     embed(moments, data, indices, 0, data.size, z)
     if asked < n_levels:
         f = score(state, n_levels - 1, indices, 0, data.size, z)

@@ -85,14 +85,15 @@ def learn_explicit(
 @compiled
 def tell_explicit(
     state: Floats, n_levels: int, rule: Rule, rows: Floats, terms: Floats, stamps: Ints, window: int,
-    kernel: Kernel, roots: Floats, X: Floats, square: float, asked: int, propensity: float, higher: bool,
+    kernel: Kernel, roots: Floats, X: Floats, square: float, prediction: int, asked: int, propensity: float,
+    higher: bool,
 ) -> int:  # fmt: skip
     _, single, clip, always, _ = rule
     offset = CUTS + n_levels - 1
     phi = np.empty((2, state.size - offset))
     embed(kernel, roots, X, 0, phi, 0)
     f = dot(state, offset, phi, 0)
-    c = rounds.answer(state, terms, n_levels, f, square, asked, propensity, higher, single, clip, always)
+    c = rounds.answer(state, terms, n_levels, f, square, prediction, asked, propensity, higher, single, clip, always)
     settle_explicit(state, offset, rows, terms, stamps, window, kernel, roots, c, X, 0, phi)
     return int(state[ROUNDS])
 
@@ -176,12 +177,12 @@ def learn_direct(
 @compiled
 def tell_direct(
     state: Floats, n_levels: int, rule: Rule, rows: Floats, terms: Floats, stamps: Ints, window: int,
-    kernel: Kernel, X: Floats, square: float, asked: int, propensity: float, higher: bool,
+    kernel: Kernel, X: Floats, square: float, prediction: int, asked: int, propensity: float, higher: bool,
 ) -> int:  # fmt: skip
     _, single, clip, always, _ = rule
     values = np.empty((3, terms.shape[1]))
     f = score_direct(state, rows, terms, kernel, X, 0, values)
-    c = rounds.answer(state, terms, n_levels, f, square, asked, propensity, higher, single, clip, always)
+    c = rounds.answer(state, terms, n_levels, f, square, prediction, asked, propensity, higher, single, clip, always)
     settle_direct(state, rows, terms, stamps, window, kernel, c, X, 0, values)
     return int(state[ROUNDS])
 

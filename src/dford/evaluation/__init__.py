@@ -1,6 +1,6 @@
 """Judgement without labels."""
 
+from dford.estimates import Estimate
 from dford.evaluation import offpolicy
-from dford.evaluation.offpolicy import Estimate
 
 __all__ = ["Estimate", "offpolicy"]

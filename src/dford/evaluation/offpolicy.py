@@ -6,24 +6,16 @@ with positive probability, every figure here is unbiased, whoever made the predi
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
 
+from dford.estimates import Estimate, interval
 from dford.log import FeedbackLog
 from dford.policies import Policy
 
 Floats = NDArray[np.float64]
-
-
-class Estimate(NamedTuple):
-    """A figure with its confidence interval."""
-
-    value: float
-    low: float
-    high: float
 
 
 def mae(
@@ -61,13 +53,13 @@ def mae(
         cuts = np.arange(1, len(log.scale))
         wrong = np.where(_numbers(log, predictions)[:, None] > cuts, 1.0 - above, above)
         row, asked = np.arange(len(log)), np.minimum(log.level, len(log.scale) - 1) - 1
-        return _interval(wrong.sum(axis=1) + terms - weights * wrong[row, asked], confidence)
+        return interval(wrong.sum(axis=1) + terms - weights * wrong[row, asked], confidence)
     if method == "normalised":
         value = (len(log.scale) - 1) * terms.sum() / weights.sum()
-        return _interval(terms - value / (len(log.scale) - 1) * weights + value, confidence)
+        return interval(terms - value / (len(log.scale) - 1) * weights + value, confidence)
     if method != "plain":
         raise ValueError(f"method must be 'plain', 'normalised' or 'robust'; got {method!r}")
-    return _interval(terms, confidence)
+    return interval(terms, confidence)
 
 
 def accuracy(
@@ -83,7 +75,7 @@ def accuracy(
         return np.where(higher, (asked == low) * 1.0 - (asked == high), 0.0)
 
     terms, _ = _terms(log, predictions, between, policy)
-    return _interval(terms + (_numbers(log, predictions) - within - 1 < 1), confidence)
+    return interval(terms + (_numbers(log, predictions) - within - 1 < 1), confidence)
 
 
 def compare(
@@ -91,7 +83,7 @@ def compare(
 ) -> Estimate:
     """MAE of the first predictions minus that of the second: paired, so that what both have in common cancels."""
     (one, _), (two, _) = (_terms(log, p, _mae_terms, policy) for p in (first, second))
-    return _interval(one - two, confidence)
+    return interval(one - two, confidence)
 
 
 def _mae_terms(p: NDArray[np.int64], asked: NDArray[np.int64], higher: NDArray[np.bool_], K: int) -> Floats:
@@ -131,11 +123,3 @@ def _check_probabilities(log: FeedbackLog, probabilities: Any) -> Floats:
             f"the robust method needs probabilities of shape {(len(log), len(log.scale))}, rows summing to 1"
         )
     return q
-
-
-def _interval(terms: Floats, confidence: float) -> Estimate:
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1; got {confidence!r}")
-    value = float(terms.mean())
-    half = float(norm.ppf(0.5 + confidence / 2) * terms.std(ddof=1) / np.sqrt(len(terms)))
-    return Estimate(value, value - half, value + half)

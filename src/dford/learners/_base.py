@@ -100,7 +100,7 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         records = list(self._records)
         if self.rounds_ and (not records or records[-1][rounds.ROUNDS] != self.rounds_):
             records.append(self._form.state[: rounds.CUTS])
-        return make_trace(records, len(self._scale), self.regularization, self._bound_exploration())
+        return make_trace(records, len(self._scale), self.regularization, self._bound_exploration(), self._largest)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that `dford.load` reads: whole or not at all, and without pickle."""
@@ -233,6 +233,8 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._checkpoints: list[int] = [*checkpoints.tolist(), sys.maxsize]
         self._records = []
         self._table = self._policy().table(len(scale))
+        with np.errstate(divide="ignore"):
+            self._largest = float(1.0 / self._table[0, :, :-1].min())
         self._rule = self._make_rule()
         self.classes_ = scale.array
         self.n_features_in_ = form.n_features

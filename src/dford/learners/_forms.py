@@ -68,7 +68,7 @@ class Form:
         scores = self.scores(x if x.ndim == 2 else x[None])
         return loops.ask_scored(self.state, self.n_levels, table, seed, rule[4], scores[0])
 
-    def tell(self, rule: loops.Rule, x: Rows, asked: int, propensity: float, higher: bool) -> int:
+    def tell(self, rule: loops.Rule, x: Rows, prediction: int, asked: int, propensity: float, higher: bool) -> int:
         """Learn from one answer about a row that was asked about; returns the rounds played.
 
         Where it raises, nothing was learned.
@@ -156,11 +156,24 @@ class Linear(Form):
             refuse_large(x, vectors.squares(x.reshape(1, -1)))
         return question
 
-    def tell(self, rule: loops.Rule, x: Rows, asked: int, propensity: float, higher: bool) -> int:
+    def tell(self, rule: loops.Rule, x: Rows, prediction: int, asked: int, propensity: float, higher: bool) -> int:
         _, single, clip, always, _ = rule
         if type(x) is np.ndarray:
-            return loops.tell_dense(self.state, self.n_levels, single, clip, always, x, asked, propensity, higher)
+            return loops.tell_dense(
+                self.state, self.n_levels, single, clip, always, x, prediction, asked, propensity, higher
+            )
         square = vectors.sparse_squares(x.data, x.indptr)[0]
         return loops.tell_sparse(
-            self.state, self.n_levels, single, clip, always, x.data, x.indices, square, asked, propensity, higher
+            self.state,
+            self.n_levels,
+            single,
+            clip,
+            always,
+            x.data,
+            x.indices,
+            square,
+            prediction,
+            asked,
+            propensity,
+            higher,
         )

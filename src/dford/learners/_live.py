@@ -6,11 +6,14 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
 
-from dford.engine import counter
+from dford.engine import counter, rounds
+from dford.estimates import Estimate
 from dford.feedback import Question
 from dford.learners._base import OrdinalLearner
 from dford.learners._forms import Form, Rows
+from dford.learners._trace import free_figures
 from dford.scale import Scale
 
 _FLOAT64 = np.dtype(np.float64)
@@ -51,7 +54,10 @@ class LiveLearner(OrdinalLearner):
         if asked is None:
             self._check_settled(question, higher)
             return self
-        done = self._form.tell(self._rule, asked.x, self._scale.index[asked.level], asked.propensity, higher)
+        index = self._scale.index
+        done = self._form.tell(
+            self._rule, asked.x, index[asked.prediction], index[asked.level], asked.propensity, higher
+        )
         self._settle(asked, _TOLD_YES if higher else _TOLD_NO)
         if done == self._next_checkpoint:
             self._record()
@@ -65,6 +71,18 @@ class LiveLearner(OrdinalLearner):
         elif self._fate(question.round) != _DROPPED:
             raise ValueError(f"question {question.id} was answered already, so it cannot be dropped")
         return self
+
+    @property
+    def running_mae_(self) -> Estimate:
+        """The mean error of the predictions so far, in levels, from the answers alone: no label is needed.
+
+        With 95% confidence the true figure is in the interval, at all times at once: look as often as you like. It is
+        that of the questions that were answered.
+        """
+        check_is_fitted(self)
+        self._policy().require_all_levels(len(self._scale))
+        figures = free_figures(self._form.state[None, : rounds.CUTS], self._largest)
+        return Estimate(*(float(figure[0]) for figure in figures))
 
     @property
     def open_questions_(self) -> Mapping[str, Question]:

@@ -100,10 +100,10 @@ class NewtonForm(GaussianForm):
             refuse_large(x, vectors.squares(x.reshape(1, -1)))
         return question
 
-    def tell(self, rule: loops.Rule, x: Rows, asked: int, propensity: float, higher: bool) -> int:
+    def tell(self, rule: loops.Rule, x: Rows, prediction: int, asked: int, propensity: float, higher: bool) -> int:
         return newton.tell_newton(
             self.state, self.n_levels, self.moments, self.covariance, self.kind, self.maps, self.work, self.forget, x,
-            asked, higher,
+            prediction, asked, propensity, higher,
         )  # fmt: skip
 
     def adopt(self, other: Form, cuts: Ints, numbers: Ints) -> None:
@@ -204,10 +204,20 @@ class SparseNewtonForm(GaussianForm):
         )  # fmt: skip
         return True
 
-    def tell(self, rule: loops.Rule, x: Rows, asked: int, propensity: float, higher: bool) -> int:
+    def tell(self, rule: loops.Rule, x: Rows, prediction: int, asked: int, propensity: float, higher: bool) -> int:
         x = _csr(x)
         return sparse_newton.tell_sparse_newton(
-            self.state, self.n_levels, self.moments, self.covariance, self.forget, x.data, x.indices, asked, higher
+            self.state,
+            self.n_levels,
+            self.moments,
+            self.covariance,
+            self.forget,
+            x.data,
+            x.indices,
+            prediction,
+            asked,
+            propensity,
+            higher,
         )
 
     def adopt(self, other: Form, cuts: Ints, numbers: Ints) -> None:

@@ -15,9 +15,9 @@ from dford.learners._trees import Growth, Trees, grow, no_trees
 class Orchard:
     """The log of answers, and the trees grown on it, again and again as it grows.
 
-    Trees are grown on the first 200 answers, 300, 450, ..., and are in effect from a fiftieth later on: which answer
-    that is depends on their number alone. So the work may be done in the background or at the last moment, and the
-    bits are the same; all the growing together costs three times the last.
+    Trees are grown on the first 200 answers, 250, 312, ..., a quarter more each time, and are in effect from a
+    fiftieth later on: which answer that is depends on their number alone. So the work may be done in the background or
+    at the last moment, and the bits are the same. All the growing together costs five times the last.
     """
 
     FIRST = 200
@@ -114,7 +114,7 @@ def schedule() -> Iterator[tuple[int, int]]:
     start = Orchard.FIRST
     while True:
         yield start, start + max(start // 50, 1)
-        start = start * 3 // 2
+        start = start * 5 // 4
 
 
 class _Work(threading.Thread):

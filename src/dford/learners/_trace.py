@@ -7,6 +7,7 @@ import numpy as np
 
 from dford.engine import rounds
 from dford.engine._compiled import Floats, Ints
+from dford.estimates import sequence
 
 # ten a decade: 1, 2, 3, 4, 5, 6, 8, 10, 13, ...
 DEFAULT_CHECKPOINTS: Ints = np.unique(np.round(10.0 ** (np.arange(0, 151) / 10))).astype(np.int64)
@@ -30,9 +31,18 @@ class Trace(NamedTuple):
     """Cumulative regularised loss. The best fixed parameters are 0 and lose 0, so this is the regret."""
     bound: Floats
     """The bound of the paper's Theorem 2 (linear) or 3 (kernel) on the expected regret; NaN where none is proved."""
+    estimate: Floats
+    """`mae` without labels: what the answers alone show of it. NaN where some level is never asked."""
+    low: Floats
+    """With 95% confidence, at all rounds at once, the mean error over the rounds answered is not below this,"""
+    high: Floats
+    """nor above this."""
 
 
-def make_trace(records: list[Floats], n_levels: int, regularization: float, exploration: float | None) -> Trace:
+def make_trace(
+    records: list[Floats], n_levels: int, regularization: float, exploration: float | None, largest: float
+) -> Trace:
+    """`largest` is 1 / the smallest probability with which a cut is asked: infinite where one never is."""
     table = np.array(records).reshape(-1, rounds.CUTS)
     columns = table.T
     done, labelled = columns[rounds.ROUNDS], columns[rounds.LABELLED]
@@ -49,4 +59,16 @@ def make_trace(records: list[Floats], n_levels: int, regularization: float, expl
             columns[rounds.CROSSINGS] / done,
             columns[rounds.LOSS] / regularization + 0 * known,
             bound,
+            *free_figures(table, largest),
         )
+
+
+def free_figures(table: Floats, largest: float) -> tuple[Floats, ...]:
+    """(estimate, low, high) of each record."""
+    judged = table[:, rounds.JUDGED]
+    figures = np.full((3, len(table)), np.nan)
+    some = judged > 0
+    if math.isfinite(largest) and some.any():
+        spread = table[some, rounds.FREE_SPREAD]
+        figures[:, some] = sequence(judged[some], table[some, rounds.FREE_ERROR], spread, largest)
+    return tuple(figures)

@@ -156,12 +156,12 @@ class Explicit(_Compiled):
             self.window, self.kernel, self.roots, X, squares, lo, hi, done,
         )  # fmt: skip
 
-    def tell(self, rule: loops.Rule, x: Rows, asked: int, propensity: float, higher: bool) -> int:
+    def tell(self, rule: loops.Rule, x: Rows, prediction: int, asked: int, propensity: float, higher: bool) -> int:
         X = x.reshape(1, -1)
         self.make_room()
         return windows.tell_explicit(
             self.state, self.n_levels, rule, self.rows, self.terms, self.stamps, self.window,
-            self.kernel, self.roots, X, self.check(X)[0], asked, propensity, higher,
+            self.kernel, self.roots, X, self.check(X)[0], prediction, asked, propensity, higher,
         )  # fmt: skip
 
 
@@ -180,12 +180,12 @@ class Direct(_Compiled):
             self.window, self.kernel, X, squares, lo, hi, done,
         )  # fmt: skip
 
-    def tell(self, rule: loops.Rule, x: Rows, asked: int, propensity: float, higher: bool) -> int:
+    def tell(self, rule: loops.Rule, x: Rows, prediction: int, asked: int, propensity: float, higher: bool) -> int:
         X = x.reshape(1, -1)
         self.make_room()
         return windows.tell_direct(
             self.state, self.n_levels, rule, self.rows, self.terms, self.stamps, self.window,
-            self.kernel, X, self.check(X)[0], asked, propensity, higher,
+            self.kernel, X, self.check(X)[0], prediction, asked, propensity, higher,
         )  # fmt: skip
 
 
@@ -235,11 +235,13 @@ class Foreign(_Windowed):
             self._settle(c, values, X[r])
         return True
 
-    def tell(self, rule: loops.Rule, x: Rows, asked: int, propensity: float, higher: bool) -> int:
+    def tell(self, rule: loops.Rule, x: Rows, prediction: int, asked: int, propensity: float, higher: bool) -> int:
         X = x.reshape(1, -1)
         self.make_room()
         (f, values), square = self._score_one(X), self.check(X)[0]
-        c = loops.answer_scored(self.state, self.terms, self.n_levels, rule, f, square, asked, propensity, higher)
+        c = loops.answer_scored(
+            self.state, self.terms, self.n_levels, rule, f, square, prediction, asked, propensity, higher
+        )
         self._settle(c, values, X[0])
         return int(self.state[rounds.ROUNDS])
 

@@ -26,7 +26,7 @@ class Auto(GrowingLearner):
     """What to try first: no model to choose and nothing to tune.
 
     Three cumulative logits (`NewtonLogit` with linear features, products and random cosines) learn from the first
-    answer on. Boosted trees, which also see their scores, grow on the log of answers: on the first 200, 300, 450, ...
+    answer on. Boosted trees, which also see their scores, grow on the log of answers: on the first 200, 250, 312, ...
     Each answer is first used to judge them all, and the mean of trees and best logit too: by the squared error of the
     probability that they gave it. The best over about the last thousand answers makes the predictions, once its lead
     is clear. No label is ever needed for this.
@@ -51,8 +51,10 @@ class Auto(GrowingLearner):
     >>> from dford.datasets import make_synthetic
     >>> X, y = make_synthetic(2_000, random_state=0)
     >>> model = Auto(random_state=0).fit(X, y)
-    >>> model.choice_, f"{model.trace_.mae[-1]:.1f}"
-    ('poly', '0.2')
+    >>> print(f"{model.trace_.mae[-1]:.1f}")
+    0.2
+    >>> print("{:.1f}, surely in [{:.1f}, {:.1f}]".format(*model.running_mae_))  # no label was used for this
+    0.2, surely in [0.1, 0.3]
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -152,12 +154,11 @@ class AutoForm(GrowingForm):
         prediction = int(self.levels(x.reshape(1, -1), False)[0])
         return prediction, *loops.choose(self.state, table, seed, prediction)
 
-    def tell(self, rule: loops.Rule, x: Rows, asked: int, propensity: float, higher: bool) -> int:
+    def tell(self, rule: loops.Rule, x: Rows, prediction: int, asked: int, propensity: float, higher: bool) -> int:
         X = x.reshape(1, -1)
         logits, Z = self._all_logits(X)
         self._learn_answer(X, logits, Z, np.array([[asked, higher]]), live=True)
-        self.state[rounds.ROUNDS] += 1.0
-        return int(self.state[rounds.ROUNDS])
+        return loops.weigh(self.state, self.n_levels, prediction, asked, propensity, higher)
 
     def _leader(self) -> int:
         return int(np.argmin(self.losses[: len(self.maps)]))
@@ -186,7 +187,7 @@ class AutoForm(GrowingForm):
         if self.losses[best] < self.losses[self.choice] - _MARGIN:
             self.choice = best
         for one in self.maps.values():
-            one.tell(_RULE, X[0], asked, 1.0, higher)
+            one.tell(_RULE, X[0], asked, asked, 1.0, higher)
         self.orchard.add(Z, answer, live)
 
     def adopt(self, other: Form, cuts: Ints, numbers: Ints) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from dford.engine import loops, rounds
+from dford.engine import loops
 from dford.engine._compiled import Floats, Ints
 from dford.learners._forms import Form, Rows
 from dford.learners._growing import GrowingForm, GrowingLearner
@@ -21,7 +21,7 @@ from dford.policies import Nearby, Policy, Uniform
 class DirectionalBoosting(GrowingLearner):
     """Boosted trees on all answers so far: one classifier for (row, level asked) -> higher, falling with the level.
 
-    Every answer is kept. Trees are grown on the first 200, 300, 450, ... of them, and `fit` and `refit` grow them on
+    Every answer is kept. Trees are grown on the first 200, 250, 312, ... of them, and `fit` and `refit` grow them on
     all. Until there are trees, questions are spread over all cuts alike. The prediction is the median level.
 
     Rows may have missing values (NaN) and categorical columns. scikit-learn's histogram boosting grows the trees;
@@ -193,10 +193,9 @@ class TreeForm(GrowingForm):
         prediction = int(self.levels(x.reshape(1, -1), False)[0])
         return prediction, *loops.choose(self.state, self.table(table), seed, prediction)
 
-    def tell(self, rule: loops.Rule, x: Rows, asked: int, propensity: float, higher: bool) -> int:
+    def tell(self, rule: loops.Rule, x: Rows, prediction: int, asked: int, propensity: float, higher: bool) -> int:
         self.orchard.add(x.reshape(1, -1), np.array([[asked, higher]]), live=True)
-        self.state[rounds.ROUNDS] += 1.0
-        return int(self.state[rounds.ROUNDS])
+        return loops.weigh(self.state, self.n_levels, prediction, asked, propensity, higher)
 
     def adopt(self, other: Form, cuts: Ints, numbers: Ints) -> None:
         super().adopt(other, cuts, numbers)
