@@ -12,7 +12,6 @@ import naive_newton
 import streams
 from dford import DFORD, Boundary, NewtonLogit, Uniform
 from dford.datasets import make_synthetic
-from dford.engine import rounds
 from dford.learners._newton_forms import NewtonForm
 
 kinds = st.sampled_from(["linear", "poly", "fourier"])
@@ -157,20 +156,26 @@ def test_forgetting_follows_a_scale_that_turns_round_and_costs_little_where_it_d
         trace = model.fit(X, labels).trace_
         return float(4 * trace.mae[-1] - 3 * trace.mae[-2])
 
-    assert last_quarter(turned, 0.002) < 0.5 * last_quarter(turned, 0.0)
-    assert last_quarter(y, 0.002) < 1.5 * last_quarter(y, 0.0)
+    assert last_quarter(turned, 0.02) < 0.6 * last_quarter(turned, 0.0)
+    assert last_quarter(y, 0.02) < 1.1 * last_quarter(y, 0.0)
 
 
 @pytest.mark.parametrize("covariance", ["full", "diagonal"])
-def test_forgetting_for_ever_stays_finite(covariance: str) -> None:
-    """Kept up, the spread would pass what a float can hold: it grows by some 79 powers of ten in 20,000 rounds."""
-    X, y = make_synthetic(120_000, random_state=0)
-    model = NewtonLogit(features="poly", covariance=covariance, forget=0.1, random_state=0).fit(X, y)
+@pytest.mark.parametrize("extra", ["constant", "duplicate"])
+def test_what_no_answer_is_about_is_not_forgotten_and_the_rest_still_follows(covariance: str, extra: str) -> None:
+    """A direction in which no row ever differs would grow for ever if all were forgotten alike."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(20_000, 2))
+    y = 1 + np.digitize(X[:, 0] + 0.3 * random.normal(size=len(X)), [-1, 0, 1])
+    X = np.column_stack([X, X[:, 0] if extra == "duplicate" else np.ones(len(X))])
+    model = NewtonLogit(covariance=covariance, forget=0.1, levels=[1, 2, 3, 4], checkpoints=[15_000], random_state=0)
+    trace = model.fit(X, np.concatenate([y[:10_000], 5 - y[10_000:]])).trace_
     form = model._form
     assert isinstance(form, NewtonForm)
-    assert np.isfinite(form.state).all()
-    assert np.isfinite(form.matrix()).all()
-    assert form.state[rounds.SPREAD] < 1e101
+    assert np.linalg.eigvalsh(form.matrix()).min() > -1e-9
+    assert np.linalg.eigvalsh(form.matrix()).max() < 10  # no direction is less known than at the start, or hardly
+    last = 4 * trace.mae[-1] - 3 * trace.mae[-2]
+    assert last < 0.3  # a reversed scale that was not followed would be off by 2
 
 
 BAD = ["one level never", "always no", "constant", "duplicated", "huge", "flipped"]

@@ -27,7 +27,7 @@ def interval(terms: Floats, confidence: float = 0.95) -> Estimate:
     return Estimate(value, value - half, value + half)
 
 
-def sequence(count: Any, total: Any, spread: Any, largest: float, confidence: float = 0.95) -> tuple[Floats, ...]:
+def sequence(count: Any, total: Any, spread: Any, largest: Any, confidence: float = 0.95) -> tuple[Floats, ...]:
     """The mean of the first `count` terms, with bounds that hold for all counts at once: (value, low, high).
 
     Look as often as you like, and stop when you like: with probability `confidence` the mean of what the terms stand
@@ -38,7 +38,7 @@ def sequence(count: Any, total: Any, spread: Any, largest: float, confidence: fl
     gamma-exponential mixture.
     """
     check_confidence(confidence)
-    count, total, spread = (np.asarray(figure, dtype=np.float64) for figure in (count, total, spread))
+    count, total, spread, largest = (np.asarray(a, dtype=np.float64) for a in (count, total, spread, largest))
     with np.errstate(divide="ignore", invalid="ignore"):
         value = total / count
         half = _boundary(spread, largest, (1 - confidence) / 2) / count
@@ -51,7 +51,7 @@ def check_confidence(confidence: float) -> None:
         raise ValueError(f"confidence must be between 0 and 1; got {confidence!r}")
 
 
-def _boundary(v: Floats, c: float, alpha: float) -> Floats:
+def _boundary(v: Floats, c: Floats, alpha: float) -> Floats:
     """How far a sum may be from what it stands for, at any time, when its squares sum to v: u(v) in the paper.
 
     u(v) is the s at which a mixture of exponential martingales of the sum reaches 1 / alpha.
@@ -59,7 +59,7 @@ def _boundary(v: Floats, c: float, alpha: float) -> Floats:
     best = 100.0 * c  # the v at which it is tightest: that of about a thousand answers
     weight = 2 * math.log(1 / alpha)
     rho = best / (weight + math.log(1 + weight)) / c**2
-    start = rho * math.log(rho) - gammaln(rho) - math.log(gammainc(rho, rho))
+    start = rho * np.log(rho) - gammaln(rho) - np.log(gammainc(rho, rho))
 
     def log_martingale(s: Floats) -> Floats:
         a, b = v / c**2 + rho, (c * s + v) / c**2 + rho

@@ -17,8 +17,9 @@ what was asked depends on x and the past alone.
 `work` has rows u, s and a scratch row. The last update of S is not made at once: it waits in work[1] and
 state[PENDING] and rides along with the next product, so that a step passes over the covariance once.
 
-Forgetting multiplies S by 1 / (1 - forget) at every answer about which the model is sure (v below 1; so what is never
-seen is never forgotten without end). That is one number, kept beside the covariance as state[SPREAD].
+Forgetting makes an answer's own direction doubtful again, before it is learned: v becomes v / (1 - forget) where it is
+below 1, by a growth of S along s (Kulhavy 1987). What no answer is about is never forgotten, so nothing grows without
+end, and it is part of the same update.
 """
 
 import math
@@ -28,7 +29,7 @@ import numpy as np
 from dford.engine import rounds
 from dford.engine._compiled import Floats, Ints, compiled, inlined, live, place
 from dford.engine.logistic import mode_of_bit, mode_of_gap, sigmoid
-from dford.engine.rounds import CUTS, PENDING, ROUNDS, SEEN, SPREAD
+from dford.engine.rounds import CUTS, PENDING, ROUNDS, SEEN
 from dford.engine.vectors import add_dot_spread, add_first, dot_first, exp_one, fma, square
 
 LINEAR, POLY, FOURIER = 0, 1, 2
@@ -109,7 +110,7 @@ def product(state: Floats, covariance: Floats, n: int, work: Floats) -> float:
     total = 0.0
     for k in range(n):
         total = fma(work[0, k], work[2, k], total)
-    v: float = max(total * state[SPREAD], 0.0)  # rounding may leave less
+    v: float = max(total, 0.0)  # rounding may leave less
     return v
 
 
@@ -128,13 +129,19 @@ def order_cuts(state: Floats, n_levels: int) -> None:
 
 
 @inlined
-def move(state: Floats, n_levels: int, n: int, work: Floats, v: float, change: float, curvature: float) -> None:
-    """Move the mean along S u so that <m, u> changes by `change`, shrink S, and keep the cuts in order."""
-    step = change / v * state[SPREAD] if v > 0.0 else 0.0
+def move(
+    state: Floats, n_levels: int, n: int, work: Floats, v: float, grown: float, change: float, curvature: float
+) -> None:  # fmt: skip
+    """Move the mean along s = S u so that <m, u> changes by `change`, and S, and keep the cuts in order.
+
+    S first grows along s until v is `grown`, and then shrinks by what the answer showed.
+    """
+    step = change / v if v > 0.0 else 0.0
+    growth = grown / v if v > 0.0 else 1.0
     for k in range(n):
         state[CUTS + k] = fma(step, work[2, k], state[CUTS + k])
         work[1, k] = work[2, k]
-    state[PENDING] = curvature / (1.0 + curvature * v) * state[SPREAD]
+    state[PENDING] = growth * growth * curvature / (1.0 + curvature * grown) - (growth - 1.0) / max(v, 1e-300)
     order_cuts(state, n_levels)
 
 
@@ -153,19 +160,12 @@ def learn_bit(
     """A step on "is it above `level`?"; returns f at the new weights."""
     for i in range(n_levels - 1):
         work[0, i] = -1.0 if i == level - 1 else 0.0
-    if state[SPREAD] > 1e100:  # as the spread grows the covariance shrinks: bring both back
-        for k in range(covariance.size):
-            covariance[k] *= state[SPREAD]
-        state[PENDING] *= state[SPREAD]
-        state[SPREAD] = 1.0
     v = product(state, covariance, n, work)
-    if forget > 0.0 and v < 1.0:
-        state[SPREAD] /= 1.0 - forget
-        v /= 1.0 - forget
+    grown = v / (1.0 - forget) if v < 1.0 else v
     before = f - state[CUTS + level - 1]
-    after = mode_of_bit(before, v, 1.0 if higher else 0.0)
+    after = mode_of_bit(before, grown, 1.0 if higher else 0.0)
     p = sigmoid(after)
-    move(state, n_levels, n, work, v, after - before, p * (1.0 - p))
+    move(state, n_levels, n, work, v, grown, after - before, p * (1.0 - p))
     return score(state, n_levels, n, work)
 
 
@@ -194,7 +194,7 @@ def learn_interval(
         before = state[CUTS + hi - 1] - state[CUTS + lo - 2]
         after = mode_of_gap(before, v)
         e = exp_one(-after)
-        move(state, n_levels, n, work, v, after - before, e / ((1.0 - e) * (1.0 - e)))
+        move(state, n_levels, n, work, v, v, after - before, e / ((1.0 - e) * (1.0 - e)))
 
 
 @compiled

@@ -34,10 +34,10 @@ START = 10  # the window's first entry in its buffers, and how many
 COUNT = 11
 PENDING = 12  # the weight of a covariance's update that is still to be made
 SEEN = 13  # rows in the running moments
-SPREAD = 14  # what the covariance is to be multiplied with: it grows by forgetting
-JUDGED = 15  # answers, and over them, without any label:
-FREE_ERROR = 16  # sum of terms that are |prediction - label| on average
-FREE_SPREAD = 17  # sum of squares of how far each was from the mean before it
+JUDGED = 14  # answers, and over them, without any label:
+FREE_ERROR = 15  # sum of terms that are |prediction - label| on average
+FREE_SPREAD = 16  # sum of squares of how far each was from the mean before it
+HEAVIEST = 17  # the largest 1 / propensity among them
 CUTS = 24  # where the cuts begin; the places between are free
 
 
@@ -135,11 +135,13 @@ def weigh(state: Floats, n_levels: int, prediction: int, asked: int, propensity:
     probability of asking it, that is right on average.
     """
     wrong = asked < n_levels and (prediction > asked) != higher
-    term = 1.0 / propensity if wrong else 0.0
+    weight = 1.0 / propensity
+    term = weight if wrong else 0.0
     away = term - state[FREE_ERROR] / max(state[JUDGED], 1.0)
     state[JUDGED] += 1.0
     state[FREE_ERROR] += term
     state[FREE_SPREAD] += away * away
+    state[HEAVIEST] = max(state[HEAVIEST], weight)
 
 
 @inlined

@@ -2,5 +2,6 @@
 
 from dford.estimates import Estimate
 from dford.evaluation import offpolicy
+from dford.evaluation.tuning import Candidate, Tuning, tune
 
-__all__ = ["Estimate", "offpolicy"]
+__all__ = ["Candidate", "Estimate", "Tuning", "offpolicy", "tune"]

@@ -9,6 +9,7 @@ from dford.engine._compiled import Floats, Ints
 from dford.learners._forms import Form, Rows
 from dford.learners._orchard import Orchard
 from dford.learners._probable import ProbableLearner
+from dford.log import FeedbackLog
 
 
 class GrowingForm(Form):
@@ -34,6 +35,10 @@ class GrowingLearner(ProbableLearner):
     def fit(self, X: Any, y: Any) -> Self:
         """Start anew, learn from rows X with known levels y, in order, each once, and grow trees on all of it."""
         return super().fit(X, y).refit()
+
+    def fit_log(self, log: FeedbackLog) -> Self:
+        """Start anew, learn from a log of answers, in order, and grow trees on all of it."""
+        return super().fit_log(log).refit()
 
     def refit(self) -> Self:
         """Grow trees on all answers so far, now."""

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from dford.engine import counter, rounds
@@ -14,6 +15,7 @@ from dford.feedback import Question
 from dford.learners._base import OrdinalLearner
 from dford.learners._forms import Form, Rows
 from dford.learners._trace import free_figures
+from dford.log import FeedbackLog
 from dford.scale import Scale
 
 _FLOAT64 = np.dtype(np.float64)
@@ -70,6 +72,42 @@ class LiveLearner(OrdinalLearner):
             self._settle(asked, _DROPPED)
         elif self._fate(question.round) != _DROPPED:
             raise ValueError(f"question {question.id} was answered already, so it cannot be dropped")
+        return self
+
+    def replay(self, log: FeedbackLog) -> Any:
+        """Learn a log's answers in order, and return the predictions made before each, by the user's names.
+
+        Goes on from what was learned so far; a new model takes the log's levels. The questions may have been another's:
+        `running_mae_` is then still that of this model.
+        """
+        X, level, propensity, higher = log.X, log.level, log.propensity, log.higher
+        if not self.__sklearn_is_fitted__():
+            self._validate_params()
+            if self.levels is not None and Scale(self.levels).names != log.scale.names:
+                raise ValueError(f"the learner has levels {list(self.levels)!r} and the log {log.scale.names}")
+            if not len(log):
+                raise ValueError("the log has no answers to begin with")
+            form = self._new_form(X.shape[1], len(log.scale))
+            form.check(X)
+            self._begin(log.scale, form)
+        elif log.scale.names != self._scale.names:
+            raise ValueError(f"the model has levels {self._scale.names} and the log {log.scale.names}")
+        elif len(log) and X.shape[1] != self.n_features_in_:
+            raise ValueError(f"the model has learned with {self.n_features_in_} features, and the log has {X.shape[1]}")
+        else:
+            self._form.check(X)
+        numbers = np.empty(len(log), dtype=np.int64)
+        for n in range(len(log)):
+            numbers[n] = self._form.levels(X[n : n + 1], self.ordered)[0]
+            self._form.tell(self._rule, X[n], numbers[n], level[n], propensity[n], bool(higher[n]))
+            self._record()
+        return self.classes_[numbers - 1]
+
+    def fit_log(self, log: FeedbackLog) -> Self:
+        """Start anew and learn from a log of answers, in order."""
+        fresh = clone(self)
+        fresh.replay(log)
+        self.__dict__ = fresh.__dict__
         return self
 
     @property

@@ -50,7 +50,6 @@ class NewtonForm(GaussianForm):
 
     def start(self, n_levels: int) -> None:
         super().start(n_levels)
-        self.state[rounds.SPREAD] = 1.0
         self.cuts[:] = _even_cuts(n_levels)
         variances, n = _variances(n_levels, self.n_weights), n_levels - 1 + self.n_weights
         if self.kind == newton.FOURIER:
@@ -76,7 +75,7 @@ class NewtonForm(GaussianForm):
 
     def variances(self, X: Rows) -> Floats:
         n = self.work.shape[1]
-        settled = self._settled() * self.state[rounds.SPREAD]
+        settled = self._settled()
         return newton.variances_newton(self.n_levels, self.moments, settled, self.kind, self.maps, n, X)
 
     def _settled(self) -> Floats:
@@ -109,7 +108,7 @@ class NewtonForm(GaussianForm):
     def adopt(self, other: Form, cuts: Ints, numbers: Ints) -> None:
         super().adopt(other, cuts, numbers)
         assert isinstance(other, NewtonForm)
-        self.state[rounds.PENDING], self.state[rounds.SPREAD] = 0.0, 1.0
+        self.state[rounds.PENDING] = 0.0
         self.moments[:, : other.n_features] = other.moments
         # what two new numbers have in common is what the old ones they stand for have; a new weight has its own
         old_cuts = other.n_levels - 1
@@ -137,7 +136,7 @@ class NewtonForm(GaussianForm):
 
     def matrix(self) -> Floats:
         """The covariance as a square."""
-        settled: Floats = self._settled() * self.state[rounds.SPREAD]
+        settled = self._settled()
         if not self.full:
             return np.diag(settled)
         n = self.work.shape[1]

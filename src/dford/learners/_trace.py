@@ -69,6 +69,7 @@ def free_figures(table: Floats, largest: float) -> tuple[Floats, ...]:
     figures = np.full((3, len(table)), np.nan)
     some = judged > 0
     if math.isfinite(largest) and some.any():
-        spread = table[some, rounds.FREE_SPREAD]
-        figures[:, some] = sequence(judged[some], table[some, rounds.FREE_ERROR], spread, largest)
+        error, spread, heaviest = table[some][:, [rounds.FREE_ERROR, rounds.FREE_SPREAD, rounds.HEAVIEST]].T
+        # answers to another's questions may weigh more than those to one's own
+        figures[:, some] = sequence(judged[some], error, spread, np.maximum(largest, heaviest))
     return tuple(figures)

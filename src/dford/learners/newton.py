@@ -42,8 +42,8 @@ class NewtonLogit(ProbableLearner):
         to 600 parameters. Sparse rows take the diagonal, with "linear" features: an answer then costs what the row
         stores. A model that began with them treats dense rows alike.
     forget : float, default=0.0
-        How much of what is known an answer makes doubtful, in [0, 1): about the last 1 / `forget` answers count.
-        For scales that drift. With sparse rows, an answer makes doubtful only the features that its row has.
+        How much of what is known of its own question an answer makes doubtful, in [0, 1). For scales that drift:
+        0.02 follows one that turns round, and costs a few percent where none does.
     policy : Policy, optional
         How levels are asked; `Nearby()` where not given.
     levels, checkpoints, random_state

@@ -1,0 +1,94 @@
+"""Choosing a learner from a log of answers, without labels."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from sklearn.base import clone
+
+from dford.estimates import Estimate
+from dford.evaluation import offpolicy
+from dford.learners._live import LiveLearner
+from dford.log import FeedbackLog
+
+
+class Candidate(NamedTuple):
+    """A learner and how it did."""
+
+    learner: LiveLearner
+    """As it was given, untrained."""
+    mae: Estimate
+    """Mean error of the predictions it made on the way through the log."""
+    behind: Estimate
+    """Its error minus that of the best one; the intervals of all candidates hold together."""
+
+    @property
+    def tied(self) -> bool:
+        """Whether the log cannot tell it from the best."""
+        return self.behind.low <= 0
+
+
+class Tuning(NamedTuple):
+    """The candidates, best first."""
+
+    candidates: list[Candidate]
+
+    @property
+    def best(self) -> LiveLearner:
+        """The best candidate, untrained: `fit_log(log)` trains it."""
+        return self.candidates[0].learner
+
+    @property
+    def decided(self) -> bool:
+        """Whether the log tells the best from all others."""
+        return not any(candidate.tied for candidate in self.candidates[1:])
+
+    def __str__(self) -> str:
+        best, *others = self.candidates
+        tied = [candidate.learner for candidate in others if candidate.tied]
+        if not tied:
+            return f"{best.learner} is best: {best.mae.value:.3f} levels off on average."
+        return (
+            f"{best.learner} looks best, {best.mae.value:.3f} levels off on average, but the log cannot tell it from "
+            f"{' and '.join(map(str, tied))}: more answers would."
+        )
+
+
+def tune(log: FeedbackLog, grid: Iterable[LiveLearner], *, confidence: float = 0.95) -> Tuning:
+    """Judge learners by replaying a log: each predicts every row before it learns the answer about it.
+
+    Parameters
+    ----------
+    log : FeedbackLog
+        Answers to questions that any policy chose, if it could choose every level.
+    grid : learners
+        The candidates, with their parameters. They are copied and never changed.
+    confidence : float, default=0.95
+        With this probability all differences to the best lie in their intervals.
+
+    Examples
+    --------
+    >>> from dford import FeedbackLog, NewtonLogit
+    >>> from dford.datasets import make_synthetic
+    >>> X, y = make_synthetic(1_000, random_state=0)
+    >>> model, log = NewtonLogit(levels=[1, 2, 3, 4, 5], random_state=0), FeedbackLog([1, 2, 3, 4, 5])
+    >>> for x, label in zip(X, y):
+    ...     question = model.ask(x)
+    ...     log.append(question, higher=bool(label > question.level))
+    >>> tuning = tune(log, [NewtonLogit(features=f) for f in ("linear", "poly")])
+    >>> tuning.best, tuning.decided
+    (NewtonLogit(features='poly'), True)
+    """
+    learners = list(grid)
+    for learner in learners:
+        if not isinstance(learner, LiveLearner):
+            raise TypeError(f"tune takes learners that learn from answers; got {learner!r}")
+    if not learners:
+        raise ValueError("tune needs at least one learner to choose from")
+    predictions = [clone(learner).replay(log) for learner in learners]
+    figures = [offpolicy.mae(log, p, confidence=confidence) for p in predictions]
+    best = min(range(len(learners)), key=lambda i: figures[i].value)
+    # all differences at once, by Bonferroni
+    each = 1 - (1 - confidence) / max(len(learners) - 1, 1)
+    behind: list[Any] = [offpolicy.compare(log, p, predictions[best], confidence=each) for p in predictions]
+    order = sorted(range(len(learners)), key=lambda i: (i != best, figures[i].value))
+    return Tuning([Candidate(learners[i], figures[i], behind[i]) for i in order])
