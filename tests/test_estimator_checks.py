@@ -13,8 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dford import DFORD, PRIL, Boundary, NewtonLogit, PRank
+from dford import DFORD, PRIL, Auto, Boundary, DirectionalBoosting, NewtonLogit, PRank
 from dford.datasets import make_synthetic
+from dford.learners._probable import ProbableLearner
 
 LEARNERS = [DFORD, PRank, PRIL]
 
@@ -23,6 +24,8 @@ LEARNERS = [DFORD, PRank, PRIL]
     [
         *(learner() for learner in LEARNERS),
         NewtonLogit(),
+        DirectionalBoosting(max_iter=10),
+        Auto(),
         NewtonLogit(covariance="diagonal"),
         NewtonLogit(features="fourier", n_components=20, covariance="diagonal", feedback="label"),
         *(learner(kernel="rbf", window=50) for learner in LEARNERS),
@@ -30,7 +33,7 @@ LEARNERS = [DFORD, PRank, PRIL]
     ],
     expected_failed_checks=lambda estimator: (
         {"check_classifiers_train": "predict is the median level, of least absolute error, not the likeliest one"}
-        if isinstance(estimator, NewtonLogit)
+        if isinstance(estimator, ProbableLearner)
         else {}
     ),
 )
@@ -73,7 +76,7 @@ def test_learners_work_in_pipelines_and_searches() -> None:
     assert set(cross_val_predict(pipeline, X, y, cv=3)) <= set(y)
 
 
-@pytest.mark.parametrize("learner", [*LEARNERS, NewtonLogit])
+@pytest.mark.parametrize("learner", [*LEARNERS, NewtonLogit, Auto])
 def test_frames_of_pandas_and_polars_give_the_same_model_as_arrays(learner: Any) -> None:
     X, y = make_synthetic(300, random_state=0)
     plain = learner(random_state=0).fit(X, y)

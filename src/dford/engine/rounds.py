@@ -134,9 +134,8 @@ def weigh(state: Floats, n_levels: int, prediction: int, asked: int, propensity:
     |p - y| counts the cuts between p and y. The answer shows whether the asked cut is one of them; over the
     probability of asking it, that is right on average.
     """
-    wrong = asked < n_levels and (prediction > asked) != higher
-    weight = 1.0 / propensity
-    term = weight if wrong else 0.0
+    weight = 1.0 / propensity if asked < n_levels else 0.0  # all are not above the top
+    term = weight if (prediction > asked) != higher else 0.0
     away = term - state[FREE_ERROR] / max(state[JUDGED], 1.0)
     state[JUDGED] += 1.0
     state[FREE_ERROR] += term

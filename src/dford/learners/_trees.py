@@ -1,5 +1,6 @@
 """Boosted trees over a log of answers: grown by scikit-learn, kept as plain arrays, evaluated by the engine."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ class Growth(NamedTuple):
 
 
 class Trees(NamedTuple):
-    """A grown forest. Without any trees it is the scale itself: half of the levels are above the middle one."""
+    """A grown forest. One without trees and base is the scale itself: half of the levels are above the middle one."""
 
     numbers: Floats
     links: Ints
@@ -35,7 +36,7 @@ class Trees(NamedTuple):
 
     def logits(self, Z: Floats, n_levels: int) -> Floats:
         """The log-odds that each row is above levels 1..K-1."""
-        if not self.roots.size:
+        if not self.roots.size and not self.base[0]:
             return np.tile(np.log(np.arange(n_levels - 1, 0, -1) / np.arange(1, n_levels)), (len(Z), 1))
         Z = np.ascontiguousarray(self.encode(Z))
         return trees.logits(self.numbers, self.links, self.sets, self.roots, self.base[0], Z, n_levels)
@@ -85,9 +86,13 @@ def no_trees() -> Trees:
 
 
 def grow(growth: Growth, Z: Floats, level: Ints, higher: NDArray[np.bool_]) -> Trees:
-    """Trees for (row, level asked) -> higher, falling with the level; none where all answers are the same."""
+    """Trees for (row, level asked) -> higher, falling with the level.
+
+    None where all answers are the same: then another is believed to come once in as many, and one more.
+    """
     if higher.all() or not higher.any():
-        return no_trees()
+        odds = math.log(len(higher) + 1)
+        return no_trees()._replace(base=np.array([odds if higher.all() else -odds]))
     from sklearn.ensemble import HistGradientBoostingClassifier  # half a second, which few imports need
     from threadpoolctl import threadpool_limits
 

@@ -165,7 +165,7 @@ class TreeForm(GrowingForm):
 
     def table(self, table: Floats) -> Floats:
         """How to ask: all cuts alike, until there are trees."""
-        return table if self.orchard.trees.roots.size else self.evenly
+        return table if self.orchard.grown_on else self.evenly
 
     def learn(
         self, rule: loops.Rule, table: Floats, seed: int, X: Rows, squares: Floats | None, lo: Ints, hi: Ints

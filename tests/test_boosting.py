@@ -1,0 +1,260 @@
+"""DirectionalBoosting: the trees of scikit-learn, kept as arrays, grown on a schedule that any replay repeats."""
+
+import copy
+import pickle
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+import dford
+from dford import Auto, DirectionalBoosting, FeedbackLog
+from dford.datasets import make_synthetic
+from dford.learners._orchard import schedule
+from dford.learners._trees import Growth, grow, no_trees
+from test_one_stream import contents, play
+
+LEVELS = [1, 2, 3, 4, 5]
+
+
+def small(**chosen: Any) -> DirectionalBoosting:
+    defaults: dict[str, Any] = {"max_iter": 5, "levels": LEVELS, "random_state": 0}
+    return DirectionalBoosting(**(defaults | chosen))
+
+
+def questions(n: int, seed: int = 0) -> tuple[Any, Any, Any]:
+    """Rows with missing values and a category, levels asked and answers."""
+    random = np.random.default_rng(seed)
+    Z = random.normal(size=(n, 3))
+    Z[:, 1] = random.integers(0, 9, size=n) * 10 - 20  # names of categories, some negative
+    Z[random.random(n) < 0.2, 0] = np.nan
+    level = random.integers(1, 5, size=n)
+    y = 3 + np.where(Z[:, 1] % 20 == 0, 1, -1) + np.nan_to_num(Z[:, 0]) + random.normal(size=n)
+    return Z, level, y > level
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 1000), categories=st.booleans())
+def test_the_engine_says_what_scikit_learn_says(seed: int, categories: bool) -> None:
+    Z, level, higher = questions(400, seed)
+    growth = Growth(max_iter=7, categorical=(1,) if categories else ())
+    trees = grow(growth, Z, level, higher)
+    model = HistGradientBoostingClassifier(
+        max_iter=7,
+        l2_regularization=1.0,
+        monotonic_cst=[0, 0, 0, -1],
+        categorical_features=[1] if categories else None,
+        early_stopping=False,
+        random_state=0,
+    ).fit(np.column_stack([Z, level]), higher)
+    probe = questions(100, seed + 1)[0]
+    probe[:5, 1] = 1234.0  # a category never seen
+    logits = trees.logits(probe, 5)
+    for i in range(1, 5):
+        expected = model.decision_function(np.column_stack([probe, np.full(100, i)]))
+        np.testing.assert_array_equal(logits[:, i - 1], expected)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 1000))
+def test_no_row_is_likelier_above_a_higher_level(seed: int) -> None:
+    Z, level, higher = questions(300, seed)
+    assert (np.diff(grow(Growth(max_iter=20), Z, level, higher).logits(Z, 5), axis=1) <= 0).all()
+
+
+def test_one_thread_or_two_grow_the_same_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    import threadpoolctl
+
+    Z, level, higher = questions(3000)
+    one = grow(Growth(), Z, level, higher)
+    monkeypatch.setattr(
+        threadpoolctl,
+        "threadpool_limits",
+        lambda *_: threadpoolctl._ThreadpoolLimiter(threadpoolctl.ThreadpoolController(), limits=2, user_api="openmp"),
+    )
+    for a, b in zip(one, grow(Growth(), Z, level, higher), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_more_categories_than_trees_can_tell_apart_count_as_missing_from_the_rarest_on() -> None:
+    random = np.random.default_rng(0)
+    Z = random.integers(0, 400, size=(5000, 1)).astype(float)
+    Z[:3000] %= 50
+    trees = grow(Growth(max_iter=3, categorical=(0,)), Z, np.ones(5000, dtype=int), Z[:, 0] % 2 == 0)
+    assert len(trees.categories) == 254
+    assert set(range(50)) <= set(trees.categories[:, 1])
+
+
+def test_trees_take_effect_at_rounds_that_their_number_alone_decides() -> None:
+    pairs = list(islice(schedule(), 20))
+    assert pairs[:3] == [(200, 204), (250, 255), (312, 318)]
+    for (start, effect), (later, _) in pairwise(pairs):
+        assert start < effect < later < 1.26 * start  # so all the growing costs at most five times the last
+
+
+@pytest.mark.parametrize("learner", [small, lambda: Auto(levels=LEVELS, random_state=0)], ids=["boosting", "auto"])
+def test_in_a_batch_live_in_pieces_replayed_and_resumed_the_bits_are_the_same(learner: Any, tmp_path: Path) -> None:
+    X, y = make_synthetic(330, random_state=0)  # past two growings
+    batch = learner().partial_fit(X, y)
+    live, log = learner(), FeedbackLog(LEVELS)
+    for x, label in zip(X, y, strict=True):
+        question = live.ask(x)
+        log.append(question, bool(label > question.level))
+        live.tell(question, bool(label > question.level))
+    assert contents(live) == contents(batch)
+    assert live._form.orchard.grown_on == 312
+    assert (live.predict_proba(X) == batch.predict_proba(X)).all()
+
+    replayed = learner()
+    assert (replayed.replay(log) == np.array(LEVELS)[log.prediction - 1]).all()
+    assert (replayed.predict_proba(X) == batch.predict_proba(X)).all()
+
+    for cut in (202, 203, 251, 300):  # between growing and effect, and after
+        pieces = learner().partial_fit(X[:cut], y[:cut])
+        pieces.save(tmp_path / "model")
+        for resumed in (dford.load(tmp_path / "model"), pickle.loads(pickle.dumps(pieces)), copy.deepcopy(pieces)):
+            assert contents(resumed.partial_fit(X[cut:], y[cut:])) == contents(batch)
+
+
+def test_growing_goes_on_in_the_background_and_is_waited_for_when_due() -> None:
+    X, y = make_synthetic(210, random_state=0)
+    model = play(small(), X[:199], y[:199])
+    orchard: Any = model._form.orchard
+    play(model, X[199:200], y[199:200])
+    work: Any = orchard._work
+    assert work.on == 200
+    assert not orchard.grown_on
+    play(model, X[200:204], y[200:204])
+    assert orchard.grown_on == 200
+    assert not work.is_alive()
+
+
+def test_a_growing_that_fails_in_the_background_fails_again_before_the_one_who_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, y = make_synthetic(210, random_state=0)
+    model = play(small(), X[:199], y[:199])
+
+    def fail(*_: Any) -> None:
+        raise MemoryError("no room for trees")
+
+    monkeypatch.setattr("dford.learners._orchard.grow", fail)
+    play(model, X[199:203], y[199:203])
+    with pytest.raises(MemoryError, match="no room"):
+        play(model, X[203:204], y[203:204])
+
+
+def test_until_there_are_trees_all_cuts_are_asked_alike() -> None:
+    model = small()
+    asked = [model.ask(x) for x in make_synthetic(400, random_state=0)[0]]
+    assert {question.propensity for question in asked} == {0.25}
+    counts = np.bincount([question.level for question in asked], minlength=6)[1:5]
+    assert ((counts - 100) ** 2 / 100).sum() < 16.3  # chi-squared with 3 degrees: 1 in 1000 is above
+
+
+def test_fit_ends_with_trees_on_all_and_refit_makes_them() -> None:
+    X, y = make_synthetic(230, random_state=0)
+    fitted = small().fit(X, y)
+    assert fitted._form.orchard.grown_on == 230  # type: ignore[attr-defined]
+    partly = small().partial_fit(X, y)
+    assert partly._form.orchard.grown_on == 200  # type: ignore[attr-defined]
+    assert (partly.refit().predict_proba(X) == fitted.predict_proba(X)).all()
+    # a growing that was scheduled before does not replace the newer one
+    assert fitted.partial_fit(X[:3], y[:3])._form.orchard.grown_on == 230  # type: ignore[attr-defined]
+
+
+def test_from_a_log_as_from_the_stream_it_came_from() -> None:
+    X, y = make_synthetic(250, random_state=0)
+    model, log = small(), FeedbackLog(LEVELS)
+    for x, label in zip(X, y, strict=True):
+        question = model.ask(x)
+        log.append(question, bool(label > question.level))
+        model.tell(question, bool(label > question.level))
+    assert (small().fit_log(log).predict_proba(X) == model.refit().predict_proba(X)).all()
+
+
+def test_a_label_answers_every_question() -> None:
+    X, y = make_synthetic(100, random_state=0)
+    model = small(feedback="label", min_samples_leaf=5).fit(X, y)
+    level = np.tile([1, 2, 3, 4], 100)
+    expected = grow(Growth(5, min_samples_leaf=5), np.repeat(X, 4, axis=0), level, np.repeat(y, 4) > level)
+    assert (model._form.logits(X) == expected.logits(X, 5)).all()  # type: ignore[attr-defined]
+
+
+def test_missing_values_and_categories_are_learned_from() -> None:
+    random = np.random.default_rng(0)
+    X = np.column_stack([random.integers(0, 6, size=2000), random.normal(size=2000)]).astype(float)
+    y = np.where(X[:, 0] % 2 == 0, 2, 4)
+    X[random.random(2000) < 0.1, 1] = np.nan
+    model = DirectionalBoosting(categorical_features=[0], levels=LEVELS, random_state=0).fit(X, y)
+    assert -model.score(X, y) < 0.05
+    assert (model.ask([3.0, np.nan]).prediction, model.ask([2.0, np.nan]).prediction) == (4, 2)
+
+
+@pytest.mark.parametrize("level", [1, 5])
+def test_where_all_answers_are_the_same_the_end_of_the_scale_is_believed(level: int) -> None:
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    model = small().fit(X, np.full(300, level))
+    assert (model.predict(X) == level).all()
+    assert model.predict_proba(X)[:, level - 1].tolist() == pytest.approx([301 / 302] * 300)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "sentence"),
+    [
+        ({"categorical_features": [2]}, "column 2 is to be categorical, but the rows have 2 features"),
+        ({"categorical_features": [True, False]}, "categorical_features must be numbers of columns"),
+        ({"categorical_features": [-1]}, "categorical_features must be numbers of columns"),
+    ],
+)
+def test_bad_columns_are_refused(chosen: Any, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        small(**chosen).fit(*make_synthetic(30, random_state=0))
+
+
+def test_infinity_is_refused_and_nothing_is_learned() -> None:
+    X, y = make_synthetic(30, random_state=0)
+    model = small().fit(X, y)
+    before = contents(model)
+    with pytest.raises(ValueError, match="infinity in row 0"):
+        model.partial_fit([[np.inf, 1.0]], [2])
+    with pytest.raises(ValueError, match="infinity"):
+        model.ask([1.0, -np.inf])
+    assert contents(model) == before
+
+
+def test_trees_have_no_thresholds() -> None:
+    model = small().fit(*make_synthetic(30, random_state=0))
+    assert not hasattr(model, "thresholds_")
+    with pytest.raises(AttributeError, match="trees have no thresholds"):
+        _ = model.thresholds_
+
+
+@pytest.mark.parametrize("field", ["links", "roots", "numbers", "sets"])
+def test_a_file_whose_trees_lead_astray_is_refused(field: str, tmp_path: Path) -> None:
+    from dford import persistence
+
+    small(min_samples_leaf=5).fit(*make_synthetic(60, random_state=0)).save(tmp_path / "model")
+    header, arrays = persistence.read(tmp_path / "model")
+    bad = arrays[f"trees_{field}"]
+    if field == "links":
+        bad[0, 1] = 10**9
+    elif field == "roots":
+        bad[0] = -1
+    elif field == "numbers":
+        bad[0] = np.nan
+    else:
+        arrays["trees_sets"] = np.zeros((1, 7), np.uint8)
+    persistence.write(tmp_path / "model", header, arrays)
+    with pytest.raises(ValueError, match="no forest could have"):
+        dford.load(tmp_path / "model")
+
+
+def test_no_trees_are_trees_too() -> None:
+    no_trees().check(3)
+    assert no_trees().logits(np.zeros((2, 3)), 2).tolist() == [[0.0], [0.0]]

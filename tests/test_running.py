@@ -1,0 +1,198 @@
+"""The error that a model knows of itself, at all times at once, and learners chosen from a log: both without labels."""
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import integrate
+
+import dford
+from dford import DFORD, PRIL, Auto, DirectionalBoosting, FeedbackLog, Greedy, Nearby, NewtonLogit, Triangular
+from dford.datasets import make_synthetic
+from dford.estimates import _boundary, sequence
+from dford.evaluation import offpolicy, tune
+
+LEVELS = [1, 2, 3, 4, 5]
+STREAMS = int(os.environ.get("DFORD_STREAMS", "100")) // 10 or 10  # of `make slow`: a thousand
+
+
+def answered(learner: Any, X: Any, y: Any, seed: int = 0) -> tuple[Any, FeedbackLog]:
+    log = FeedbackLog(LEVELS)
+    for x, label in zip(X, y, strict=True):
+        question = learner.ask(x)
+        log.append(question, bool(label > question.level))
+        learner.tell(question, bool(label > question.level))
+    return learner, log
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        DFORD(levels=LEVELS, random_state=0),
+        DFORD(levels=LEVELS, kernel="rbf", window=20, random_state=0),
+        DFORD(levels=LEVELS, kernel="poly", random_state=0),
+        NewtonLogit(levels=LEVELS, random_state=0),
+        NewtonLogit(levels=LEVELS, features="fourier", n_components=9, random_state=0),
+        DirectionalBoosting(levels=LEVELS, max_iter=3, random_state=0),
+        Auto(levels=LEVELS, random_state=0),
+    ],
+    ids=repr,
+)
+def test_the_running_figure_is_the_mean_of_weighted_answers_live_and_in_a_batch(learner: Any) -> None:
+    X, y = make_synthetic(260, random_state=0)
+    batch = type(learner)(**learner.get_params()).partial_fit(X, y)
+    live, log = answered(learner, X, y)
+    terms = np.where((log.prediction > log.level) != log.higher, 1 / log.propensity, 0)
+    before = np.concatenate([[0.0], np.cumsum(terms)[:-1] / np.arange(1, 260)])
+    largest = 1 / live._policy().table(5)[0, :, :-1].min()
+    expected = sequence(260, terms.sum(), ((terms - before) ** 2).sum(), largest)
+    np.testing.assert_allclose(live.running_mae_, np.array(expected), rtol=1e-9)
+    assert batch.running_mae_ == live.running_mae_
+    trace = batch.trace_
+    assert (trace.estimate[-1], trace.low[-1], trace.high[-1]) == batch.running_mae_
+
+
+def test_no_figure_where_some_level_is_never_asked() -> None:
+    X, y = make_synthetic(50, random_state=0)
+    for model in (DFORD(policy=Greedy(), random_state=0), PRIL(random_state=0)):
+        model.fit(X, y)
+        assert np.isnan(model.trace_.estimate).all()
+        with pytest.raises(ValueError, match="never asks about level"):
+            _ = model.running_mae_
+
+
+@given(
+    v=st.floats(0, 1e5),
+    c=st.floats(1, 50),
+    alpha=st.floats(0.001, 0.2),
+)
+def test_the_boundary_is_where_the_mixture_of_martingales_reaches_its_level(v: float, c: float, alpha: float) -> None:
+    """The closed form against the integral that it stands for (Howard et al. 2021, Proposition 9)."""
+    s = float(_boundary(np.array([v]), np.array(c), alpha)[0])
+    weight = 2 * np.log(1 / alpha)
+    rho = 100 * c / (weight + np.log(1 + weight)) / c**2
+
+    # lambda = (1 - x) / c with x in (0, 1]: exp(lambda s - psi(lambda) v), psi_E(l) = (-log(1 - c l) - c l) / c**2,
+    # under the density of a gamma variable cut off at 1, both with shape and rate rho
+    def log_density(x: Any) -> Any:
+        return (rho - 1) * np.log(x) - rho * x
+
+    def log_payoff(x: Any) -> Any:
+        return (1 - x) * s / c + (np.log(x) + 1 - x) * v / c**2
+
+    def log_integral(log_function: Any) -> float:
+        t = np.linspace(-100, 0, 400_001)  # x = exp(t), as the density may be steep at 0
+        logs = log_function(np.exp(t)) + t
+        return float(np.log(integrate.simpson(np.exp(logs - logs.max()), x=t)) + logs.max())
+
+    value = log_integral(lambda x: log_density(x) + log_payoff(x)) - log_integral(log_density)
+    assert value == pytest.approx(np.log(1 / alpha), abs=0.01)
+
+
+def test_the_boundary_grows_with_time_confidence_and_the_heaviest_answer() -> None:
+    v = np.array([1.0, 10.0, 1e3, 1e5])
+    assert (np.diff(_boundary(v, np.array(20.0), 0.025)) > 0).all()
+    assert (_boundary(v, np.array(20.0), 0.01) > _boundary(v, np.array(20.0), 0.025)).all()
+    assert (_boundary(v, np.array(40.0), 0.025) > _boundary(v, np.array(20.0), 0.025)).all()
+
+
+@pytest.mark.slow
+def test_the_confidence_sequence_covers_at_all_times_at_once() -> None:
+    """The figure does not stand still, as the learner learns; and it is looked at again and again."""
+    missed = 0
+    for run in range(STREAMS):
+        X, y = make_synthetic(1000, random_state=run)
+        model = NewtonLogit(features="poly", levels=LEVELS, checkpoints=range(1, 1001), random_state=run)
+        trace = model.fit(X, y).trace_
+        missed += bool(((trace.mae < trace.low) | (trace.mae > trace.high)).any())
+        assert trace.high[-1] - trace.low[-1] < 1  # and it says something
+    assert missed <= 0.05 * STREAMS + 3 * np.sqrt(0.05 * 0.95 * STREAMS)
+
+
+@pytest.mark.slow
+def test_fixed_intervals_cover_95_percent_for_the_learner_itself_and_for_a_foreign_model() -> None:
+    """The error of a fixed model over a world: rows and labels drawn anew, and questions by the learner's policy."""
+    X, y = make_synthetic(200_000, random_state=0)
+    own = NewtonLogit(features="poly", levels=LEVELS, random_state=0).fit(X[:500], y[:500])
+    foreign = DirectionalBoosting(levels=LEVELS, random_state=0).fit(X[:500], y[:500])
+    predicted = {name: model.predict(X) for name, model in (("own", own), ("foreign", foreign))}
+    truth = {name: np.abs(p - y).mean() for name, p in predicted.items()}
+    probabilities = own.predict_proba(X)
+    table, random = Nearby().table(5)[0], np.random.default_rng(0)
+    covered = dict.fromkeys(["own", "foreign", "robust"], 0)
+    runs = STREAMS
+    for _ in range(runs):
+        rows = random.integers(500, len(X), size=2000)
+        p = table[predicted["own"][rows] - 1]
+        asked = 1 + (random.uniform(size=(2000, 1)) > np.cumsum(p, axis=1)).sum(axis=1)
+        log = FeedbackLog(LEVELS)
+        log._rows = list(X[rows])
+        chosen = p[np.arange(2000), asked - 1]
+        log._answers = list(zip(asked, predicted["own"][rows], chosen, y[rows] > asked, strict=True))
+        for name in covered:
+            of = "own" if name == "robust" else name
+            how: Any = {"method": "robust", "probabilities": probabilities[rows]} if name == "robust" else {}
+            estimate = offpolicy.mae(log, predicted[of][rows], **how)
+            covered[name] += estimate.low <= truth[of] <= estimate.high
+    slack = 3 * np.sqrt(0.05 * 0.95 / runs)
+    for name, count in covered.items():
+        assert 0.95 - slack <= count / runs <= 0.95 + slack, name
+
+
+def test_replaying_a_log_is_telling_it() -> None:
+    X, y = make_synthetic(200, random_state=0)
+    live, log = answered(NewtonLogit(levels=LEVELS, random_state=0), X, y)
+    other = NewtonLogit(random_state=5)
+    assert (other.replay(log) == log.prediction).all()
+    assert (other.predict_proba(X) == live.predict_proba(X)).all()
+    assert other.running_mae_ == live.running_mae_
+    assert (NewtonLogit(features="poly").fit(X, y).fit_log(log).rounds_) == 200
+
+
+def test_the_running_figure_of_a_replay_is_that_of_the_one_who_replays() -> None:
+    X, y = make_synthetic(4000, random_state=0)
+    _, log = answered(NewtonLogit(levels=LEVELS, policy=Triangular(0.8), random_state=0), X, y)
+    model = NewtonLogit(features="poly")
+    truth = np.abs(model.replay(log) - y).mean()
+    estimate = model.running_mae_
+    assert estimate.low < truth < estimate.high
+    assert estimate.high < 0.5  # the one who asked is worse than 1
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda log: NewtonLogit(levels=[1, 2, 3]).replay(log), "the learner has levels"),
+        (lambda log: NewtonLogit().replay(FeedbackLog(LEVELS)), "no answers to begin with"),
+        (lambda log: NewtonLogit(levels=[1, 2]).fit([[0.0, 1.0]], [1]).replay(log), "the model has levels"),
+        (lambda log: NewtonLogit(levels=LEVELS).fit([[0.0]], [1]).replay(log), "with 1 features, and the log has 2"),
+        (lambda log: tune(log, []), "at least one learner"),
+        (lambda log: tune(log, [dford.PRank()]), "learn from answers"),
+    ],
+)
+def test_logs_that_do_not_fit_are_refused(make: Any, sentence: str) -> None:
+    X, y = make_synthetic(10, random_state=0)
+    _, log = answered(NewtonLogit(levels=LEVELS, random_state=0), X, y)
+    with pytest.raises((ValueError, TypeError), match=sentence):
+        make(log)
+
+
+def test_tune_finds_the_map_that_fits_and_says_when_it_cannot_tell() -> None:
+    X, y = make_synthetic(1500, random_state=0)
+    _, log = answered(NewtonLogit(levels=LEVELS, random_state=0), X, y)
+    tuning = tune(log, [NewtonLogit(), NewtonLogit(features="poly"), DFORD()])
+    assert tuning.best.get_params()["features"] == "poly"
+    assert tuning.decided
+    assert "is best" in str(tuning)
+    truth = [np.abs(type(c.learner)(**c.learner.get_params()).replay(log) - y).mean() for c in tuning.candidates]
+    assert truth == sorted(truth)
+    for candidate, true in zip(tuning.candidates, truth, strict=True):
+        assert candidate.mae.low < true < candidate.mae.high
+        assert candidate.behind.low <= true - truth[0] <= candidate.behind.high
+    even = tune(log, [NewtonLogit(features="poly"), NewtonLogit(features="poly", forget=1e-9)])
+    assert not even.decided
+    assert "cannot tell" in str(even)
+    assert not hasattr(even.best, "classes_")
