@@ -4,10 +4,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from dford.log import FeedbackLog
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 
 def refuse(sentence: str, status: int = 2) -> int:
@@ -33,3 +36,32 @@ def writing_to(folder: Path, option: str = "--out") -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or error
         raise typer.BadParameter(f"cannot write into {folder} ({reason})", param_hint=option) from error
+
+
+def table(title: str, first: str, *others: str) -> "Table":
+    """An empty table: names on the left, figures on the right."""
+    from rich import box
+    from rich.table import Table
+
+    empty = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    empty.add_column(first, overflow="fold")
+    for header in others:
+        empty.add_column(header, justify="right")
+    return empty
+
+
+def read_log(path: Path, levels: str | list[Any]) -> FeedbackLog:
+    """The log in a file, with levels as typed: numbers where the file has numbers."""
+    if not path.is_file():
+        raise FileNotFoundError(f"no log at {path}")
+    if not isinstance(levels, str):
+        return FeedbackLog.read(path, levels)
+    names: list[Any] = [name.strip() for name in levels.split(",")]
+    try:
+        numbers: list[Any] = [int(name) for name in names]
+    except ValueError:
+        return FeedbackLog.read(path, names)
+    try:
+        return FeedbackLog.read(path, numbers)
+    except ValueError:
+        return FeedbackLog.read(path, names)

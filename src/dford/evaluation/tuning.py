@@ -1,6 +1,6 @@
 """Choosing a learner from a log of answers, without labels."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from sklearn.base import clone
@@ -20,6 +20,14 @@ class Candidate(NamedTuple):
     """Mean error of the predictions it made on the way through the log."""
     behind: Estimate
     """Its error minus that of the best one; the intervals of all candidates hold together."""
+
+    @property
+    def name(self) -> str:
+        """The learner with those parameters that are not the default ones, on one line."""
+        defaults = type(self.learner)().get_params()
+        chosen = {name: value for name, value in self.learner.get_params().items() if name != "random_state"}
+        words = [f"{name}={value!r}" for name, value in chosen.items() if value != defaults[name]]
+        return f"{type(self.learner).__name__}({', '.join(words)})"
 
     @property
     def tied(self) -> bool:
@@ -44,16 +52,22 @@ class Tuning(NamedTuple):
 
     def __str__(self) -> str:
         best, *others = self.candidates
-        tied = [candidate.learner for candidate in others if candidate.tied]
+        tied = [candidate.name for candidate in others if candidate.tied]
         if not tied:
-            return f"{best.learner} is best: {best.mae.value:.3f} levels off on average."
+            return f"{best.name} is best: {best.mae.value:.3f} levels off on average."
         return (
-            f"{best.learner} looks best, {best.mae.value:.3f} levels off on average, but the log cannot tell it from "
-            f"{' and '.join(map(str, tied))}: more answers would."
+            f"{best.name} looks best, {best.mae.value:.3f} levels off on average, but the log cannot tell it from "
+            f"{', '.join(tied)}: more answers would."
         )
 
 
-def tune(log: FeedbackLog, grid: Iterable[LiveLearner], *, confidence: float = 0.95) -> Tuning:
+def tune(
+    log: FeedbackLog,
+    grid: Iterable[LiveLearner],
+    *,
+    confidence: float = 0.95,
+    progress: Callable[[int, LiveLearner], None] | None = None,
+) -> Tuning:
     """Judge learners by replaying a log: each predicts every row before it learns the answer about it.
 
     Parameters
@@ -64,6 +78,8 @@ def tune(log: FeedbackLog, grid: Iterable[LiveLearner], *, confidence: float = 0
         The candidates, with their parameters. They are copied and never changed.
     confidence : float, default=0.95
         With this probability all differences to the best lie in their intervals.
+    progress : function, optional
+        Called with (number, learner) before each candidate.
 
     Examples
     --------
@@ -84,7 +100,11 @@ def tune(log: FeedbackLog, grid: Iterable[LiveLearner], *, confidence: float = 0
             raise TypeError(f"tune takes learners that learn from answers; got {learner!r}")
     if not learners:
         raise ValueError("tune needs at least one learner to choose from")
-    predictions = [clone(learner).replay(log) for learner in learners]
+    predictions = []
+    for n, learner in enumerate(learners):
+        if progress is not None:
+            progress(n, learner)
+        predictions.append(clone(learner).replay(log))
     figures = [offpolicy.mae(log, p, confidence=confidence) for p in predictions]
     best = min(range(len(learners)), key=lambda i: figures[i].value)
     # all differences at once, by Bonferroni

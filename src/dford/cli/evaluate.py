@@ -1,0 +1,50 @@
+"""`dford evaluate`: how good a saved model is, by answers alone."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import dford
+from dford.cli._shared import console, read_log, table
+from dford.evaluation import offpolicy
+
+if TYPE_CHECKING:
+    import typer
+
+
+def add(program: "typer.Typer") -> None:
+    """Add the command to the program."""
+    import typer
+
+    @program.command()
+    def evaluate(
+        log: Annotated[Path, typer.Argument(metavar="LOG", help="A .csv or .parquet file of answers.")],
+        model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that save() wrote.")],
+    ) -> None:
+        """Estimate the error of a saved model from a log of answers. No label is needed.
+
+        The questions may have been another model's. The answers must not be those that this model learned from, or
+        it looks better than it is.
+        """
+        _evaluate(log, model)
+
+
+def _evaluate(path: Path, model_path: Path) -> None:
+    model = dford.load(model_path)
+    if not hasattr(model, "classes_"):
+        raise ValueError(f"{model_path} holds a learner that has not learned yet")
+    log = read_log(path, model.classes_.tolist())
+    predictions = model.predict(log.X)
+    figures = {
+        "mean absolute error": offpolicy.mae(log, predictions),
+        "the same, normalised": offpolicy.mae(log, predictions, method="normalised"),
+    }
+    if hasattr(model, "predict_proba"):
+        figures["the same, doubly robust"] = offpolicy.mae(
+            log, predictions, method="robust", probabilities=model.predict_proba(log.X)
+        )
+    figures["share that is right"] = offpolicy.accuracy(log, predictions)
+    figures["at most one level off"] = offpolicy.accuracy(log, predictions, within=1)
+    rows = table(f"{model_path.name} on {len(log):,} answers", "Figure", "Estimate", "95% interval")
+    for name, estimate in figures.items():
+        rows.add_row(name, f"{estimate.value:.3f}", f"{estimate.low:.3f} to {estimate.high:.3f}")
+    console().print(rows)

@@ -1,0 +1,86 @@
+"""`dford tune` and `dford evaluate`, as a user runs them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dford
+from dford import FeedbackLog, NewtonLogit
+from dford.cli import main
+from dford.datasets import make_synthetic
+
+NAMES = ["calm", "mild", "strong", "severe", "dire"]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    X, y = make_synthetic(250, random_state=0)
+    model, answers = NewtonLogit(levels=NAMES, random_state=0), FeedbackLog(NAMES)
+    for x, label in zip(X, y, strict=True):
+        question = model.ask(x)
+        higher = int(label) > 1 + NAMES.index(question.level)
+        answers.append(question, higher)
+        model.tell(question, higher)
+    answers.write(tmp_path / "log.csv")
+    model.save(tmp_path / "model")
+    return tmp_path / "log.csv"
+
+
+def test_tune_shows_the_candidates_and_saves_the_best_trained(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    best = log.with_name("best")
+    assert main(["tune", str(log), "--levels", ",".join(NAMES), "--save", str(best)]) == 0
+    out = capsys.readouterr().out
+    assert "250 answers" in out
+    assert "Auto()" in out
+    assert "best" in out
+    model = dford.load(best)
+    assert model.rounds_ == 250
+    assert model.classes_.tolist() == NAMES
+
+
+def test_evaluate_shows_what_offpolicy_says(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", str(log), str(log.with_name("model"))]) == 0
+    out = capsys.readouterr().out
+    answers, model = FeedbackLog.read(log, NAMES), dford.load(log.with_name("model"))
+    estimate = dford.evaluation.offpolicy.mae(answers, model.predict(answers.X))
+    line = next(line for line in out.splitlines() if line.startswith("mean absolute error"))
+    np.testing.assert_allclose([float(word) for word in line.replace("to", " ").split()[3:]], estimate, atol=0.0006)
+    assert "doubly robust" in out
+    assert "at most one level off" in out
+
+
+def test_levels_that_are_numbers_are_read_as_the_file_has_them(tmp_path: Path) -> None:
+    from dford.cli._shared import read_log
+
+    for levels in ([1, 2, 3], ["1", "2", "3"]):
+        model, answers = NewtonLogit(levels=levels, random_state=0), FeedbackLog(levels)
+        for x in ([1.0], [2.0]):
+            answers.append(model.ask(x), True)
+        answers.write(tmp_path / "log.parquet")
+        assert read_log(tmp_path / "log.parquet", "1, 2, 3").scale.names == levels
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["tune", "nowhere.csv", "--levels", "a,b"], "no log at nowhere.csv"),
+        (["tune", "LOG", "--levels", "calm,mild"], "is not a level"),
+        (["tune", "LOG"], "--levels"),
+        (["evaluate", "LOG", "LOG"], "is not a dford file"),
+        (["evaluate", "LOG", "nowhere"], "nowhere"),
+    ],
+)
+def test_mistakes_are_told_in_a_sentence(
+    arguments: list[str], sentence: str, log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(log) if word == "LOG" else word for word in arguments]) == 2
+    error = capsys.readouterr().err
+    assert sentence in error
+    assert error.count("\n") == 1
+
+
+def test_a_model_that_has_not_learned_is_refused(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    NewtonLogit(levels=NAMES).save(log.with_name("new"))
+    assert main(["evaluate", str(log), str(log.with_name("new"))]) == 2
+    assert "has not learned yet" in capsys.readouterr().err
