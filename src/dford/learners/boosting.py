@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from dford.engine import loops
 from dford.engine._compiled import Floats, Ints
@@ -49,6 +50,8 @@ class DirectionalBoosting(GrowingLearner):
     ----------
     classes_ : array
         The levels, lowest first.
+    n_iter_ : int
+        The number of trees.
 
     Examples
     --------
@@ -102,6 +105,12 @@ class DirectionalBoosting(GrowingLearner):
     def predict_projection(self, X: Any) -> Floats:
         """The expected level of every row, counted from 1: where it stands on the scale."""
         return np.asarray(self.predict_proba(X) @ np.arange(1.0, len(self.classes_) + 1))
+
+    @property
+    def n_iter_(self) -> int:
+        check_is_fitted(self)
+        assert isinstance(self._form, TreeForm)
+        return len(self._form.orchard.trees.roots)
 
     @property
     def thresholds_(self) -> Floats:
