@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import naive
 import naive_newton
 import streams
-from dford import DFORD, Boundary, NewtonLogit, Uniform
+from dford import DFORD, Auto, Boundary, DirectionalBoosting, NewtonLogit, Uniform
 from dford.datasets import make_synthetic
 from dford.learners._newton_forms import NewtonForm
 
@@ -181,7 +181,7 @@ def test_what_no_answer_is_about_is_not_forgotten_and_the_rest_still_follows(cov
 BAD = ["one level never", "always no", "constant", "duplicated", "huge", "flipped"]
 
 
-@pytest.mark.parametrize("kind", ["linear", "poly", "fourier"])
+@pytest.mark.parametrize("kind", ["linear", "poly", "fourier", "trees", "auto"])
 @pytest.mark.parametrize("trouble", BAD)
 def test_bad_streams_leave_a_finite_ordered_state_and_sensible_predictions(kind: str, trouble: str) -> None:
     random = np.random.default_rng(0)
@@ -195,7 +195,12 @@ def test_bad_streams_leave_a_finite_ordered_state_and_sensible_predictions(kind:
         X = np.column_stack([X, X])
     elif trouble == "huge":
         X = np.column_stack([X, 1e6 * random.normal(size=len(X))])
-    model = NewtonLogit(features=kind, n_components=50, levels=range(1, 6), policy=Uniform(), random_state=0)
+    common: dict[str, Any] = {"levels": range(1, 6), "policy": Uniform(), "random_state": 0}
+    model: Any = Auto(**common)
+    if kind == "trees":
+        model = DirectionalBoosting(max_iter=20, **common)
+    elif kind != "auto":
+        model = NewtonLogit(features=kind, n_components=50, **common)
     for x, label in zip(X, y, strict=True):
         question = model.ask(x)
         higher = bool(label > question.level)
@@ -204,8 +209,12 @@ def test_bad_streams_leave_a_finite_ordered_state_and_sensible_predictions(kind:
         elif trouble == "flipped":
             higher ^= random.random() < 0.3
         model.tell(question, higher)
-    assert np.isfinite(model._form.state).all()
-    assert (np.diff(model.thresholds_) >= 0).all()
+    for name, array in model._form.arrays().items():
+        assert np.isfinite(array).all() or name == "trees_numbers"  # a split may send all but missing values left
+    above = 1 - np.cumsum(model.predict_proba(X), axis=1)
+    assert (np.diff(above, axis=1) <= 1e-12).all()
+    if kind != "trees":
+        assert (np.diff(model.thresholds_) >= 0).all()
     error = np.abs(model.predict(X) - y).mean()
     constant = min(np.abs(y - level).mean() for level in range(1, 6))
     if trouble == "always no":
