@@ -75,7 +75,10 @@ def add(program: "typer.Typer") -> None:
         size = "quick" if quick else "full" if full else "middle"
         chosen = [experiment] if experiment != "all" else list(EXPERIMENTS)
         names = [name.strip() for name in datasets.split(",")] if datasets else None
-        raise typer.Exit(_reproduce(chosen, names, size, jobs, backend, data, out, seed, demonstrate_lambda))
+        try:
+            raise typer.Exit(_reproduce(chosen, names, size, jobs, backend, data, out, seed, demonstrate_lambda))
+        except KeyboardInterrupt:
+            raise typer.Exit(refuse("stopped; the same command goes on from here", status=130)) from None
 
 
 def _names(incomplete: str) -> list[str]:

@@ -2,8 +2,9 @@
 
 import json
 import os
+import signal
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
@@ -135,11 +136,30 @@ def _pool(
     jobs = max(jobs, 2) if backend == "loky" and jobs > 0 else jobs
     try:
         with joblib.parallel_config(backend=backend, n_jobs=jobs):
-            yield from joblib.Parallel(return_as="generator_unordered", batch_size=1)(tasks())
+            pool = joblib.Parallel(return_as="generator_unordered", batch_size=1)
+            with _without_interrupts():  # the workers start here
+                outcomes = pool(tasks())
+            yield from outcomes
     except BaseException:
         if backend == "loky":
             _end_workers()
         raise
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Let processes that start in here never hear of Ctrl-C.
+
+    A terminal sends it to all processes of a command. One is enough to end the others, quietly.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _end_workers() -> None:

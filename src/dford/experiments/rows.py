@@ -58,7 +58,7 @@ def rows(name: str, rounds: int, run: int, seed: int, data: Folder = None) -> It
     epochs, done = max(1, CHUNK // len(y)), 0
     while done < rounds:
         order = np.concatenate([random.permutation(len(y)) for _ in range(epochs)])[: rounds - done]
-        yield X[order], y[order]
+        yield X.take(order, axis=0), y[order]  # four times as fast as X[order]
         done += len(order)
 
 

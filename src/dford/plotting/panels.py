@@ -86,14 +86,15 @@ def draw_heat_maps(
         middle = (values.min() + values.max()) / 2
         for (row, column), value in np.ndenumerate(values):
             colour = "white" if value <= middle else "black"
-            star = "★ " if (row, column) == heat.star else "○ " if (row, column) == heat.ring else ""
-            panel.text(column, row, f"{star}{value:.3f}", ha="center", va="center", color=colour, fontsize=7)
+            here = (row, column)
+            mark = "★" * (here == heat.star) + "○" * (here == heat.ring)
+            panel.text(column, row, f"{mark} {value:.3f}".strip(), ha="center", va="center", color=colour, fontsize=7)
         panel.set(title=title, xticks=range(len(columns)), yticks=range(len(rows)))
         panel.set_xticklabels(columns)
         panel.set_yticklabels(rows)
     figure.suptitle(note, fontsize="medium")
     figure.supxlabel(x, fontsize="medium")
-    figure.supylabel(y, fontsize="medium")
+    figure.supylabel(y, fontsize="medium", rotation=0)
     save(figure, path)
 
 

@@ -39,13 +39,15 @@ Block: TypeAlias = Heading | Text | Table | Picture
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1b1b1f; --paper: #fff; --faint: #d7d7de; --shade: #f4f4f7 }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e6ea; --paper: #17171b; --faint: #3b3b44; --shade: #222228 } }
-body { margin: 0 auto; max-width: 62rem; padding: 1.5rem; font: 1rem/1.5 system-ui, sans-serif;
+body { margin: 0 auto; max-width: 70rem; padding: 1.5rem; font: 1rem/1.5 system-ui, sans-serif;
   color: var(--ink); background: var(--paper) }
 h1, h2 { line-height: 1.2; margin: 2.2rem 0 .6rem } h1 { margin-top: 0 }
 p.first { font-size: 1.08rem; background: var(--shade); padding: 1rem; border-radius: .5rem }
-.wide { overflow-x: auto } table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums }
+.wide { overflow-x: auto }
+table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums }
 th, td { padding: .25rem .7rem; border-bottom: 1px solid var(--faint); text-align: right; vertical-align: top }
-th.name, td.name { text-align: left } th { border-bottom: 2px solid var(--faint) }
+th.name, td.name { text-align: left } td:first-child { white-space: nowrap }
+th { border-bottom: 2px solid var(--faint) }
 figure { margin: 1rem 0 } figcaption { font-size: .88rem; opacity: .8; margin-top: .4rem }
 img { width: 100%; height: auto; background: #fff; border-radius: .5rem }
 code { overflow-wrap: anywhere }
