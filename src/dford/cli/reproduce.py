@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import dford
 from dford.cli._shared import console, refuse, writing_to
 from dford.experiments import EXPERIMENTS, plan, reading, run_cells
-from dford.experiments.fan_out import BACKENDS
+from dford.experiments.backends import BACKENDS
 from dford.experiments.paper import SETTINGS
 from dford.experiments.rows import files
 
