@@ -124,7 +124,7 @@ def reading(results: Results) -> str:
     if beaten:
         sentences.append(f"It is below PRIL's on {sum(beaten)} of {len(beaten)}.")
     for topic, holding, failing in (
-        ("δ", "The optimum in δ shows on {}.", "The optimum in δ does not show on {}: the error falls all the way."),
+        ("δ", "An optimum inside the range of δ shows on {}.", "An optimum inside the range of δ does not show on {}."),
         ("regret", "The regret stays below the theorem's bound on {}.", "The regret exceeds the bound on {}."),
     ):
         for verdict, sentence in ((True, holding), (False, failing)):
