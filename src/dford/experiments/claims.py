@@ -114,7 +114,7 @@ def reading(results: Results) -> str:
              if learner == "DFORD" and (name, "PRank") in curves]  # fmt: skip
     for words, wanted in (("lower", -1), ("higher", 1)):
         gaps = [
-            f"{SETTINGS[one.dataset].title} ({one.end / other.end - 1:+.1%})"
+            f"{SETTINGS[one.dataset].title} ({one.end:.3f} against {other.end:.3f}, {one.end / other.end - 1:+.1%})"
             for one, other in pairs
             if (one.end - other.end) * wanted > 2 * noise(one, other)
         ]
