@@ -50,6 +50,9 @@ def draw_lines(
                 spread = np.asarray(line.spread, dtype=float)
                 panel.fill_between(np.asarray(line.x), means - spread, means + spread, color=colour, alpha=0.15, lw=0)
         panel.set(title=title, **axes)
+        if panel.get_xscale() == "linear":
+            panel.locator_params(axis="x", nbins=5)
+            panel.xaxis.set_major_formatter("{x:,.0f}")
         if panel.get_yscale() == "linear":
             top = panel.get_ylim()[1]
             panel.set_ylim(-0.03 * top, top)
@@ -116,7 +119,7 @@ def _figure(panels: int, extra: float) -> tuple[Figure, list[Axes]]:
     """A figure of as many panels, four in a row at most, and its axes."""
     across = panels if panels <= 3 else 2 if panels == 4 else 4
     down = math.ceil(panels / across)
-    width = _WIDTH * min(1.0, 0.25 + 0.25 * across)
+    width = _WIDTH if panels > 1 else 0.6 * _WIDTH
     figure = Figure(figsize=(width, extra + (2.4 if across == 4 else 3.2) * down), layout="constrained")
     places = list(np.ravel(figure.subplots(down, across, squeeze=False)))
     for unused in places[panels:]:

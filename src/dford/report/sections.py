@@ -179,11 +179,11 @@ def regret(results: Results, folder: Path) -> list[Block]:
 
 def claim_table(results: Results) -> list[Block]:
     rows = [
-        [SETTINGS[c.dataset].title, c.paper, c.ours, "holds" if c.holds else "does not hold"] for c in claims(results)
+        [SETTINGS[one.dataset].title, one.paper, one.ours, "yes" if one.holds else "better" if one.better else "no"]
+        for one in claims(results)
     ]
-    return (
-        [Heading("The paper's claims"), Table(["Dataset", "The paper", "Measured", ""], rows, names=4)] if rows else []
-    )
+    header = ["Dataset", "The paper", "Measured", "Holds?"]
+    return [Heading("The paper's claims"), Table(header, rows, names=4)] if rows else []
 
 
 def _panels(found: Sequence[Series], label: Callable[[Series], str], column: str) -> dict[str, dict[str, Line]]:
