@@ -61,8 +61,9 @@ def add(program: "typer.Typer") -> None:
 
         Then with real data: dford data --fetch abalone, and dford reproduce.
 
-        Without --quick or --full, a tenth of the paper's rounds: about a minute. Ctrl-C stops, and the same command
-        goes on where it stopped. Exit status: 0 when all went well, 1 when some part failed, 2 after a mistake.
+        Without --quick or --full, a tenth of the paper's rounds is played.
+        Ctrl-C stops, and the same command goes on where it stopped.
+        The exit status is 0, or 1 when some part failed, or 2 after a mistake.
         """
         if quick and full:
             raise typer.BadParameter("give one of --quick and --full, not both")

@@ -48,9 +48,10 @@ def add(program: "typer.Typer") -> None:
 
         For example: dford run wines.csv --target rating --levels bad,ok,good
 
-        The label of a row only answers the question about it. Columns of numbers are features; a column of words
-        becomes one of 0 and 1 for each word. A target of numbers is cut into levels by --cuts, --steps or
-        --equal-frequency. dford, pril and prank see rows scaled as they come; the others take them as they are.
+        The label of a row only answers the question about it.
+        Columns of numbers are features; one of words becomes a 0/1 column a word.
+        Targets of numbers are cut by --cuts, --steps or --equal-frequency.
+        dford, pril and prank see rows scaled as they come, the others as they are.
         """
         if learner not in LEARNERS:
             raise typer.BadParameter(f"{learner!r} is none of {', '.join(LEARNERS)}", param_hint="--learner")

@@ -78,7 +78,7 @@ def _read(cell: Cell, folder: Path) -> Columns | None:
         kept = json.loads((folder / f"{cell.key}.json").read_text())
         trace: Columns = kept["trace"]
         return trace
-    except (FileNotFoundError, ValueError, KeyError):
+    except (FileNotFoundError, ValueError, KeyError, TypeError):  # a damaged one is played again
         return None
 
 
