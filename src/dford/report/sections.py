@@ -112,7 +112,7 @@ def truncation(results: Results, folder: Path) -> list[Block]:
     runs, rounds = _extent(found)
     said = (
         f"Running MAE for each δ, mean of {runs} runs of {rounds:,} rounds. The paper reports a minimum inside this "
-        "range, and δ only to save memory. An epoch of Abalone is 4,177 rounds; the synthetic stream has none."
+        "range, and truncates to save memory. An epoch of Abalone is 4,177 rounds; the synthetic stream has none."
     )
     header = ["Dataset", *(f"δ = {window}" if window else "no truncation" for window in windows)]
     return [
