@@ -20,6 +20,7 @@ FLOORS = [
     {"learners"},
     {"datasets", "river", "evaluation"},
     {"experiments", "plotting", "service"},
+    {"report"},
     {"cli"},
 ]
 

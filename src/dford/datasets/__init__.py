@@ -5,6 +5,7 @@ from dford.datasets._files import data_folder
 from dford.datasets.discretise import at_cuts, equal_frequency, in_steps
 from dford.datasets.movies import load_eachmovie, load_movielens
 from dford.datasets.normalise import normalise
+from dford.datasets.own import load_table
 from dford.datasets.ranking import load_mslr
 from dford.datasets.registry import load
 from dford.datasets.synthetic import make_synthetic
@@ -25,6 +26,7 @@ __all__ = [
     "load_movielens",
     "load_mslr",
     "load_parkinsons",
+    "load_table",
     "make_synthetic",
     "normalise",
 ]

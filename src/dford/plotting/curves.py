@@ -1,24 +1,14 @@
-"""Pictures."""
+"""Running error and crossings of some learners, side by side."""
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from dford.learners import Trace
+from dford.plotting._looks import LOOKS, save
 
-# Okabe and Ito's colours; line and marker differ too, for print and for any eye.
-_LOOKS = (
-    ("#0072B2", "-", "o"),
-    ("#D55E00", "--", "s"),
-    ("#009E73", "-.", "^"),
-    ("#CC79A7", ":", "D"),
-    ("#E69F00", "-", "v"),
-    ("#56B4E9", "--", "P"),
-    ("#000000", "-.", "X"),
-)
 _PANELS = (
     ("mae", "Error so far (lower is better)", "running MAE (levels)"),
     ("crossings", "Thresholds out of order so far (0 is best)", "crossings per round"),
@@ -35,7 +25,7 @@ def draw_curves(traces: Mapping[str, Trace], path: str | os.PathLike[str], *, ti
     axes = figure.subplots(1, len(_PANELS))
     for panel, (column, heading, label) in zip(axes, _PANELS, strict=True):
         for place, (name, trace) in enumerate(traces.items()):
-            colour, line, marker = _LOOKS[place % len(_LOOKS)]
+            colour, line, marker = LOOKS[place % len(LOOKS)]
             # markers of lines that lie on each other must not hide each other
             marked = (2 * place, 2 * len(traces))
             values = getattr(trace, column)
@@ -46,11 +36,4 @@ def draw_curves(traces: Mapping[str, Trace], path: str | os.PathLike[str], *, ti
         panel.grid(alpha=0.3)
         panel.spines[["top", "right"]].set_visible(False)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(traces), frameon=False)
-
-    path = Path(path)
-    unfinished = path.with_name(f".{os.getpid()}-{path.name}")
-    try:
-        figure.savefig(unfinished)
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    save(figure, path)

@@ -1,0 +1,109 @@
+"""One pass over a table: one question a row, answered by its label."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dford.engine._compiled import Floats, Ints
+from dford.learners import DFORD, PRIL, Auto, DirectionalBoosting, NewtonLogit, PRank
+from dford.learners._base import OrdinalLearner
+from dford.learners._live import LiveLearner
+from dford.log import FeedbackLog
+
+LEARNERS: dict[str, type[OrdinalLearner]] = {
+    "auto": Auto,
+    "boosting": DirectionalBoosting,
+    "dford": DFORD,
+    "newton": NewtonLogit,
+    "prank": PRank,
+    "pril": PRIL,
+}
+SCALED = ("dford", "prank", "pril")
+"""Learners to whom the scale of features matters; the others see to it themselves."""
+
+
+class Pass(NamedTuple):
+    """What came of it."""
+
+    model: OrdinalLearner
+    errors: Floats
+    """|prediction - level| of each row, before it was learned from."""
+    log: FeedbackLog | None
+    """The answered questions; None for PRank, who sees the labels."""
+
+
+def one_pass(
+    X: Floats,
+    y: Ints,
+    levels: Sequence[Any],
+    learner: str = "newton",
+    *,
+    seed: int = 0,
+    told: Callable[[int], None] = lambda rows: None,
+) -> Pass:
+    """Ask one question about each row, in order, and learn from the answer that its level gives.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_features)
+    y : array of int
+        The levels, counted from 1.
+    levels : sequence
+        Their names, lowest first.
+    learner : {"newton", "auto", "boosting", "dford", "pril", "prank"}
+        prank sees the level itself. dford, pril and prank see the rows scaled by `scaled_as_they_come`.
+    seed : int
+        The same seed asks the same questions.
+    told : callable, optional
+        Called with the number of rows done, now and then.
+
+    Examples
+    --------
+    >>> from dford.datasets import make_synthetic
+    >>> done = one_pass(*make_synthetic(500, random_state=0), levels=range(1, 6))
+    >>> len(done.log), done.model.rounds_, done.errors.shape
+    (500, 500, (500,))
+    """
+    if learner not in LEARNERS:
+        raise ValueError(f"no learner {learner!r}; there are {', '.join(LEARNERS)}")
+    names = list(levels)
+    model = LEARNERS[learner](levels=names, random_state=seed)
+    X = scaled_as_they_come(X) if learner in SCALED else np.ascontiguousarray(X, dtype=np.float64)
+    if not isinstance(model, LiveLearner):
+        model.set_params(checkpoints=range(1, len(y) + 1))
+        model.fit(X, np.array(names)[y - 1])
+        sums = model.trace_.mae * np.arange(1, len(y) + 1)
+        return Pass(model, np.round(np.diff(sums, prepend=0.0)), None)  # whole numbers, but for rounding
+    log, errors = FeedbackLog(names), np.empty(len(y))
+    number = {name: place for place, name in enumerate(names, 1)}
+    for row, level in enumerate(y.tolist()):
+        question = model.ask(X[row])
+        higher = level > number[question.level]
+        model.tell(question, higher)
+        log.append(question, higher)
+        errors[row] = abs(number[question.prediction] - level)
+        if row % 500 == 499:
+            told(row + 1)
+    return Pass(model, errors, log)
+
+
+def scaled_as_they_come(X: Floats) -> Floats:
+    """Each row less the mean and divided by the deviation of the rows so far, its own too, then by its own length.
+
+    As in the reproduction of the paper, but with nothing from the future.
+
+    >>> scaled_as_they_come(np.array([[1.0, 5.0], [3.0, 5.0], [5.0, 5.0]]))
+    array([[0., 0.],
+           [1., 0.],
+           [1., 0.]])
+    """
+    X = np.asarray(X, dtype=np.float64)
+    X = X - X[0]  # sums of squares lose no digits to a large mean
+    count = np.arange(1, len(X) + 1)[:, None]
+    mean = np.cumsum(X, axis=0) / count
+    variance = np.cumsum(X**2, axis=0) / count - mean**2
+    known = variance > 1e-12 * np.cumsum(X**2, axis=0) / count  # else nothing but rounding
+    X = np.where(known, (X - mean) / np.sqrt(np.where(known, variance, 1.0)), 0.0)
+    norms = np.linalg.norm(X, axis=1, keepdims=True)
+    return np.ascontiguousarray(X / np.where(norms > 0, norms, 1.0))

@@ -1,0 +1,6 @@
+"""Pictures: plain numbers in, one file out."""
+
+from dford.plotting.curves import draw_curves
+from dford.plotting.panels import HeatMap, Line, draw_bars, draw_heat_maps, draw_lines
+
+__all__ = ["HeatMap", "Line", "draw_bars", "draw_curves", "draw_heat_maps", "draw_lines"]

@@ -1,0 +1,40 @@
+"""What all pictures share: colours, and files that appear whole."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+# Okabe and Ito's colours; line and marker differ too, for print and for any eye.
+LOOKS = (
+    ("#0072B2", "-", "o"),
+    ("#D55E00", "--", "s"),
+    ("#009E73", "-.", "^"),
+    ("#CC79A7", ":", "D"),
+    ("#E69F00", "-", "v"),
+    ("#56B4E9", "--", "P"),
+    ("#000000", "-.", "X"),
+)
+
+
+def bare(panel: Axes) -> None:
+    """A panel with a faint grid and no box."""
+    panel.grid(alpha=0.3)
+    panel.spines[["top", "right"]].set_visible(False)
+
+
+def save(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write the picture; the ending of `path` says its format. The file appears whole or not at all."""
+    path = Path(path)
+    unfinished = path.with_name(f".{os.getpid()}-{path.name}")
+    # the same picture gives the same bytes
+    options: dict[str, Any] = {"metadata": {"Date": None}} if path.suffix == ".svg" else {}
+    try:
+        with matplotlib.rc_context({"svg.hashsalt": "dford"}):
+            figure.savefig(unfinished, **options)
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)

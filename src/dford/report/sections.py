@@ -1,0 +1,219 @@
+"""A section of the report for each experiment: its picture, its table, and how to read them."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from dford.experiments import Results, Series, claims, label_sampling_cells, series
+from dford.experiments.claims import compare
+from dford.experiments.paper import EXPLORATIONS, LABEL_SAMPLING, REGULARIZATIONS, SETTINGS
+from dford.plotting import HeatMap, Line, draw_bars, draw_heat_maps, draw_lines
+from dford.policies import Triangular
+from dford.report.blocks import Block, Heading, Picture, Table, Text
+
+LOG = {"xscale": "log"}
+
+
+def figure_1(_: Results, folder: Path) -> list[Block]:
+    policy, K = Triangular(0.7), 7
+    bars = {f"prediction {level}": policy.probabilities(level, K).tolist() for level in (5, 2)}
+    draw_bars(bars, folder / "figure-1.svg", x="level asked about", y="probability")
+    caption = "The paper's Figure 1: which level is asked about, for K = 7 levels, γ = 0.7 and predictions 5 and 2."
+    return [Heading("Figure 1: the questions"), Picture("figure-1.svg", caption)]
+
+
+def curves(results: Results, folder: Path) -> list[Block]:
+    found = series(results, "curves")
+    if not found:
+        return []
+    for column, label in (("mae", "running MAE (levels)"), ("crossings", "crossings per round")):
+        panels = _panels(found, lambda one: one.learner, column)
+        draw_lines(panels, folder / f"curves-{column}.svg", x="rounds (log scale)", y=label, **LOG)
+    rows = []
+    for name in dict.fromkeys(one.dataset for one in found):
+        learners = {one.learner: one for one in found if one.dataset == name}
+        row = [SETTINGS[name].title]
+        row += [_measured(learners[each]) if each in learners else "" for each in ("DFORD", "PRank", "PRIL")]
+        both = "DFORD" in learners and "PRank" in learners
+        row.append(compare(learners["DFORD"], learners["PRank"]).partition(": ")[2] if both else "")
+        crossings = {learner: f"{one.mean('crossings')[-1]:.3f}" for learner, one in learners.items()}
+        row += [crossings.get(learner, "") for learner in ("DFORD", "PRank", "PRIL")]
+        rows.append(row)
+    runs, rounds = _extent(found)
+    said = (
+        f"Running MAE |ŷ − y| and crossed neighbouring thresholds, both averaged over the rounds so far; means of "
+        f"{runs} runs of {rounds:,} rounds, ± the standard deviation over the runs. DFORD has the λ, γ, α and kernel "
+        "of the paper's Table 1. All learners see the same rows in a run."
+    )
+    header = ["Dataset", "DFORD", "PRank", "PRIL", "DFORD against PRank",
+              "crossings: DFORD", "PRank", "PRIL"]  # fmt: skip
+    return [
+        Heading("Error curves"),
+        Text(said),
+        Picture("curves-mae.svg", "Running MAE; the band is one standard deviation over the runs."),
+        Picture("curves-crossings.svg", "Thresholds out of order, per round so far."),
+        Table(header, rows),
+    ]
+
+
+def grid(results: Results, folder: Path) -> list[Block]:
+    found = series(results, "grid")
+    if not found:
+        return []
+    shown = {one.parameters["regularization"] for one in found if one.dataset == found[0].dataset}
+    maps, rows = {}, []
+    for name in dict.fromkeys(one.dataset for one in found):
+        ends = {
+            (o.parameters["regularization"], o.parameters["exploration"]): o.end for o in found if o.dataset == name
+        }
+        any_lambda = {exploration: end for (_, exploration), end in ends.items()}
+        if len(any_lambda) < len(EXPLORATIONS):
+            continue  # its cells failed
+        values = [[ends.get((r, e), any_lambda[e]) for e in EXPLORATIONS] for r in REGULARIZATIONS]
+        settings = SETTINGS[name]
+        row, best = REGULARIZATIONS.index(settings.regularization), min(any_lambda, key=any_lambda.__getitem__)
+        ring = (row, EXPLORATIONS.index(settings.exploration))
+        maps[settings.title] = HeatMap(values, (row, EXPLORATIONS.index(best)), ring)
+        at_paper = any_lambda[settings.exploration]
+        rows.append(
+            [
+                *(settings.title, f"{best:g}", f"{any_lambda[best]:.3f}", f"{settings.regularization:g}"),
+                *(f"{settings.exploration:g}", f"{at_paper:.3f}", f"{at_paper / any_lambda[best] - 1:+.1%}"),
+            ]
+        )
+    note = "λ changes no prediction: " + (
+        "all six rows were played and are equal" if len(shown) > 1 else "one row was played and is shown in all six"
+    )
+    draw_heat_maps(
+        maps, folder / "grid.svg", note=f"{note}. ★ best, ○ the paper's choice", x="γ", y="λ",
+        rows=[f"{r:g}" for r in REGULARIZATIONS], columns=[f"{e:g}" for e in EXPLORATIONS],
+    )  # fmt: skip
+    runs, rounds = _extent(found)
+    said = (
+        f"Running MAE after {rounds:,} rounds, mean of {runs} runs. With step size 1/(λt) and a zero start λ scales "
+        "score and thresholds together, so any λ is as good as any other and the star stands in the paper's row."
+    )
+    header = ["Dataset", "best γ", "MAE", "paper's λ", "paper's γ", "MAE there", "above the best"]
+    caption = "Grid search: darker is better."
+    return [Heading("Grid search"), Text(said), Picture("grid.svg", caption), Table(header, rows)]
+
+
+def truncation(results: Results, folder: Path) -> list[Block]:
+    found = series(results, "truncation")
+    if not found:
+        return []
+    panels = _panels(found, lambda one: f"δ = {one.parameters['window'] or 'none'}", "mae")
+    draw_lines(panels, folder / "truncation.svg", x="rounds", y="running MAE (levels)")
+    names = list(dict.fromkeys(one.dataset for one in found))
+    windows = list(dict.fromkeys(one.parameters["window"] for one in found))
+    ends = {(one.dataset, one.parameters["window"]): f"{one.end:.3f}" for one in found}
+    rows = [[SETTINGS[name].title, *(ends.get((name, window), "") for window in windows)] for name in names]
+    runs, rounds = _extent(found)
+    said = (
+        f"Running MAE for each δ, mean of {runs} runs of {rounds:,} rounds. The paper reports a minimum inside this "
+        "range, and truncates to save memory. An epoch of Abalone is 4,177 rounds; the synthetic stream has none."
+    )
+    header = ["Dataset", *(f"δ = {window}" if window else "no truncation" for window in windows)]
+    return [
+        Heading("Truncation"),
+        Text(said),
+        Picture("truncation.svg", "Running MAE of the kernel learners by the truncation δ."),
+        Table(header, rows),
+    ]
+
+
+def label_sampling(results: Results, folder: Path) -> list[Block]:
+    found = series(results, "label-sampling")
+    if not found:
+        return []
+    panels: dict[str, dict[str, Line]] = {}
+    for one in found:
+        exploration = one.parameters["exploration"]
+        look = list(LABEL_SAMPLING[one.dataset]).index(exploration)
+        panel = panels.setdefault(SETTINGS[one.dataset].title, {})
+        panel[f"γ = {exploration:g}"] = Line(one.round, one.mean(), one.spread(), look=look)
+        theirs = LABEL_SAMPLING[one.dataset][exploration]
+        panel[f"γ = {exploration:g}, paper"] = Line(one.round, theirs, dots=True, look=look)
+    draw_lines(panels, folder / "label-sampling.svg", x="rounds", y="running MAE (levels)")
+    cells = label_sampling_cells(results)
+    rounds = sorted({cell.round for cell in cells})
+    rows = []
+    for key in dict.fromkeys((cell.dataset, cell.exploration) for cell in cells):
+        mine = [cell for cell in cells if (cell.dataset, cell.exploration) == key]
+        start = [SETTINGS[key[0]].title, f"{key[1]:g}"]
+        rows.append([*start, "ours", *(f"{cell.ours:.3f}" for cell in mine)])
+        rows.append([*start, "paper", *(f"{cell.paper:.3f}" for cell in mine)])
+        rows.append([*start, "difference", *(f"{cell.ours / cell.paper - 1:+.1%}" for cell in mine)])
+    said = "The paper's Table 2 and ours, cell by cell: running MAE in the first rounds, by γ."
+    header = ["Dataset", "γ", "", *(f"{at:,}" for at in rounds)]
+    caption = "Label sampling: lines are ours, crosses the paper's."
+    table = Table(header, rows, names=3)
+    return [Heading("Label sampling"), Text(said), Picture("label-sampling.svg", caption), table]
+
+
+def regret(results: Results, folder: Path) -> list[Block]:
+    found = series(results, "regret")
+    if not found:
+        return []
+    panels = {
+        SETTINGS[one.dataset].title: {
+            "measured regret": Line(one.round, one.mean("regret"), one.spread("regret")),
+            "the theorem's bound": Line(one.round, one.mean("bound")),
+        }
+        for one in found
+    }
+    draw_lines(panels, folder / "regret.svg", x="rounds (log scale)", y="regret (log scale)", yscale="log", **LOG)
+    rows = [
+        [SETTINGS[o.dataset].title, f"{o.mean('regret')[-1]:.3g}", f"{o.mean('bound')[-1]:.3g}", _log_growth(o)]
+        for o in found
+    ]
+    said = (
+        "The regret is the cumulative regularised loss, since u = 0 loses nothing; the bound is Theorem 2's (linear) "
+        "or 3's (kernel). Both are for the learner without clipping, so it is not clipped here."
+    )
+    header = ["Dataset", "regret", "bound", "last tenfold of rounds adds"]
+    caption = "Regret and its bound."
+    return [Heading("Regret"), Text(said), Picture("regret.svg", caption), Table(header, rows)]
+
+
+def claim_table(results: Results) -> list[Block]:
+    rows = [
+        [SETTINGS[one.dataset].title, one.paper, one.ours, "yes" if one.holds else "better" if one.better else "no"]
+        for one in claims(results)
+    ]
+    header = ["Dataset", "The paper", "Measured", "Holds?"]
+    return [Heading("The paper's claims"), Table(header, rows, names=4)] if rows else []
+
+
+def _panels(found: Sequence[Series], label: Callable[[Series], str], column: str) -> dict[str, dict[str, Line]]:
+    panels: dict[str, dict[str, Line]] = {}
+    for one in found:
+        line = Line(one.round, one.mean(column), one.spread(column))
+        panels.setdefault(SETTINGS[one.dataset].title, {})[label(one)] = line
+    return panels
+
+
+def _measured(one: Series) -> str:
+    return f"{one.end:.3f} ± {one.spread()[-1]:.3f}"
+
+
+def _extent(found: Sequence[Series]) -> tuple[int, int]:
+    return max(len(one.runs["mae"]) for one in found), int(found[0].round[-1])
+
+
+def _log_growth(one: Series) -> str:
+    """By which factor the regret grew while the rounds grew tenfold; ln T alone would add 1/log10(T)."""
+    regret, last = one.mean("regret"), one.round[-1]
+    before = regret[np.searchsorted(one.round, last / 10)]
+    return f"{regret[-1] / before - 1:+.0%} (ln T: {np.log(10) / np.log(last / 10):+.0%})"
+
+
+SECTIONS = {
+    "figure-1": figure_1,
+    "curves": curves,
+    "label-sampling": label_sampling,
+    "grid": grid,
+    "truncation": truncation,
+    "regret": regret,
+}

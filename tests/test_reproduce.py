@@ -1,0 +1,227 @@
+"""`dford reproduce`: kept, resumed, fanned out, told."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dford.experiments.plans as plans
+from dford.cli import main
+from dford.experiments import EXPERIMENTS, plan, run_cells
+from dford.experiments.cells import Cell, play
+from dford.experiments.plans import SIZES, Size
+from dford.experiments.rows import source
+from small_data import make_known, write
+
+TINY = Size((2, 300), (2, 300), (2, 400), (2, 10_000), (2, 300))
+
+
+@pytest.fixture(autouse=True)
+def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(SIZES, "quick", TINY)
+    monkeypatch.setenv("DFORD_DATA", str(tmp_path / "no data"))
+
+
+def cell(**changes: Any) -> Cell:
+    given: dict[str, Any] = {
+        "experiment": "curves", "dataset": "synthetic", "source": source("synthetic"), "learner": "DFORD",
+        "parameters": (("exploration", 0.4),), "rounds": 200, "run": 0, "seed": 0,
+    }  # fmt: skip
+    return Cell(**given | changes)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> list[Cell]:
+    """The cells that are really played, in this process."""
+    seen = []
+
+    def noted(cell: Cell, data: Any) -> Any:
+        seen.append(cell)
+        return play(cell, data)
+
+    monkeypatch.setattr("dford.experiments.backends.play", noted)
+    return seen
+
+
+def test_one_job_and_two_give_the_same_files(tmp_path: Path) -> None:
+    cells = plan(["curves", "truncation"], ["synthetic"]).cells
+    one = run_cells(cells, tmp_path / "one", jobs=1)
+    two = run_cells(cells, tmp_path / "two", jobs=2)
+    assert one == two
+    assert len(one.traces) == len(cells) > 10
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+
+def test_a_second_start_plays_what_is_missing_or_damaged_alone(tmp_path: Path, played: list[Cell]) -> None:
+    cells = plan(["curves"], ["synthetic"]).cells
+    first = run_cells(cells, tmp_path)
+    assert len(played) == len(cells)
+    whole = contents(tmp_path)
+    (tmp_path / f"{cells[1].key}.json").unlink()
+    (tmp_path / f"{cells[3].key}.json").write_text('{"trace": {"round": [1, 2')
+    played.clear()
+    assert run_cells(cells, tmp_path) == first
+    assert played == [cells[1], cells[3]]
+    assert contents(tmp_path) == whole
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"experiment": "regret"}, {"source": "another file"}, {"learner": "PRank"}, {"rounds": 201}, {"run": 1},
+        {"seed": 1}, {"every": 10}, {"parameters": (("exploration", 0.5),)},
+    ],
+)  # fmt: skip
+def test_whatever_determines_a_result_names_it(changes: dict[str, Any]) -> None:
+    assert cell(**changes).key != cell().key == cell().key
+
+
+def test_other_code_names_results_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = cell().key
+    monkeypatch.setattr("dford.experiments.cells.code_version", lambda: "other code")
+    assert cell().key != before
+
+
+def test_lambda_changes_no_error(tmp_path: Path) -> None:
+    results = run_cells(plan(["grid"], ["synthetic"], demonstrate_lambda=True).cells, tmp_path)
+    errors: dict[tuple[Any, int], set[str]] = {}
+    for one, trace in results.traces.items():
+        errors.setdefault((one["exploration"], one.run), set()).add(json.dumps(trace["mae"]))
+    assert len(results.traces) == 6 * 4 * 2
+    assert all(len(different) == 1 for different in errors.values())
+    assert len({min(each) for each in errors.values()}) == 4 * 2, "as γ and the run do"
+
+
+def test_a_cell_that_fails_takes_no_other_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def variants(name: str, _: object) -> Any:
+        yield "DFORD", {"clip": 5.0}
+        yield "DFORD", {"clip": -5.0}
+
+    monkeypatch.setitem(plans.EXPERIMENTS, "regret", variants)
+    arguments = ["reproduce", "regret", "--quick", "--jobs", "1", "--out", str(tmp_path)]
+    assert main(arguments) == 1
+    output = capsys.readouterr()
+    assert len(re.findall(r"^dford: failed: regret: .*clip=-5.0.*run \d \(.*\)$", output.err, re.MULTILINE)) == 2
+    assert len(list((tmp_path / "cells").iterdir())) == 2
+    assert "clip=-5.0" in (tmp_path / "report.html").read_text()
+
+
+def test_a_cell_that_kills_its_worker_fails_alone(tmp_path: Path) -> None:
+    class Deadly(Cell):
+        def __reduce__(self) -> Any:
+            return os._exit, (1,)  # where a worker unpacks it
+
+    deadly = Deadly(**vars(cell(experiment="grid")))
+    others = plan(["curves"], ["synthetic"]).cells
+    results = run_cells([others[0], deadly, *others[1:]], tmp_path, jobs=2)
+    assert list(results.traces) == others
+    assert list(results.failures) == [deadly]
+    assert "worker died" in results.failures[deadly]
+
+
+def test_files_that_change_under_a_plan_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_known(monkeypatch)
+    write(tmp_path)
+    (planned,) = [one for one in plan(["curves"], ["bank8FM"], data=tmp_path).cells if one.run == 0][:1]
+    with (tmp_path / "bank/bank8FM.arff").open("a") as file:
+        file.write("\n")
+    results = run_cells([planned], tmp_path / "out", data=tmp_path)
+    assert "not those that the experiment was planned with" in results.failures[planned]
+
+
+def test_what_is_not_there_is_left_out_unless_it_was_named() -> None:
+    cells, missing = plan(list(EXPERIMENTS))
+    assert {one.dataset for one in cells} == {"synthetic"}
+    assert set(missing) == {"abalone", "parkinsons", "california", "computer", "bank8FM", "mslr", "eachmovie"}
+    with pytest.raises(FileNotFoundError, match="abalone.data"):
+        plan(["curves"], ["abalone"])
+
+
+def test_ctrl_c_leaves_no_process_and_the_next_start_goes_on(tmp_path: Path) -> None:
+    # a shell may have started pytest with SIGINT ignored, which children inherit
+    code = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    code += "from dford.cli import main; sys.exit(main(sys.argv[1:]))"
+    options = ["curves", "--datasets", "synthetic", "--jobs", "2", "--full", "--out", str(tmp_path)]
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "reproduce", *options],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    try:
+        while process.poll() is None and not list(tmp_path.glob("cells/*.json")):
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        start = time.monotonic()
+        output, errors = process.communicate(timeout=60)
+        took = time.monotonic() - start
+    finally:
+        process.kill()
+    assert (process.returncode, output) == (130, "")
+    assert errors == "dford: stopped; the same command goes on from here\n"
+    assert took < 10, "a second, but on a busy machine"
+    assert _living(process.pid) == []
+    kept = contents(tmp_path / "cells")
+    assert 0 < len(kept) < 30
+    assert all(json.loads(each)["trace"]["round"][-1] == 3_000_000 for each in kept.values()), "nothing half"
+
+    cells = plan(["curves"], ["synthetic"], "full").cells
+    finished = [each for each in cells if f"{each.key}.json" in kept]
+    assert len(finished) == len(kept), "the next start looks for the same names"
+
+
+def _living(session: int) -> list[str]:
+    """The processes of a session, but for the dead that nobody has fetched."""
+    found = subprocess.run(["ps", "-o", "stat=,args=", "-s", str(session)], capture_output=True, text=True)
+    return [line for line in found.stdout.splitlines() if not line.startswith("Z")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "about"),
+    [
+        (["dance"], "dance"),
+        (["--quick", "--full"], "--full"),
+        (["--datasets", "abalon"], "did you mean abalone"),
+        (["--datasets", "abalone"], "abalone.data"),
+        (["--jobs", "0"], "--jobs"),
+        (["--backend", "horse"], "--backend"),
+        (["--seed", "-1"], "--seed"),
+        (["--out", "FILE"], "--out"),
+    ],
+)
+def test_a_mistake_gets_one_sentence_and_exit_2(
+    arguments: list[str],
+    about: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("FILE").touch()
+    assert main(["reproduce", *arguments]) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert re.fullmatch(r"dford: [^\n]+\n", output.err)
+    assert about in output.err
+    assert [path.name for path in tmp_path.iterdir()] == ["FILE"]
+
+
+@pytest.mark.parametrize("backend", ["ray", "dask"])
+def test_a_backend_that_is_not_installed_is_told(
+    backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = {"ray": "ray", "dask": "distributed"}[backend]
+    monkeypatch.setitem(sys.modules, module, None)
+    assert main(["reproduce", "curves", "--quick", "--backend", backend, "--out", str(tmp_path)]) == 2
+    assert re.fullmatch(rf"dford: backend {backend} needs {module}[^\n]*pip install[^\n]*\n", capsys.readouterr().err)

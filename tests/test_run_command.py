@@ -1,0 +1,141 @@
+"""`dford run`: a table of one's own."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dford
+from dford import FeedbackLog
+from dford.cli import main
+from dford.datasets import load_table
+from dford.experiments.one_pass import LEARNERS, SCALED, one_pass, scaled_as_they_come
+
+WORDS = ["bad", "ok", "good"]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    random = np.random.default_rng(0)
+    size, colour = random.normal(size=400), random.choice(["red", "blue"], size=400)
+    score = size + (colour == "red") + 0.1 * random.normal(size=400)
+    rating = np.array(WORDS)[np.digitize(score, [0.0, 1.0])]
+    path = tmp_path / "things.csv"
+    pd.DataFrame({"size": size, "colour": colour, "score": score, "rating": rating}).to_csv(path, index=False)
+    return path
+
+
+def without(table: Path, column: str) -> Path:
+    path = table.with_name(f"no-{column}.parquet")
+    pd.read_csv(table).drop(columns=column).to_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_every_learner_learns_a_table(learner: str, table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["run", str(without(table, "score")), "--target", "rating", "--levels", "bad, ok, good"]
+    assert main([*arguments, "--learner", learner]) == 0
+    output = capsys.readouterr().out
+    data = load_table(without(table, "score"), "rating", levels=WORDS)
+    done = one_pass(data.data, data.target, WORDS, learner)
+    last = re.findall(r"^ *400 +(\d\.\d{3})", output, re.MULTILINE)
+    assert last == [f"{done.errors.mean():.3f}"]
+    constant = float(re.findall(r"one best level: (\d\.\d{3})", output)[0])
+    if learner != "pril":  # asks about its prediction alone, and ends at the top
+        assert done.errors[200:].mean() < constant
+
+
+def test_words_become_columns_and_levels_keep_their_order(table: Path) -> None:
+    data, frame = load_table(table, "rating", levels=WORDS), pd.read_csv(table)
+    assert data.feature_names == ["size", "colour=blue", "colour=red", "score"]
+    assert data.target_names == WORDS
+    assert [WORDS[level - 1] for level in data.target] == frame["rating"].tolist()
+    assert (data.data[:, 2] == (frame["colour"] == "red")).all()
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "expected"),
+    [
+        ("--cuts", "7,9,12", [1, 1, 2, 3, 4, 4]),
+        ("--steps", "5", [1, 2, 2, 2, 3, 4]),
+        ("--equal-frequency", "3", [1, 1, 2, 2, 3, 3]),
+        (None, None, [1, 2, 3, 4, 5, 6]),
+    ],
+)
+def test_numbers_become_levels(
+    option: str | None, value: str, expected: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "six.csv"
+    pd.DataFrame({"x": range(6), "y": [5, 7, 9, 10, 13, 20]}).to_csv(table, index=False)
+    seen: list[Any] = []
+
+    def noted(X: Any, y: Any, *rest: Any, **more: Any) -> Any:
+        seen.append(y.tolist())
+        return one_pass(X, y, *rest, **more)
+
+    monkeypatch.setattr("dford.cli.run.one_pass", noted)
+    assert main(["run", str(table), "--target", "y", *([option, value] if option else [])]) == 0
+    assert seen == [expected]
+
+
+def test_model_and_answers_are_kept(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, log = tmp_path / "new" / "things.dford", tmp_path / "new" / "log.parquet"
+    arguments = ["run", str(table), "--target", "rating", "--levels", "bad,ok,good", "--shuffle", "--seed", "3"]
+    assert main([*arguments, "--save", str(model), "--log", str(log)]) == 0
+    answers = FeedbackLog.read(log, WORDS)
+    assert len(answers) == 400 == dford.load(model).rounds_
+    data = load_table(table, "rating", levels=WORDS)
+    order = np.random.RandomState(3).permutation(400)
+    assert (data.data[order] == answers.X).all()
+    assert (answers.higher == (data.target[order] > answers.level)).all()
+    assert f"Model: {model}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "about"),
+    [
+        (["no.csv", "--target", "rating"], "no.csv"),
+        (["things.csv"], "--target"),
+        (["things.csv", "--target", "taste"], "taste"),
+        (["things.csv", "--target", "rating"], "lowest first"),
+        (["things.csv", "--target", "score"], "different numbers"),
+        (["things.csv", "--target", "rating", "--levels", "bad,good"], "'ok'"),
+        (["things.csv", "--target", "score", "--cuts", "a,b"], "--cuts"),
+        (["things.csv", "--target", "score", "--cuts", "2,1"], "cuts"),
+        (["things.csv", "--target", "score", "--steps", "0"], "--steps"),
+        (["things.csv", "--target", "score", "--steps", "1", "--cuts", "1"], "--steps"),
+        (["things.csv", "--target", "score", "--steps", "1", "--learner", "oracle"], "--learner"),
+        (["things.csv", "--target", "score", "--steps", "1", "--learner", "dford", "--save", "m"], "--save"),
+        (["things.csv", "--target", "score", "--steps", "1", "--learner", "prank", "--log", "l.csv"], "--log"),
+        (["things.csv", "--target", "score", "--steps", "1", "--log", "l.txt"], "--log"),
+        (["things.txt", "--target", "score"], "things.txt"),
+        (["holes.csv", "--target", "y"], "empty places"),
+    ],
+)
+def test_a_mistake_gets_one_sentence_and_exit_2(
+    arguments: list[str],
+    about: str,
+    table: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(table.parent)
+    pd.DataFrame({"hole": [1.0, None, 2.0], "y": [1, 2, 3]}).to_csv("holes.csv", index=False)
+    before = sorted(table.parent.iterdir())
+    assert main(["run", *arguments]) == 2
+    output = capsys.readouterr()
+    assert re.fullmatch(r"dford: [^\n]+\n", output.err)
+    assert about in output.err
+    assert sorted(table.parent.iterdir()) == before
+
+
+def test_scaling_uses_nothing_from_the_future() -> None:
+    X = np.random.default_rng(0).normal(loc=1e6, size=(50, 3))
+    scaled = scaled_as_they_come(X)
+    assert np.array_equal(scaled_as_they_come(X[:20]), scaled[:20])
+    z = (X[29] - X[:30].mean(axis=0)) / X[:30].std(axis=0)
+    np.testing.assert_allclose(scaled[29], z / np.linalg.norm(z), rtol=1e-6)
+    assert set(SCALED) < set(LEARNERS)
