@@ -14,7 +14,12 @@ export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell cat src/dford/engine/*.
 demo: .venv/ready
 	$(BIN)/dford demo
 
-test: lint .cache/wheel
+# a cluster of two nodes is part of the tests; the rest does without
+.venv/cluster: .venv/ready
+	$(BIN)/python -m pip install --quiet --editable ".[ray]"
+	touch $@
+
+test: lint .venv/cluster .cache/wheel
 	$(BIN)/python -m pytest -n 2
 
 # 10,000 streams against the naive reference, instead of a sample

@@ -38,15 +38,14 @@ def writing_to(folder: Path, option: str = "--out") -> Iterator[None]:
         raise typer.BadParameter(f"cannot write into {folder} ({reason})", param_hint=option) from error
 
 
-def table(title: str, first: str, *others: str) -> "Table":
-    """An empty table: names on the left, figures on the right."""
+def new_table(title: str, *headers: str) -> "Table":
+    """An empty table; of the columns given here the first is of names, the others of figures."""
     from rich import box
     from rich.table import Table
 
     empty = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    empty.add_column(first, overflow="fold")
-    for header in others:
-        empty.add_column(header, justify="right")
+    for place, header in enumerate(headers):
+        empty.add_column(header, justify="right" if place else "left", overflow="fold")
     return empty
 
 

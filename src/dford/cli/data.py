@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from dford.cli._shared import console, writing_to
+from dford.cli._shared import console, new_table, writing_to
 from dford.datasets import data_folder, download
 from dford.datasets._catalogue import CATALOGUE
 from dford.datasets.registry import check_name, look
@@ -74,16 +74,13 @@ def _fetch(name: str, folder: Path | None) -> None:
 
 
 def _show(folder: Path | None) -> None:
-    from rich import box
-    from rich.table import Table
-
     place = data_folder(folder)
     if not place.is_dir() and (folder or os.environ.get("DFORD_DATA")):
         raise FileNotFoundError(f"no folder {place}; name the one that holds the data, or --fetch into a new one")
-    table = Table(title=f"Data in {place}", title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    rows = new_table(f"Data in {place}")
     for header in ("Name", "Rows × features", "Levels", "State", "MB", "Licence"):
         right = header in ("Rows × features", "Levels", "MB")
-        table.add_column(header, justify="right" if right else "left", no_wrap=True)
+        rows.add_column(header, justify="right" if right else "left", no_wrap=True)
     missing, remarks = [], []
     for name, entry in CATALOGUE.items():
         state, size, note = look(entry, folder)
@@ -92,10 +89,10 @@ def _show(folder: Path | None) -> None:
         elif note:
             remarks.append(f"{name}: {note}.")
         megabytes = f"{size / 1e6:.1f}" if size else ""
-        table.add_row(name, entry.shape, str(entry.levels), state, megabytes, entry.licence)
-    table.add_row("synthetic", "any × 2", "5", "needs no file")
+        rows.add_row(name, entry.shape, str(entry.levels), state, megabytes, entry.licence)
+    rows.add_row("synthetic", "any × 2", "5", "needs no file")
     screen = console()
-    screen.print(table, "")
+    screen.print(rows, "")
     if missing:
         remarks.append("To download what is missing: dford data" + "".join(f" --fetch {name}" for name in missing))
     for remark in remarks:

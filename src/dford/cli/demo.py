@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from dford.cli._shared import console, writing_to
+from dford.cli._shared import console, new_table, writing_to
 from dford.experiments.demo import FEEDBACK, Progress, reading, run_demo
 
 if TYPE_CHECKING:
@@ -69,12 +69,10 @@ def _demo(rounds: int, runs: int, seed: int, out: Path) -> None:
 
 
 def _table(title: str, rounds: int, progress: Progress | None) -> "Table":
-    from rich import box
     from rich.progress_bar import ProgressBar
-    from rich.table import Table
 
     # narrow enough for the 80 columns of a log
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table = new_table(title)
     table.add_column("Learner")
     table.add_column("Feedback it sees")
     table.add_column("Progress", width=9)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import dford
-from dford.cli._shared import console, read_log, table
+from dford.cli._shared import console, new_table, read_log
 from dford.evaluation import offpolicy
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def _evaluate(path: Path, model_path: Path) -> None:
         )
     figures["share that is right"] = offpolicy.accuracy(log, predictions)
     figures["at most one level off"] = offpolicy.accuracy(log, predictions, within=1)
-    rows = table(f"{model_path.name} on {len(log):,} answers", "Figure", "Estimate", "95% interval")
+    rows = new_table(f"{model_path.name} on {len(log):,} answers", "Figure", "Estimate", "95% interval")
     for name, estimate in figures.items():
         rows.add_row(name, f"{estimate.value:.3f}", f"{estimate.low:.3f} to {estimate.high:.3f}")
     console().print(rows)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from dford.cli._shared import console, writing_to
+from dford.cli._shared import console, new_table, writing_to
 from dford.datasets import at_cuts, equal_frequency, in_steps, load_table
 from dford.experiments.one_pass import LEARNERS, SCALED, Pass, one_pass
 
@@ -34,7 +34,7 @@ def add(program: "typer.Typer") -> None:
             str | None, typer.Option(metavar="7,9,12", help="Cut numbers here; a cut belongs below.")
         ] = None,
         steps: Annotated[float | None, typer.Option(metavar="S", help="Cut numbers at every multiple of S.")] = None,
-        learner: Annotated[str, typer.Option(metavar="NAME", help=f"{', '.join(LEARNERS)}.")] = "newton",
+        learner: Annotated[str, typer.Option(metavar="NAME", help=f"{', '.join(LEARNERS)}.")] = "auto",
         shuffle: Annotated[
             bool, typer.Option("--shuffle", help="Play the rows in random order, not the file's.")
         ] = False,
@@ -136,18 +136,15 @@ def _run(
 
 
 def _show(title: str, done: Pass, y: Any) -> None:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    shown = new_table(title)
     for header in ("Rows", "Running MAE", "MAE since", "Answers yes"):
-        table.add_column(header, justify="right")
+        shown.add_column(header, justify="right")
     before, rows = 0, len(done.errors)
     marks = [mark * 10**power for power in range(1, 12) for mark in (1, 2, 5) if mark * 10**power < rows]
     for row in [*marks, rows]:
         yes = f"{done.log.higher[:row].mean():.0%}" if done.log else ""
-        table.add_row(f"{row:,}", f"{done.errors[:row].mean():.3f}", f"{done.errors[before:row].mean():.3f}", yes)
+        shown.add_row(f"{row:,}", f"{done.errors[:row].mean():.3f}", f"{done.errors[before:row].mean():.3f}", yes)
         before = row
     constant = min(np.abs(y - level).mean() for level in range(1, int(y.max()) + 1))
     screen = console()
-    screen.print(table, "", f"Always the one best level: {constant:.3f}.", sep="\n")
+    screen.print(shown, "", f"Always the one best level: {constant:.3f}.", sep="\n")

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from dford.cli._shared import console, read_log, table
+from dford.cli._shared import console, new_table, read_log
 from dford.evaluation import tune
 from dford.learners import Auto, DirectionalBoosting, NewtonLogit
 from dford.learners._live import LiveLearner
@@ -53,7 +53,7 @@ def _tune(path: Path, levels: str, save: Path | None) -> None:
         tuning = tune(
             log, grid, progress=lambda n, learner: status.update(f"replaying {n + 1} of {len(grid)}: {learner}")
         )
-    rows = table(f"{len(log):,} answers", "Learner", "MAE", "95% interval", "Behind the best")
+    rows = new_table(f"{len(log):,} answers", "Learner", "MAE", "95% interval", "Behind the best")
     for candidate in tuning.candidates:
         mae, behind = candidate.mae, candidate.behind
         gap = "" if candidate.learner is tuning.best else f"{behind.value:.3f} ({behind.low:.3f} to {behind.high:.3f})"

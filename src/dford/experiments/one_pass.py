@@ -37,7 +37,7 @@ def one_pass(
     X: Floats,
     y: Ints,
     levels: Sequence[Any],
-    learner: str = "newton",
+    learner: str = "auto",
     *,
     seed: int = 0,
     told: Callable[[int], None] = lambda rows: None,
@@ -51,7 +51,7 @@ def one_pass(
         The levels, counted from 1.
     levels : sequence
         Their names, lowest first.
-    learner : {"newton", "auto", "boosting", "dford", "pril", "prank"}
+    learner : {"auto", "newton", "boosting", "dford", "pril", "prank"}
         prank sees the level itself. dford, pril and prank see the rows scaled by `scaled_as_they_come`.
     seed : int
         The same seed asks the same questions.
