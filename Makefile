@@ -13,6 +13,7 @@ export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell cat src/dford/engine/*.
 
 demo: .venv/ready
 	$(BIN)/dford demo
+	$(BIN)/dford compare --datasets synthetic,synthetic-poly --rounds 3000 --runs 2 --jobs 2 --out dford-demo
 
 test: lint .cache/wheel
 	$(BIN)/python -m pytest -n 2

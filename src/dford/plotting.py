@@ -160,7 +160,7 @@ def _grid(records: Sequence[Mapping[str, Any]], title: str) -> tuple[Figure, dic
     datasets = list(dict.fromkeys(record["dataset"] for record in records))
     across = min(3, len(datasets))
     down = -(-len(datasets) // across)
-    figure = Figure(figsize=(max(6.4, 3.5 * across), 1.6 + 2.4 * down), dpi=120, layout=ConstrainedLayoutEngine())
+    figure = Figure(figsize=(max(6.4, 3.3 * across), 1.6 + 2.3 * down), dpi=100, layout=ConstrainedLayoutEngine())
     figure.suptitle(title)
     axes = figure.subplots(down, across, squeeze=False).ravel()
     for unused in axes[len(datasets) :]:
@@ -185,7 +185,7 @@ def _finish(figure: Figure, panels: Mapping[str, Any], across: str, up: str, pat
     columns = min(len(labels), int(figure.get_figwidth() / 2.6))
     figure.legend(labels.values(), labels, loc="outside lower center", ncols=columns, frameon=False)
     with _whole(path) as draft:
-        figure.savefig(draft)
+        figure.savefig(draft, pil_kwargs={"optimize": True})
 
 
 def _by_run(records: Sequence[Mapping[str, Any]]) -> tuple[Any, dict[str, Any]]:

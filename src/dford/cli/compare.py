@@ -145,7 +145,7 @@ def _shown(table: Table) -> "RichTable":
     )
     for place, header in enumerate(table.header):
         widest = max(len(row[place]) for row in table.rows) if place else None
-        name = header.replace("- ", "-\n")
+        name = header.replace("- ", "-\n").replace(", ", ",\n")
         shown.add_column(name, justify="right" if place else "left", overflow="fold", min_width=widest)
     for row in table.rows:
         shown.add_row(*row)
