@@ -13,6 +13,8 @@ export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell cat src/dford/engine/*.
 
 demo: .venv/ready
 	$(BIN)/dford demo
+	$(BIN)/dford reproduce --quick --jobs 2 --out dford-demo/reproduction
+	$(BIN)/dford compare --datasets synthetic,synthetic-poly --rounds 3000 --runs 2 --jobs 2 --out dford-demo
 
 # a cluster of two nodes is part of the tests; the rest does without
 .venv/cluster: .venv/ready

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dford.feedback import Question
+from dford.files import whole
 from dford.scale import Scale
 
 COLUMNS = ("level", "prediction", "propensity", "higher")
@@ -122,16 +123,12 @@ class FeedbackLog:
         """
         path = Path(path)
         suffix = _suffix(path)
-        draft = path.with_name(f".{os.getpid()}-{path.name}")
-        try:
-            frame = self.to_frame(feature_names)
+        frame = self.to_frame(feature_names)
+        with whole(path) as draft:
             if suffix == ".csv":
                 frame.to_csv(draft, index=False, float_format="%.17g")  # all digits: it reads back to the bit
             else:
                 frame.to_parquet(draft, index=False)
-            os.replace(draft, path)
-        finally:
-            draft.unlink(missing_ok=True)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], levels: Sequence[Any]) -> Self:

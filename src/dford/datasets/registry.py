@@ -37,12 +37,12 @@ def load(name: str, data: Folder = None, **options: Any) -> Loaded:
     return LOADERS[name](data=data, **options)
 
 
-def check_name(name: str, names: Any) -> None:
+def check_name(name: str, names: Any, what: str = "dataset") -> None:
     """Raise ValueError where `name` is none of `names`, with the nearest of them."""
     if name not in names:
         near = difflib.get_close_matches(str(name), names, n=1)
         meant = f" (did you mean {near[0]}?)" if near else ""
-        raise ValueError(f"no dataset {name!r}{meant}; there are {', '.join(names)}")
+        raise ValueError(f"no {what} {name!r}{meant}; there are {', '.join(names)}")
 
 
 def _load_synthetic(

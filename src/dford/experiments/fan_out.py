@@ -10,6 +10,7 @@ from typing import NamedTuple
 from dford.datasets._files import Folder, data_folder
 from dford.experiments.backends import BACKENDS, outcomes
 from dford.experiments.cells import Cell, Columns, code_version, compile_for
+from dford.files import whole
 
 
 class Results(NamedTuple):
@@ -83,11 +84,5 @@ def _read(cell: Cell, folder: Path) -> Columns | None:
 
 
 def _write(cell: Cell, trace: Columns, folder: Path) -> None:
-    """Whole or not at all."""
-    path = folder / f"{cell.key}.json"
-    unfinished = path.with_name(f".{os.getpid()}-{path.name}")
-    try:
-        unfinished.write_text(json.dumps({"cell": asdict(cell), "code": code_version(), "trace": trace}))
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with whole(folder / f"{cell.key}.json") as draft:
+        draft.write_text(json.dumps({"cell": asdict(cell), "code": code_version(), "trace": trace}))

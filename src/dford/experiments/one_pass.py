@@ -88,22 +88,23 @@ def one_pass(
     return Pass(model, errors, log)
 
 
-def scaled_as_they_come(X: Floats) -> Floats:
-    """Each row less the mean and divided by the deviation of the rows so far, its own too, then by its own length.
+def scaled_as_they_come(X: Floats, unit: bool = True) -> Floats:
+    """Rows in deviations from the mean, both over the rows up to each, and then divided by their norms.
 
-    As in the reproduction of the paper, but with nothing from the future.
+    As in the reproduction of the paper, but with nothing from the future. Without `unit` they keep their norms.
 
     >>> scaled_as_they_come(np.array([[1.0, 5.0], [3.0, 5.0], [5.0, 5.0]]))
     array([[0., 0.],
            [1., 0.],
            [1., 0.]])
     """
-    X = np.asarray(X, dtype=np.float64)
-    X = X - X[0]  # sums of squares lose no digits to a large mean
-    count = np.arange(1, len(X) + 1)[:, None]
-    mean = np.cumsum(X, axis=0) / count
-    variance = np.cumsum(X**2, axis=0) / count - mean**2
-    known = variance > 1e-12 * np.cumsum(X**2, axis=0) / count  # else nothing but rounding
-    X = np.where(known, (X - mean) / np.sqrt(np.where(known, variance, 1.0)), 0.0)
-    norms = np.linalg.norm(X, axis=1, keepdims=True)
-    return np.ascontiguousarray(X / np.where(norms > 0, norms, 1.0))
+    count = np.arange(1.0, len(X) + 1)[:, None]
+    away = np.asarray(X, dtype=np.float64) - X[0]  # near the mean already, so that squares lose nothing
+    mean, square = away.cumsum(axis=0) / count, (away**2).cumsum(axis=0) / count
+    variance = square - mean**2
+    varied = variance > 1e-12 * square  # else nothing but rounding
+    rows = np.where(varied, away - mean, 0.0) / np.sqrt(np.where(varied, variance, 1.0))
+    if unit:
+        norms = np.linalg.norm(rows, axis=1, keepdims=True)
+        rows = rows / np.where(norms > 0, norms, 1.0)
+    return np.ascontiguousarray(rows)

@@ -1,12 +1,13 @@
 """What all pictures share: colours, and files that appear whole."""
 
 import os
-from pathlib import Path
 from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from dford.files import whole
 
 # Okabe and Ito's colours; line and marker differ too, for print and for any eye.
 LOOKS = (
@@ -28,13 +29,7 @@ def bare(panel: Axes) -> None:
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
     """Write the picture; the ending of `path` says its format. The file appears whole or not at all."""
-    path = Path(path)
-    unfinished = path.with_name(f".{os.getpid()}-{path.name}")
     # the same picture gives the same bytes
-    options: dict[str, Any] = {"metadata": {"Date": None}} if path.suffix == ".svg" else {}
-    try:
-        with matplotlib.rc_context({"svg.hashsalt": "dford"}):
-            figure.savefig(unfinished, **options)
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    options: dict[str, Any] = {".svg": {"metadata": {"Date": None}}, ".png": {"pil_kwargs": {"optimize": True}}}
+    with whole(path) as draft, matplotlib.rc_context({"svg.hashsalt": "dford"}):
+        figure.savefig(draft, **options.get(draft.suffix, {}))

@@ -15,6 +15,7 @@ from dford.experiments import Results, reading
 from dford.experiments.cells import code_version
 from dford.experiments.paper import SETTINGS
 from dford.experiments.series import COLUMNS
+from dford.files import whole
 from dford.report.blocks import Block, Heading, Table, Text, as_html, as_markdown
 from dford.report.sections import SECTIONS, claim_table
 
@@ -90,9 +91,5 @@ def _csv(results: Results) -> str:
 
 
 def _write(path: Path, words: str) -> None:
-    unfinished = path.with_name(f".{os.getpid()}-{path.name}")
-    try:
-        unfinished.write_text(words, encoding="utf-8")
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with whole(path) as draft:
+        draft.write_text(words, encoding="utf-8")

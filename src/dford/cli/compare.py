@@ -1,0 +1,154 @@
+"""`dford compare`: what one bit an item can do, beside what labels can."""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from dford.cli._shared import console, writing_to
+from dford.datasets import data_folder
+from dford.datasets._catalogue import CATALOGUE
+from dford.experiments._work import Record, Table, Task, fan_out, write_csv
+from dford.experiments.compare import DATASETS, gather, warm_up
+from dford.experiments.studies import STUDIES, pick
+from dford.files import whole
+
+if TYPE_CHECKING:
+    import typer
+    from rich.table import Table as RichTable
+
+
+def add(program: "typer.Typer") -> None:
+    """Add the command to the program."""
+    import typer
+
+    @program.command()
+    def compare(
+        study: Annotated[str, typer.Option(metavar="NAME", help=f"{', '.join(STUDIES)}, or all.")] = "pass",
+        datasets: Annotated[
+            str | None,
+            typer.Option(metavar="A,B,…", help="Datasets; if not given, the study's whose files are there."),
+        ] = None,
+        learners: Annotated[
+            str | None, typer.Option(metavar="A,B,…", help="Learners; if not given, the study's.")
+        ] = None,
+        rounds: Annotated[int, typer.Option(min=10, metavar="N", help="Items to learn from in a run.")] = 10_000,
+        runs: Annotated[
+            int | None,
+            typer.Option(min=1, max=1000, metavar="N", help="Shuffles to average over; if not given, the study's."),
+        ] = None,
+        jobs: Annotated[int, typer.Option(min=1, metavar="N", help="Processes; they change no figure.")] = 1,
+        data: Annotated[
+            Path | None,
+            typer.Option(file_okay=False, metavar="DIR", help="Folder of the files; else DFORD_DATA, else a cache."),
+        ] = None,
+        out: Annotated[
+            Path, typer.Option(file_okay=False, metavar="DIR", help="Folder for tables, figures and pictures.")
+        ] = Path("dford-compare"),
+        seed: Annotated[
+            int, typer.Option(min=0, max=2**32 - 1, metavar="S", help="The same seed gives the same files.")
+        ] = 0,
+    ) -> None:
+        """Compare what learners make of one yes/no answer an item, and of labels.
+
+        pass: one pass, no item twice; the running error, and what the answers alone know of it.
+
+        split: the error on rows held out, beside what other libraries make of labels.
+
+        flips: some answers are wrong. drift: the scale turns round. reliability: are probabilities true?
+
+        Each study writes its tables (.md), all of its figures (.csv) and, but for split, a picture (.png).
+        """
+        chosen = list(STUDIES) if study == "all" else pick(study, STUDIES, "study")
+        named = None if datasets is None else pick(datasets, DATASETS, "dataset")
+        players = {
+            name: STUDIES[name].usual if learners is None else pick(learners, STUDIES[name].learners, "learner")
+            for name in chosen
+        }
+        absent = [] if named else _absent([d for name in chosen for d in STUDIES[name].datasets], data)
+        plans: dict[str, list[Task]] = {}
+        for name in chosen:
+            one = STUDIES[name]
+            taken = gather(named or [d for d in one.datasets if d not in absent], data, seed, rounds)
+            plans[name] = one.tasks(taken, players[name], rounds, runs or one.runs, seed)
+        with writing_to(out):  # told now, not after the work
+            out.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=out).close()
+        for name in chosen:
+            _run(name, plans[name], jobs, out)
+        if absent:
+            print(f"Not there: {', '.join(absent)}. Name the folder of the files by --data, or get them: dford data")
+
+
+def _absent(names: list[str], data: Path | None) -> list[str]:
+    """Those of the datasets whose files are not there."""
+    place = data_folder(data)
+    if not place.is_dir() and (data or os.environ.get("DFORD_DATA")):
+        raise FileNotFoundError(f"no folder {place}; name the one that holds the data")
+    return [
+        name
+        for name in dict.fromkeys(names)
+        if name in CATALOGUE and any(file.path(data) is None for file in CATALOGUE[name].present(data))
+    ]
+
+
+def _run(name: str, tasks: list[Task], jobs: int, out: Path) -> None:
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    from dford.plotting import PICTURES
+
+    screen = console()
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    records: list[Record] = []
+    # runs differ little and tasks of a run much, so what is left is told from all so far
+    with Progress(*columns, console=screen, transient=True, speed_estimate_period=1e9) as progress:
+        bar = progress.add_task(f"{name}: compiling", total=len(tasks))
+        if jobs > 1:
+            warm_up()
+        progress.update(bar, description=name)
+        for some in fan_out(tasks, jobs):
+            records += some
+            progress.advance(bar)
+    tables = STUDIES[name].tables(records)
+    for table in tables:
+        screen.print(_shown(table), "")
+        if table.note:
+            screen.print(table.note, "", markup=False)
+    with writing_to(out):
+        write_csv(out / f"{name}.csv", records)
+        with whole(out / f"{name}.md") as draft:
+            draft.write_text("\n".join(table.markdown() for table in tables), encoding="utf-8")
+        if name in PICTURES:
+            PICTURES[name](records, out / f"{name}.png")
+    print(f"Written: {', '.join(str(out / path) for path in sorted(os.listdir(out)) if path.startswith(f'{name}.'))}")
+
+
+def _shown(table: Table) -> "RichTable":
+    from rich import box
+    from rich.table import Table as RichTable
+
+    # narrow enough for the 80 columns of a log
+    shown = RichTable(
+        title=table.title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0
+    )
+    for place, header in enumerate(table.header):
+        widest = max(len(row[place]) for row in table.rows) if place else None
+        name = header.replace("- ", "-\n").replace(", ", ",\n")
+        shown.add_column(name, justify="right" if place else "left", overflow="fold", min_width=widest)
+    for row in table.rows:
+        shown.add_row(*row)
+    return shown

@@ -1,0 +1,55 @@
+"""Work in many processes, and what comes out of it: tables for people and rows for programs."""
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dford.files import whole
+
+Record = dict[str, Any]
+"""A row of results, by column."""
+Task = tuple[Callable[..., list[Record]], tuple[Any, ...]]
+
+
+class Table(NamedTuple):
+    """A table for the screen and for a page."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+    def markdown(self) -> str:
+        names = [name.replace("- ", "") for name in self.header]
+        lines = [names, ["---", *["---:"] * (len(self.header) - 1)], *self.rows]
+        table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        return f"**{self.title}**\n\n{table}\n" + (f"\n{self.note}\n" if self.note else "")
+
+
+def fan_out(tasks: Sequence[Task], jobs: int) -> Iterator[list[Record]]:
+    """The results of the tasks, in their order whatever the number of processes."""
+    from joblib import Parallel, delayed
+
+    with Parallel(n_jobs=jobs, return_as="generator", batch_size=1) as parallel:
+        yield from parallel(delayed(_alone)(function, given) for function, given in tasks)
+
+
+def _alone(function: Callable[..., list[Record]], given: tuple[Any, ...]) -> list[Record]:
+    from threadpoolctl import threadpool_limits
+
+    # threads would add up sums in another order, and wait for each other
+    with threadpool_limits(1):
+        return function(*given)
+
+
+def write_csv(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    """Write records with their keys as header; numbers with all digits."""
+    records = list(records)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    with whole(path) as draft:
+        draft.write_text(text.getvalue(), encoding="utf-8")
