@@ -210,7 +210,7 @@ sys.exit(dford.cli.main(sys.argv[1:]))
 
 
 def test_a_picture_replaces_the_old_one_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def half(_: Figure, path: Path) -> None:
+    def half(_: Figure, path: Path, **options: object) -> None:
         path.write_bytes(b"half")
         raise OSError("disk full")
 
