@@ -133,7 +133,6 @@ def draw_reliability(records: Sequence[Mapping[str, Any]], path: Path) -> None:
             panel.plot(
                 predicted / counts, true / counts, color=colour, linestyle=line, marker=marker, markersize=4, label=name
             )
-        panel.set_aspect("equal")
     _finish(figure, panels, "probability given", "frequency", path)
 
 
