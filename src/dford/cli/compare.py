@@ -3,6 +3,7 @@
 import os
 import tempfile
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated
 
 from dford.cli._shared import console, writing_to
@@ -125,7 +126,7 @@ def _run(name: str, tasks: list[Task], jobs: int, out: Path) -> None:
             progress.advance(bar)
     tables = STUDIES[name].tables(records)
     for table in tables:
-        screen.print(_shown(table), "")
+        screen.print(_shown(table, screen.width), "")
         if table.note:
             screen.print(table.note, "", markup=False)
     with writing_to(out):
@@ -137,18 +138,25 @@ def _run(name: str, tasks: list[Task], jobs: int, out: Path) -> None:
     print(f"Written: {', '.join(str(out / path) for path in sorted(os.listdir(out)) if path.startswith(f'{name}.'))}")
 
 
-def _shown(table: Table) -> "RichTable":
+def _shown(table: Table, screen_width: int) -> "RichTable":
     from rich import box
     from rich.table import Table as RichTable
 
-    # narrow enough for the 80 columns of a log
     shown = RichTable(
         title=table.title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0
     )
-    for place, header in enumerate(table.header):
-        widest = max(len(row[place]) for row in table.rows) if place else None
-        name = header.replace("- ", "-\n").replace(", ", ",\n")
-        shown.add_column(name, justify="right" if place else "left", overflow="fold", min_width=widest)
+    columns = [[_broken(cell).split("\n") for cell in column] for column in zip(*table.rows, strict=True)]
+    widths = [max(len(line) for cell in column for line in cell) for column in columns]
+    headers = [_broken(header).replace(", ", ",\n").split("\n") for header in table.header]
+    whole = sum(max(width, *map(len, lines)) + 1 for width, lines in zip(widths, headers, strict=True)) - 1
+    for place, (width, lines) in enumerate(zip(widths, headers, strict=True)):
+        # where names of columns do not fit the screen they are broken, and figures never
+        pieces = lines if whole <= screen_width else [piece for line in lines for piece in wrap(line, width)]
+        shown.add_column("\n".join(pieces), justify="right" if place else "left", min_width=width)
     for row in table.rows:
-        shown.add_row(*row)
+        shown.add_row(*map(_broken, row))
     return shown
+
+
+def _broken(name: str) -> str:
+    return name.replace("- ", "-\n")

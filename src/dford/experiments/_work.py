@@ -14,7 +14,7 @@ Task = tuple[Callable[..., list[Record]], tuple[Any, ...]]
 
 
 class Table(NamedTuple):
-    """A table for the screen and for a page."""
+    """A table for the screen and for a page. In a name, "- " is where a narrow screen may break it."""
 
     title: str
     header: Sequence[str]
@@ -22,8 +22,8 @@ class Table(NamedTuple):
     note: str = ""
 
     def markdown(self) -> str:
-        names = [name.replace("- ", "") for name in self.header]
-        lines = [names, ["---", *["---:"] * (len(self.header) - 1)], *self.rows]
+        header, *rows = ([cell.replace("- ", "") for cell in line] for line in (self.header, *self.rows))
+        lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
         table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
         return f"**{self.title}**\n\n{table}\n" + (f"\n{self.note}\n" if self.note else "")
 

@@ -33,7 +33,6 @@ DATASETS = (
     "synthetic",
     "synthetic-poly",
 )
-# "- " is where a narrow screen may break a name
 LEARNERS = {
     "auto": "Auto",
     "newton": "Newton- Logit",

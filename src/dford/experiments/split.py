@@ -1,5 +1,6 @@
 """Rows held out: the error of models that heard one bit an item, of models that saw labels, and true probabilities."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -90,7 +91,10 @@ def hold_out(dataset: str, model: str, X: Rows, y: Labels, rounds: int, run: int
         mean, deviation = A.mean(axis=0), A.std(axis=0)
         A, B = ((rows - mean) / np.where(deviation > 0, deviation, 1.0) for rows in (A, B))
     lowest, highest = int(y.min()), int(y.max())
-    predicted = fitted.fit(A, known - lowest).predict(B) + lowest
+    with warnings.catch_warnings():
+        if package(model):
+            warnings.simplefilter("ignore")  # some stop before they converge, by their own defaults
+        predicted = fitted.fit(A, known - lowest).predict(B) + lowest
     error = np.abs(np.clip(np.rint(predicted), lowest, highest) - hidden).mean()
     return [{"dataset": dataset, "model": model, "run": run + 1, "rows": len(A), "mae": float(error)}]
 
