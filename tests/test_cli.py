@@ -1,8 +1,10 @@
 """What all commands keep: exit statuses, one sentence, completion in the shell."""
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -44,3 +46,62 @@ def test_the_shell_completes_what_commands_take() -> None:
     command = [sys.executable, "-c", "import sys; from dford.cli import main; sys.exit(main())"]
     result = subprocess.run(command, env=os.environ | asked, capture_output=True, text=True, timeout=120)
     assert result.stdout.split() == ["abalone"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "about"),
+    [
+        (["demo", "--rounds", "-5"], "--rounds"),
+        (["demo", "--rounds", "0"], "--rounds"),
+        (["demo", "--rounds", "many"], "--rounds"),
+        (["demo", "--runs", "0"], "--runs"),
+        (["demo", "--seed", "-1"], "--seed"),
+        (["demo", "--out", "FILE"], "--out"),
+        (["demo", "--out", "FILE/below"], "--out"),
+        (["demo", "--loud"], "--loud"),
+        (["dance"], "dance"),
+        (["data", "--data", "nowhere"], "nowhere"),
+        (["data", "--data", "FILE"], "--data"),
+        (["data", "--data", "FILE/below", "--fetch", "abalone"], "--data"),
+        (["data", "--fetch", "moon"], "moon"),
+        (["data", "--fetch", "abalone", "--fetch", "moon"], "moon"),
+        (["data", "--data", "new", "--fetch", "eachmovie"], "withdrawn"),
+        (["data", "--data", "new", "--fetch", "mslr"], "by hand"),
+        (["compare", "--datasets", "abalome"], "abalone"),
+        (["compare", "--datasets", "abalone"], "abalone.data"),
+        (["compare", "--learners", "newtn"], "newton"),
+        (["compare", "--study", "splits"], "split"),
+        (["compare", "--study", "drift", "--learners", "prank"], "prank"),
+        (["compare", "--data", "nowhere"], "nowhere"),
+        (["compare", "--rounds", "0"], "--rounds"),
+        (["compare", "--jobs", "0"], "--jobs"),
+        (["compare", "--out", "FILE"], "--out"),
+        (["reproduce", "dance"], "dance"),
+        (["reproduce", "--quick", "--full"], "--full"),
+        (["reproduce", "--datasets", "abalon"], "did you mean abalone"),
+        (["reproduce", "--datasets", "abalone"], "abalone.data"),
+        (["reproduce", "--jobs", "0"], "--jobs"),
+        (["reproduce", "--backend", "horse"], "--backend"),
+        (["reproduce", "--seed", "-1"], "--seed"),
+        (["reproduce", "--out", "FILE"], "--out"),
+    ],
+)
+def test_a_mistake_gets_one_sentence_and_exit_2(
+    arguments: list[str],
+    about: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.delenv("DFORD_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    Path("FILE").touch()
+    assert main(arguments) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert re.fullmatch(r"dford: [^\n]+\n", output.err)
+    assert about in output.err
+    assert [path.name for path in here.iterdir()] == ["FILE"]

@@ -139,37 +139,6 @@ def test_without_files_it_plays_the_synthetic_streams_and_says_what_to_pass(
     assert re.search(r"Not there: abalone, .*mslr\. .*--data", output)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "about"),
-    [
-        (["--datasets", "abalome"], "abalone"),
-        (["--datasets", "abalone"], "abalone.data"),
-        (["--learners", "newtn"], "newton"),
-        (["--study", "splits"], "split"),
-        (["--study", "drift", "--learners", "prank"], "prank"),
-        (["--data", "nowhere"], "nowhere"),
-        (["--rounds", "0"], "--rounds"),
-        (["--jobs", "0"], "--jobs"),
-        (["--out", "FILE"], "--out"),
-    ],
-)
-def test_a_mistake_gets_one_sentence_and_exit_2(
-    arguments: list[str],
-    about: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("FILE").touch()
-    assert main(["compare", *arguments]) == 2
-    output = capsys.readouterr()
-    assert output.out == ""
-    assert re.fullmatch(r"dford: [^\n]+\n", output.err)
-    assert about in output.err
-    assert [path.name for path in tmp_path.iterdir()] == ["FILE"]
-
-
 def test_a_split_shares_no_row_and_leaves_out_what_is_not_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

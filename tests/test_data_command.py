@@ -1,6 +1,5 @@
 """The command that shows and fetches data."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -40,32 +39,3 @@ def test_the_command_tells_what_is_there_missing_and_damaged(
     assert "dford data --fetch bank8FM --fetch movielens" in output
     table = output[: output.index("synthetic")]
     assert "…" not in table, "a log of 80 columns has room for all of it"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "about"),
-    [
-        (["data", "--data", "nowhere"], "nowhere"),
-        (["data", "--data", "FILE"], "--data"),
-        (["data", "--data", "FILE/below", "--fetch", "abalone"], "--data"),
-        (["data", "--fetch", "moon"], "moon"),
-        (["data", "--fetch", "abalone", "--fetch", "moon"], "moon"),
-        (["data", "--data", "new", "--fetch", "eachmovie"], "withdrawn"),
-        (["data", "--data", "new", "--fetch", "mslr"], "by hand"),
-    ],
-)
-def test_a_mistake_gets_one_sentence_and_exit_2(
-    arguments: list[str],
-    about: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("FILE").touch()
-    assert main(arguments) == 2
-    output = capsys.readouterr()
-    assert output.out == ""
-    assert re.fullmatch(r"dford: [^\n]+\n", output.err)
-    assert about in output.err
-    assert [path.name for path in tmp_path.iterdir()] == ["FILE"]

@@ -107,37 +107,6 @@ def test_one_round_is_enough(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert len(table_rows(capsys.readouterr().out)) == 3
 
 
-@pytest.mark.parametrize(
-    ("arguments", "about"),
-    [
-        (["demo", "--rounds", "-5"], "--rounds"),
-        (["demo", "--rounds", "0"], "--rounds"),
-        (["demo", "--rounds", "many"], "--rounds"),
-        (["demo", "--runs", "0"], "--runs"),
-        (["demo", "--seed", "-1"], "--seed"),
-        (["demo", "--out", "FILE"], "--out"),
-        (["demo", "--out", "FILE/below"], "--out"),
-        (["demo", "--loud"], "--loud"),
-        (["dance"], "dance"),
-    ],
-)
-def test_a_mistake_gets_one_sentence_and_exit_2(
-    arguments: list[str],
-    about: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("FILE").touch()
-    assert main(arguments) == 2
-    output = capsys.readouterr()
-    assert output.out == ""
-    assert re.fullmatch(r"dford: [^\n]+\n", output.err)
-    assert about in output.err
-    assert [path.name for path in tmp_path.iterdir()] == ["FILE"]
-
-
 def test_a_picture_that_cannot_be_written_gets_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "curves.png").mkdir()
     assert main(["demo", "--rounds", "10", "--out", str(tmp_path)]) == 2

@@ -187,36 +187,6 @@ def _living(session: int) -> list[str]:
     return [line for line in found.stdout.splitlines() if not line.startswith("Z")]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "about"),
-    [
-        (["dance"], "dance"),
-        (["--quick", "--full"], "--full"),
-        (["--datasets", "abalon"], "did you mean abalone"),
-        (["--datasets", "abalone"], "abalone.data"),
-        (["--jobs", "0"], "--jobs"),
-        (["--backend", "horse"], "--backend"),
-        (["--seed", "-1"], "--seed"),
-        (["--out", "FILE"], "--out"),
-    ],
-)
-def test_a_mistake_gets_one_sentence_and_exit_2(
-    arguments: list[str],
-    about: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("FILE").touch()
-    assert main(["reproduce", *arguments]) == 2
-    output = capsys.readouterr()
-    assert output.out == ""
-    assert re.fullmatch(r"dford: [^\n]+\n", output.err)
-    assert about in output.err
-    assert [path.name for path in tmp_path.iterdir()] == ["FILE"]
-
-
 @pytest.mark.parametrize("backend", ["ray", "dask"])
 def test_a_backend_that_is_not_installed_is_told(
     backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
