@@ -8,14 +8,14 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any
 
 import dford
-from dford.cli import data, demo, evaluate, tune
+from dford.cli import data, demo, evaluate, serve, tune
 from dford.cli._shared import refuse
 
 # Only the extra "lab" brings typer, rich and matplotlib, so they are imported where they are used.
 if TYPE_CHECKING:
     import typer
 
-COMMANDS = (demo, data, tune, evaluate)
+COMMANDS = (demo, data, tune, evaluate, serve)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
