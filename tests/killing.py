@@ -14,29 +14,64 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+
 from serving import learned, replayed, set_up
+
+# Imports take seconds, so each server is a fork of a process that has them, and has compiled what it will call.
+_NURSERY = """
+import os, sys
+import uvicorn
+import dford.service.app
+from dford import DFORD
+from dford.cli import main
+model = DFORD(levels=[1, 2, 3], random_state=0)
+model.learn(model.question([1.0, 2.0], 0), True).predict([[1.0, 2.0]])
+for line in sys.stdin:
+    child = os.fork()
+    if child == 0:
+        os._exit(main(["serve", *line.split()]))
+    print("pid", child, flush=True)
+    print("ended", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
 
 
 class Server:
-    """`dford serve` as a process of its own."""
+    """`dford serve` on a database, as a process of its own, which can be started again."""
 
     def __init__(self, database: str, **flags: Any) -> None:
         words = [word for name, value in flags.items() for word in (f"--{name.replace('_', '-')}", str(value))]
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", "from dford.cli import main; raise SystemExit(main())", "serve"]
-            + ["--database", database, "--port", "0", *words],
-            stdout=subprocess.PIPE,
-            text=True,
+        self._line = " ".join(["--database", database, "--port", "0", *words]) + "\n"
+        self._nursery = subprocess.Popen(
+            [sys.executable, "-c", _NURSERY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        self.url = line.split(" on ")[1].split(",")[0] if " on " in line else ""
+        self.url, self._pid = "", 0
+        self.start()
+
+    def start(self) -> None:
+        assert self._nursery.stdin is not None
+        self._nursery.stdin.write(self._line)
+        self._nursery.stdin.flush()
+        self.url, self._pid = "", 0
+        while not (self.url and self._pid):
+            line = self._read()
+            if line.startswith("pid "):
+                self._pid = int(line.split()[1])
+            else:
+                assert " on http" in line, line
+                self.url = line.split(" on ")[1].split(",")[0]
 
     def end(self, number: signal.Signals) -> int:
-        self.process.send_signal(number)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
-        return self.process.wait(30)
+        """Send the signal; returns the exit status."""
+        os.kill(self._pid, number)
+        return int(self._read().split()[1])
+
+    def close(self) -> None:
+        """End the nursery too."""
+        self._nursery.communicate()
+
+    def _read(self) -> str:
+        assert self._nursery.stdout is not None
+        return self._nursery.stdout.readline()
 
 
 class Person(threading.Thread):
@@ -91,9 +126,13 @@ def kill_test(database: str, kills: int, people: int, learner: str, seconds: flo
         person.start()
     try:
         for _ in range(kills):
+            if chance.random() < 0.8:  # or else before it has so much as begun
+                before, patience = len(acknowledged), time.monotonic() + 60
+                while len(acknowledged) == before and time.monotonic() < patience:
+                    time.sleep(0.002)
             time.sleep(chance.uniform(0.0, seconds))
             server.end(signal.SIGKILL)
-            server = Server(database, lease_seconds=1, snapshot_every=50)
+            server.start()
             address[0] = server.url
     finally:
         for person in crowd:
@@ -106,8 +145,10 @@ def kill_test(database: str, kills: int, people: int, learner: str, seconds: flo
     began = time.perf_counter()
     assert server.end(signal.SIGTERM) == 0
     closing = time.perf_counter() - began
+    server.close()
     clean = replayed(database)  # with integrity_check, and every snapshot against the log
     lost = [n for n, told in acknowledged.items() if answers.get(n) != told]
+    assert len(acknowledged) > kills, "the server was killed before anybody could answer"
     assert not lost, f"{len(lost)} acknowledged answers are not in the log, among them question {lost[0]}"
     assert sum(person.conflicts for person in crowd) == 0
     assert state["digest"] == clean

@@ -25,7 +25,7 @@ COLUMNS = [
 
 
 @contextmanager
-def serving(file: Path | str, **settings: Any) -> Iterator[httpx.Client]:
+def serving(file: Path | str, **settings: Any) -> Iterator[Any]:
     """A client of a real server on this file, closed at the end."""
     service = Service(Settings(database=str(file), **settings))
     config = uvicorn.Config(make_app(service, "test"), port=0, log_level="error", timeout_graceful_shutdown=1)

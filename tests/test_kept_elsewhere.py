@@ -63,7 +63,7 @@ def test_after_prepare_no_answer_waits_for_trees(monkeypatch: pytest.MonkeyPatch
     model = DirectionalBoosting(levels=LEVELS, max_iter=5, random_state=0)
     for n, x in enumerate(np.random.default_rng(0).normal(size=(260, 2))):
         if n == 201:
-            model = learners.loads(model.to_bytes(), "a snapshot")  # type: ignore[assignment]  # work under way is lost
+            model = learners.loads(model.to_bytes(), "a snapshot")  # work under way is lost
         model.prepare()
         model.learn(model.question(x, n), bool(x[0] > 0))
     assert set(grower) == {"dford-growing"}

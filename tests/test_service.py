@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from serving import LEVELS, ROWS, learned, ok, problem, replayed, serving, set_up
 
 from dford import DFORD
+from serving import LEVELS, ROWS, learned, ok, problem, replayed, serving, set_up
 
 
 @pytest.fixture
@@ -214,8 +214,14 @@ def test_a_csv_file_is_previewed_then_stored_as_previewed(file: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "code"),
-    [("a,b\n", "not-csv"), ("a,b\n1\n", "not-csv"), ("a,a\n1,2\n", "not-csv"), (b"a\n\xff\n", "not-text"), ("note\nx\ny\nz\n", "bad-columns")],
-)  # fmt: skip
+    [
+        ("a,b\n", "not-csv"),
+        ("a,b\n1\n", "not-csv"),
+        ("a,a\n1,2\n", "not-csv"),
+        (b"a\n\xff\n", "not-text"),
+        ("note\nx\ny\nz\n", "bad-columns"),
+    ],
+)
 def test_a_file_that_cannot_be_read_is_refused_and_nothing_stored(file: Path, text: Any, code: str) -> None:
     with serving(file) as client:
         ok(client.post("/projects", json={"name": "sheet", "levels": LEVELS}))

@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import signal
 import sys
 from dataclasses import fields
 from pathlib import Path
@@ -116,6 +117,8 @@ def _serve(settings: "Settings") -> int:
         return 1
     port = socket.getsockname()[1]
     print(f"dford {dford.__version__} on http://{settings.host}:{port}, log in {service.store.url}", flush=True)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)  # uvicorn raises it again once it has closed, and we have more to close
     server.run(sockets=[socket])
     service.close()
     sys.stdout.flush()
