@@ -83,14 +83,13 @@ class Guard:
         """Without keys, whoever reaches the server may do all: so it must not be another site's page in a browser."""
         if self._service.keys.any():
             return
-        headers = dict(scope["headers"])
-        host = urlsplit("//" + headers.get(b"host", b"localhost").decode("latin-1"))
-        origin = headers.get(b"origin")
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        host, origin = headers.get(b"host", "localhost"), headers.get(b"origin")
         try:
-            trusted = host.hostname in LOOPBACK
+            trusted = urlsplit(f"//{host}").hostname in LOOPBACK and (origin is None or urlsplit(origin).netloc == host)
         except ValueError:
             trusted = False
-        if not trusted or (origin is not None and urlsplit(origin.decode("latin-1")).netloc != host.netloc):
+        if not trusted:
             sentence = "a server without keys answers its own machine alone, and no other site's page"
             raise Refusal(403, "foreign", sentence, "Host")
 
