@@ -36,6 +36,7 @@ def serving(file: Path | str, **settings: Any) -> Iterator[Any]:
         while not server.started:
             time.sleep(0.005)
         with httpx.Client(base_url=f"http://127.0.0.1:{socket.getsockname()[1]}", timeout=30) as client:
+            client.service = service  # type: ignore[attr-defined]  # for tests that look behind HTTP
             yield client
     finally:
         server.should_exit = True
