@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Numba keys its cache by the file of the outermost function alone; this makes any change of the engine a new one.
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell cat src/dford/engine/*.py | cksum | cut -d' ' -f1)
 
-.PHONY: demo test slow bench docs lint clean
+.PHONY: demo serve test slow kill-test bench bench-service docs lint clean
 
 .venv/ready: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -14,12 +14,19 @@ export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell cat src/dford/engine/*.
 demo: .venv/ready
 	$(BIN)/dford demo
 
+serve: .venv/ready
+	$(BIN)/dford serve
+
 test: lint .cache/wheel
 	$(BIN)/python -m pytest -n 2
 
 # 10,000 streams against the naive reference, instead of a sample
 slow: .venv/ready
 	DFORD_STREAMS=10000 $(BIN)/python -m pytest -n 2 -m slow
+
+# 200 kills, instead of a few
+kill-test: .venv/ready
+	$(BIN)/python tests/killing.py
 
 lint: .venv/ready
 	$(BIN)/ruff check .
@@ -38,6 +45,9 @@ lint: .venv/ready
 
 bench: .venv/ready
 	$(BIN)/python benchmarks/bench.py
+
+bench-service: .venv/ready
+	$(BIN)/python benchmarks/service.py
 
 docs: .venv/ready
 	$(BIN)/mkdocs build --strict --quiet

@@ -81,6 +81,26 @@ def test_the_same_answer_again_gets_the_first_response_and_the_other_409(file: P
         assert client.post(answer, json={"higher": True}).content == first.content
 
 
+def test_the_short_way_of_a_plain_answer_is_the_documented_one(file: Path) -> None:
+    with serving(file) as client:
+        project = set_up(client)
+        numbers = [ok(client.post(f"{project}/questions"))["number"] for _ in range(3)]
+        ok(client.post(f"{project}/questions/{numbers[1]}/skip"))
+        for number in (*numbers, 99):
+            for higher in ("true", "true", "false"):
+                responses = [
+                    client.post(
+                        f"{project}/questions/{number}/answer",
+                        content=text,
+                        headers={"Content-Type": "application/json"},
+                    )
+                    for text in (f'{{"higher":{higher}}}', f'{{ "higher" : {higher} }}')  # the second is not plain
+                ]
+                assert responses[0].status_code == responses[1].status_code
+                assert responses[0].content == responses[1].content
+        assert learned(client, project)["answers"] == 2
+
+
 def test_the_same_idempotency_key_gets_the_same_question(file: Path) -> None:
     with serving(file) as client:
         project = set_up(client)

@@ -119,6 +119,7 @@ def _serve(settings: "Settings") -> int:
     print(f"dford {dford.__version__} on http://{settings.host}:{port}, log in {service.store.url}", flush=True)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: None)  # uvicorn raises it again once it has closed, and we have more to close
+    sys.setswitchinterval(0.0005)  # the loop, the writer and the learners take turns; the default makes each wait 5 ms
     server.run(sockets=[socket])
     service.close()
     sys.stdout.flush()

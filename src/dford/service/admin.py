@@ -107,6 +107,7 @@ def _add_keys(app: FastAPI) -> None:
         number, key = to.service.write(
             None, lambda connection: keys.create(connection, to.project.id, body.role, body.name)
         )
+        to.service.keys.forget()
         return models.KeyShown(id=number, key=key)
 
     @app.get("/projects/{project}/keys")

@@ -4,16 +4,16 @@ from typing import Annotated, Any
 
 from fastapi import Body, Depends, FastAPI, Header, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, PlainTextResponse, RedirectResponse
+from fastapi.responses import PlainTextResponse, RedirectResponse
 from starlette.exceptions import HTTPException
 
-from dford.service import admin, models, reports
+from dford.service import admin, models, quick, reports
 from dford.service.access import Access, access, whole_server
 from dford.service.core import Service
 from dford.service.guard import Guard, refused
 from dford.service.metrics import metrics_text
 from dford.service.refusal import Refusal
-from dford.service.rounds import answer, retract, skip
+from dford.service.rounds import retract, skip
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": models.Problem} for status in (400, 401, 403, 404, 405, 408, 409, 413, 422, 429, 500, 503)
@@ -82,20 +82,14 @@ def _add_rounds(app: FastAPI) -> None:
     def question(to: Answering, number: Number) -> models.QuestionOut:
         return reports.question(to.service, to.project, number)
 
-    # no thread waits for the disk here: answers are what comes in numbers
-    @app.post("/projects/{project}/questions/{number}/answer", response_model=models.AnswerOut)
-    async def tell(to: Answering, number: Number, body: models.AnswerIn) -> JSONResponse:
+    @app.post(quick.PATH)
+    async def tell(to: Answering, number: Number, body: models.AnswerIn) -> models.AnswerOut:
         """Answer a question, once: the same answer again gives the first response, the other one 409.
 
         The response comes when the answer is on disk.
         """
-        project, higher = to.project.id, body.higher
-        future = to.service.store.writer.submit(
-            project, lambda connection: answer(connection, project, number, higher, to.person)
-        )
-        told = await to.service.written(future)
-        to.service.follow(to.project, told.sequence)
-        return JSONResponse(told._asdict())
+        told = await to.service.tell(to.project, number, body.higher, to.person)
+        return models.AnswerOut(**told._asdict())
 
     @app.post("/projects/{project}/questions/{number}/skip")
     def pass_over(to: Answering, number: Number) -> models.SkipOut:

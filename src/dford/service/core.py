@@ -77,6 +77,13 @@ class Service:
             raise busy(f"the write did not begin within {seconds:g} s, and was not done; try again")
         return await waiter
 
+    async def tell(self, project: Project, number: int, higher: bool, person: str) -> rounds.Answered:
+        """Record an answer; it is on disk when this returns, and learned soon after."""
+        job = partial(rounds.answer, project=project.id, number=number, higher=higher, person=person)
+        told = await self.written(self.store.writer.submit(project.id, job))
+        self.follow(project, told.sequence)
+        return told
+
     def follow(self, project: Project, sequence: int) -> None:
         """Have the project's learner, if it is loaded, learn what is new."""
         fold = self._folds.get(project.name)

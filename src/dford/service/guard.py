@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from starlette.responses import JSONResponse
 
 from dford.service.core import Service
+from dford.service.quick import PATH, quick_answer
 from dford.service.refusal import Refusal
 
 Message = MutableMapping[str, Any]
@@ -51,14 +52,18 @@ class Guard:
         try:
             self._check_origin(scope)
             body = await asyncio.wait_for(self._body(scope, receive), self._service.settings.request_seconds)
-            await self._app(scope, _replay(body, receive), sending)
+            response = await quick_answer(self._service, scope, body)
+            if response is None:
+                await self._app(scope, _replay(body, receive), sending)
+            else:
+                await response(scope, receive, sending)
         except Refusal as refusal:
             await refused(refusal)(scope, receive, sending)
         except TimeoutError:
             slow = Refusal(408, "slow", "the request took too long to arrive, and nothing was done")
             await refused(slow)(scope, receive, sending)
         finally:
-            path = getattr(scope.get("route"), "path", "")
+            path = getattr(scope.get("route"), "path", "") or (PATH if scope["path"].endswith("/answer") else "")
             self.requests[scope["method"], path, status] += 1
             self.seconds[path] += time.perf_counter() - begin  # type: ignore[assignment]
 

@@ -14,7 +14,7 @@ from dford.service.store import Store
 from dford.service.tables import keys
 
 ROLES = ("predict", "answer", "admin")  # each may do what those before it may
-_TRUSTED_SECONDS = 1.0  # so long a key is not looked up again: another process's revocation takes effect after it
+_TRUSTED_SECONDS = 1.0  # so long nothing is looked up again: what another process makes or revokes takes effect then
 
 
 class Holder(NamedTuple):
@@ -38,11 +38,13 @@ class Keys:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._trusted: dict[bytes, tuple[float, Holder]] = {}
-        self._any = False
+        self._any, self._looked = False, -_TRUSTED_SECONDS
 
     def any(self) -> bool:
-        if not self._any:  # keys are revoked and never removed, so this is for ever
+        if not self._any and time.monotonic() > self._looked + _TRUSTED_SECONDS:
+            self._looked = time.monotonic()
             with self._store.reading() as connection:
+                # keys are revoked and never removed, so this is for ever
                 self._any = connection.scalar(sa.select(sa.func.count()).select_from(keys)) != 0
         return self._any
 
@@ -67,8 +69,9 @@ class Keys:
         return holder
 
     def forget(self) -> None:
-        """Look all keys up again."""
+        """Look all keys up again: one was made, or revoked."""
         self._trusted.clear()
+        self._looked = -_TRUSTED_SECONDS
 
 
 def create(connection: Connection, project: int | None, role: str, name: str) -> tuple[str, str]:

@@ -17,6 +17,24 @@ from dford.service.tables import answers, heads, items, leases, pool, questions,
 
 Asker = Callable[[NDArray[np.float64], int], Question]
 
+# Statements are made once: making one takes longer than running it.
+_project: Any = sa.bindparam("project_")
+_now: Any = sa.bindparam("now")
+_OPEN = sa.select(sa.func.count()).select_from(leases).where(leases.c.project == _project, leases.c.expires > _now)
+_EXPIRE = leases.delete().where(leases.c.project == _project, leases.c.expires <= _now)
+_END_LEASE = leases.delete().where(leases.c.project == _project, leases.c.question == sa.bindparam("question_"))
+_head = heads.update().where(heads.c.project == _project)
+_NUMBER = _head.values(question=heads.c.question + 1).returning(heads.c.question)
+_SEQUENCE = _head.values(sequence=heads.c.sequence + 1).returning(heads.c.sequence)
+_turns = pool.update().where(pool.c.project == _project, pool.c.item == sa.bindparam("item_"))
+_TURN = _turns.values(turns=pool.c.turns + sa.bindparam("by"))
+_ADD_QUESTION, _ADD_LEASE, _ADD_ANSWER = questions.insert(), leases.insert(), answers.insert()
+_ASKED = sa.select(questions.c.number, questions.c.shown).where(
+    questions.c.project == _project,
+    questions.c.person == sa.bindparam("person"),
+    questions.c.key == sa.bindparam("key"),
+)
+
 
 class Answered(NamedTuple):
     """What is said of an answer, the first time and every time after."""
@@ -41,22 +59,17 @@ def ask(
     now = time.time()
     if key is not None and (before := _asked_before(connection, project.id, person, key, sent)) is not None:
         return before
-    live = (leases.c.project == project.id, leases.c.expires > now)
-    if (connection.scalar(sa.select(sa.func.count()).select_from(leases).where(*live)) or 0) >= most_open:
+    here = {"project_": project.id, "now": now}
+    if (connection.scalar(_OPEN, here) or 0) >= most_open:
         raise Refusal(
             429, "too-many-open", f"{most_open} questions are open already; answer or skip some", retry_after=1
         )
     item, x = _free_item(connection, project.id, now) if sent is None else (None, sent[1])
-    connection.execute(leases.delete().where(leases.c.project == project.id, leases.c.expires <= now))
-    number: int = connection.execute(
-        heads.update()
-        .where(heads.c.project == project.id)
-        .values(question=heads.c.question + 1)
-        .returning(heads.c.question)
-    ).scalar_one()
+    connection.execute(_EXPIRE, here)
+    number: int = connection.execute(_NUMBER, here).scalar_one()
     question, scale = asker(x, number), Scale(project.levels)
     connection.execute(
-        questions.insert(),
+        _ADD_QUESTION,
         {
             "project": project.id,
             "number": number,
@@ -73,17 +86,14 @@ def ask(
         },
     )
     lease = {"project": project.id, "question": number, "item": item, "expires": now + lease_seconds}
-    connection.execute(leases.insert(), lease)
+    connection.execute(_ADD_LEASE, lease)
     return number
 
 
 def _asked_before(
     connection: Connection, project: int, person: str, key: str, sent: tuple[str, NDArray[np.float64]] | None
 ) -> int | None:
-    asked = sa.select(questions).where(
-        questions.c.project == project, questions.c.person == person, questions.c.key == key
-    )
-    row = connection.execute(asked).first()
+    row = connection.execute(_ASKED, {"project_": project, "person": person, "key": key}).first()
     if row is None:
         return None
     if row.shown != (None if sent is None else sent[0]):
@@ -131,7 +141,7 @@ def answer(connection: Connection, project: int, number: int, higher: bool, pers
         raise Refusal(409, "skipped", f"question {number} was skipped, so it takes no answer; ask again", "question")
     now, sequence = time.time(), _next(connection, project)
     connection.execute(
-        answers.insert(),
+        _ADD_ANSWER,
         {"project": project, "sequence": sequence, "question": number, "higher": higher, "person": person, "at": now},
     )
     _settle(connection, project, number, row.item)
@@ -171,8 +181,7 @@ def retract(connection: Connection, project: int, number: int, person: str) -> i
         },
     )
     if row.item is not None:
-        own = (pool.c.project == project, pool.c.item == row.item)
-        connection.execute(pool.update().where(*own).values(turns=pool.c.turns - 1))
+        connection.execute(_TURN, {"project_": project, "item_": row.item, "by": -1})
     return sequence
 
 
@@ -206,17 +215,11 @@ def _fate(connection: Connection, project: int, number: int) -> Any:
 
 
 def _next(connection: Connection, project: int) -> int:
-    sequence: int = connection.execute(
-        heads.update()
-        .where(heads.c.project == project)
-        .values(sequence=heads.c.sequence + 1)
-        .returning(heads.c.sequence)
-    ).scalar_one()
+    sequence: int = connection.execute(_SEQUENCE, {"project_": project}).scalar_one()
     return sequence
 
 
 def _settle(connection: Connection, project: int, number: int, item: int | None) -> None:
-    connection.execute(leases.delete().where(leases.c.project == project, leases.c.question == number))
+    connection.execute(_END_LEASE, {"project_": project, "question_": number})
     if item is not None:
-        own = (pool.c.project == project, pool.c.item == item)
-        connection.execute(pool.update().where(*own).values(turns=pool.c.turns + 1))
+        connection.execute(_TURN, {"project_": project, "item_": item, "by": 1})
