@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Numba keys its cache by the file of the outermost function alone; this makes any change of the engine a new one.
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell cat src/dford/engine/*.py | cksum | cut -d' ' -f1)
 
-.PHONY: demo test slow bench docs lint clean
+.PHONY: demo serve test slow kill-test bench bench-service docs lint clean
 
 .venv/ready: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -15,6 +15,9 @@ demo: .venv/ready
 	$(BIN)/dford demo
 	$(BIN)/dford reproduce --quick --jobs 2 --out dford-demo/reproduction
 	$(BIN)/dford compare --datasets synthetic,synthetic-poly --rounds 3000 --runs 2 --jobs 2 --out dford-demo
+
+serve: .venv/ready
+	$(BIN)/dford serve
 
 # a cluster of two nodes is part of the tests; the rest does without
 .venv/cluster: .venv/ready
@@ -27,6 +30,10 @@ test: lint .venv/cluster .cache/wheel
 # 10,000 streams against the naive reference, instead of a sample
 slow: .venv/ready
 	DFORD_STREAMS=10000 $(BIN)/python -m pytest -n 2 -m slow
+
+# 200 kills, instead of a few
+kill-test: .venv/ready
+	$(BIN)/python tests/killing.py
 
 lint: .venv/ready
 	$(BIN)/ruff check .
@@ -45,6 +52,9 @@ lint: .venv/ready
 
 bench: .venv/ready
 	$(BIN)/python benchmarks/bench.py
+
+bench-service: .venv/ready
+	$(BIN)/python benchmarks/service.py
 
 docs: .venv/ready
 	$(BIN)/mkdocs build --strict --quiet

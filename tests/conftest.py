@@ -19,4 +19,4 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("dford")
 
-collect_ignore = ["wheel.py", "saved/make.py"]  # programs, not tests
+collect_ignore = ["wheel.py", "saved/make.py", "saved/make_service.py"]  # programs, not tests

@@ -1,5 +1,7 @@
 """Put things on an ordered scale by asking one yes/no question about each."""
 
+from typing import Any
+
 from dford.feedback import Question
 from dford.learners import DFORD, PRIL, Auto, DirectionalBoosting, NewtonLogit, PRank, Trace, load
 from dford.log import FeedbackLog
@@ -25,3 +27,12 @@ __all__ = [
     "Uniform",
     "load",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # the client of the service needs what the base does not bring
+    if name in {"AsyncClient", "Client"}:
+        from dford import service
+
+        return getattr(service, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -133,13 +133,11 @@ class FeedbackLog:
     @classmethod
     def read(cls, path: str | os.PathLike[str], levels: Sequence[Any]) -> Self:
         """The log in a file that `write` made, or one with the same columns."""
-        import pandas as pd
-
         if _suffix(Path(path)) == ".parquet":
+            import pandas as pd
+
             return cls.from_frame(pd.read_parquet(path), levels)
-        # before its version 3, pandas reads the last bit of a number only when asked to
-        exact: Any = {"float_precision": "round_trip"} if int(pd.__version__.split(".")[0]) < 3 else {}
-        return cls.from_frame(pd.read_csv(path, **exact), levels)
+        return cls.from_frame(read_csv(path), levels)
 
     @classmethod
     def from_frame(cls, frame: Any, levels: Sequence[Any]) -> Self:
@@ -154,6 +152,15 @@ class FeedbackLog:
         for x, level, prediction, propensity, higher in zip(rows, *columns, strict=True):
             log._add(x, level, prediction, propensity, higher)
         return log
+
+
+def read_csv(source: Any, **options: Any) -> Any:
+    """As pandas reads it, to the last bit of every number."""
+    import pandas as pd
+
+    # before its version 3, pandas does so only when asked to
+    exact: Any = {"float_precision": "round_trip"} if int(pd.__version__.split(".")[0]) < 3 else {}
+    return pd.read_csv(source, **exact, **options)
 
 
 def _suffix(path: Path) -> str:

@@ -23,19 +23,11 @@ _DTYPES = {"<f8", "<i8", "|u1"}
 
 def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write a file beside `path` and move it there once it is on disk, so that a crash leaves old or new."""
-    path = Path(path)
-    plain = {name: np.ascontiguousarray(a, dtype=a.dtype.newbyteorder("<")) for name, a in arrays.items()}
-    index = [[name, a.dtype.str, list(a.shape)] for name, a in plain.items()]
-    try:
-        text = json.dumps({**header, "arrays": index}, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"cannot save: {error}; levels and parameters must be text, numbers or bools") from None
-    body = text.encode() + b"\n" + b"".join(a.tobytes() for a in plain.values())
-    digest = hashlib.sha256(body).hexdigest()
+    path, data = Path(path), pack(header, arrays)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with open(draft, "wb") as file:
-            file.write(f"dford {FORMAT} {digest} {len(body)}\n".encode() + body)
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         os.replace(draft, path)
@@ -50,9 +42,27 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
             os.close(folder)
 
 
+def pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """What a file of these holds."""
+    plain = {name: np.ascontiguousarray(a, dtype=a.dtype.newbyteorder("<")) for name, a in arrays.items()}
+    index = [[name, a.dtype.str, list(a.shape)] for name, a in plain.items()]
+    try:
+        text = json.dumps({**header, "arrays": index}, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"cannot save: {error}; levels and parameters must be text, numbers or bools") from None
+    body = text.encode() + b"\n" + b"".join(a.tobytes() for a in plain.values())
+    digest = hashlib.sha256(body).hexdigest()
+    return f"dford {FORMAT} {digest} {len(body)}\n".encode() + body
+
+
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The header and the arrays of a file, or one ValueError that says what is wrong with it."""
-    first, _, body = Path(path).read_bytes().partition(b"\n")
+    return unpack(Path(path).read_bytes(), path)
+
+
+def unpack(content: bytes, path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """As `read`, of a file's content; `path` names it in errors."""
+    first, _, body = content.partition(b"\n")
     words = first.split(b" ")
     if len(words) != 4 or words[0] != b"dford" or not words[1].isdigit() or not words[3].isdigit():
         raise ValueError(f"{path} is not a dford file: expected one written by save()")

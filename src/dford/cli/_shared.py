@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,12 @@ def refuse(sentence: str, status: int = 2) -> int:
     """Say on one line of stderr why the command ends, and return its exit status."""
     print(f"dford: {' '.join(sentence.split())}", file=sys.stderr)
     return status
+
+
+def needs(extra: str, *packages: str) -> None:
+    """Refuse to go on without packages that an extra brings."""
+    if missing := [name for name in packages if find_spec(name) is None]:
+        raise ValueError(f'this needs {" and ".join(missing)}: run pip install "dford[{extra}]"')
 
 
 def console() -> "Console":

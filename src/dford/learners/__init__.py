@@ -1,11 +1,15 @@
 """Learners: scikit-learn classifiers for ordered levels, one a file."""
 
 import os
+from typing import Any
+
+from numpy.typing import NDArray
 
 from dford import persistence
 from dford.learners import _saving
 from dford.learners._base import OrdinalLearner
 from dford.learners._forms import KernelFunction
+from dford.learners._live import LiveLearner
 from dford.learners._trace import Trace
 from dford.learners.auto import Auto
 from dford.learners.boosting import DirectionalBoosting
@@ -14,9 +18,9 @@ from dford.learners.newton import NewtonLogit
 from dford.learners.prank import PRank
 from dford.learners.pril import PRIL
 
-__all__ = ["DFORD", "PRIL", "Auto", "DirectionalBoosting", "NewtonLogit", "PRank", "Trace", "load"]
+__all__ = ["DFORD", "PRIL", "Auto", "DirectionalBoosting", "LiveLearner", "NewtonLogit", "PRank", "Trace", "load"]
 
-_LEARNERS: dict[str, type[OrdinalLearner]] = {
+LEARNERS: dict[str, type[OrdinalLearner]] = {
     learner.__name__: learner for learner in (Auto, DFORD, DirectionalBoosting, NewtonLogit, PRank, PRIL)
 }
 
@@ -26,9 +30,19 @@ def load(path: str | os.PathLike[str], kernel: KernelFunction | None = None) -> 
 
     A file holds numbers and names only: nothing in it is run. A kernel that is a function must be given again.
     """
-    header, arrays = persistence.read(path)
+    return _restored(*persistence.read(path), path, kernel)
+
+
+def loads(content: bytes, name: str) -> OrdinalLearner:
+    """As `load`, of a file's content; `name` stands for the file in errors."""
+    return _restored(*persistence.unpack(content, name), name, None)
+
+
+def _restored(
+    header: dict[str, Any], arrays: dict[str, NDArray[Any]], path: str | os.PathLike[str], kernel: KernelFunction | None
+) -> OrdinalLearner:
     try:
-        learner = _LEARNERS[header["learner"]]
+        learner = LEARNERS[header["learner"]]
         model = learner(**_saving.to_params(header["params"], kernel))
         model._validate_params()
         if "levels" in header:

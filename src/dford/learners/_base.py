@@ -106,6 +106,10 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Write the model to a file that `dford.load` reads: whole or not at all, and without pickle."""
         _saving.save(self, path)
 
+    def to_bytes(self) -> bytes:
+        """What `save` writes: two models are the same, to the bit, if these are."""
+        return _saving.pack(self)
+
     def _make_form(self, n_features: int, is_sparse: bool) -> Form:
         """An empty form for so many features, of dense or sparse rows."""
         raise NotImplementedError

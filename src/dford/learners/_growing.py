@@ -40,6 +40,12 @@ class GrowingLearner(ProbableLearner):
         """Start anew, learn from a log of answers, in order, and grow trees on all of it."""
         return super().fit_log(log).refit()
 
+    def prepare(self) -> None:
+        """Finish the trees that the next answer puts into effect."""
+        if self.__sklearn_is_fitted__():
+            assert isinstance(self._form, GrowingForm)
+            self._form.orchard.prepare()
+
     def refit(self) -> Self:
         """Grow trees on all answers so far, now."""
         check_is_fitted(self)

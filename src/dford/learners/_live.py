@@ -56,13 +56,8 @@ class LiveLearner(OrdinalLearner):
         if asked is None:
             self._check_settled(question, higher)
             return self
-        index = self._scale.index
-        done = self._form.tell(
-            self._rule, asked.x, index[asked.prediction], index[asked.level], asked.propensity, higher
-        )
+        self.learn(asked, higher)
         self._settle(asked, _TOLD_YES if higher else _TOLD_NO)
-        if done == self._next_checkpoint:
-            self._record()
         return self
 
     def drop(self, question: Question) -> Self:
@@ -73,6 +68,35 @@ class LiveLearner(OrdinalLearner):
         elif self._fate(question.round) != _DROPPED:
             raise ValueError(f"question {question.id} was answered already, so it cannot be dropped")
         return self
+
+    def question(self, x: Any, number: int) -> Question:
+        """The question about item `x` by draw `number` of the stream: for a store that keeps the questions itself.
+
+        Nothing is kept here, so the answer goes to `learn`.
+        """
+        if "_form" not in self.__dict__:
+            self._begin_live(x)
+        row, state, names = self._one_row(x), self._form.state, self._scale.names
+        drawn = state[rounds.ASKED]
+        state[rounds.ASKED] = number
+        try:
+            prediction, level, propensity, _ = self._form.ask(self._rule, self._table, self.seed_, row)
+        finally:
+            state[rounds.ASKED] = drawn
+        return Question(f"{self._key}-{number}", row, names[level - 1], names[prediction - 1], propensity, number)
+
+    def learn(self, question: Question, higher: bool) -> Self:
+        """Learn an answer to a question that is kept elsewhere: whether it was told before is the keeper's to know."""
+        index = self._scale.index
+        done = self._form.tell(
+            self._rule, question.x, index[question.prediction], index[question.level], question.propensity, higher
+        )
+        if done == self._next_checkpoint:
+            self._record()
+        return self
+
+    def prepare(self) -> None:
+        """Do whatever the next answer would have to wait for. Predictions may go on meanwhile, in other threads."""
 
     def replay(self, log: FeedbackLog) -> Any:
         """Learn a log's answers in order, and return the predictions made before each, by the user's names.

@@ -58,6 +58,14 @@ class Orchard:
         elif live and self.count == start:
             self._work = _Work(self, start)
 
+    def prepare(self) -> None:
+        """Grow what the next answer puts into effect; nothing else changes, so that others may read meanwhile."""
+        start, effect = next((s, e) for s, e in schedule() if e > self.count)
+        if self.count + 1 == effect and start > self.grown_on:
+            if self._work is None or self._work.on != start:
+                self._work = _Work(self, start)
+            self._work.join()
+
     def grow_now(self) -> None:
         """Trees of all answers so far, in effect at once."""
         self._take(self._grow(self.count), self.count)

@@ -21,6 +21,15 @@ if TYPE_CHECKING:
 
 
 def save(model: "OrdinalLearner", path: str | os.PathLike[str]) -> None:
+    persistence.write(path, *_parts(model))
+
+
+def pack(model: "OrdinalLearner") -> bytes:
+    """What `save` writes."""
+    return persistence.pack(*_parts(model))
+
+
+def _parts(model: "OrdinalLearner") -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     params = {name: _to_json(value) for name, value in model.get_params(deep=False).items()}
     if params["random_state"] is not None and not isinstance(params["random_state"], int):
         params["random_state"] = model.seed_ if hasattr(model, "seed_") else None
@@ -40,7 +49,7 @@ def save(model: "OrdinalLearner", path: str | os.PathLike[str]) -> None:
             header["open"] = [[q.round, q.level, q.prediction, q.propensity] for q in model._open.values()]
             arrays["fates"] = np.frombuffer(bytes(model._fates), np.uint8)
             arrays |= _save_rows([q.x for q in model._open.values()], model.n_features_in_)
-    persistence.write(path, header, arrays)
+    return header, arrays
 
 
 def restore(model: "OrdinalLearner", header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:

@@ -1,0 +1,129 @@
+"""How the columns of items are read: as numbers, as categories, or as text that is shown but not learned from."""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dford.service.refusal import Refusal
+
+KINDS = ("number", "category", "text")
+_MOST_CATEGORIES = 20
+
+
+class ColumnOf(NamedTuple):
+    """One column. What is stored here never changes, so that an item means the same for ever.
+
+    A number that is missing becomes `mean`, that of the rows in which the column was first read. A category becomes
+    a 1 in its place among `categories`; one that was not among those rows becomes zeros.
+    """
+
+    name: str
+    kind: str
+    mean: float = 0.0
+    categories: tuple[str, ...] = ()
+
+    def width(self) -> int:
+        return {"number": 1, "category": len(self.categories), "text": 0}[self.kind]
+
+    def features(self) -> list[str]:
+        """What its numbers are called."""
+        return [self.name] if self.kind == "number" else [f"{self.name}={value}" for value in self.categories]
+
+
+def encode(columns: Sequence[ColumnOf], row: Mapping[str, Any], field: str) -> NDArray[np.float64]:
+    """The numbers that a row is to the learner."""
+    unknown = set(row) - {column.name for column in columns}
+    if unknown:
+        raise Refusal(422, "unknown-column", f"there is no column {min(unknown)!r} in this project", field)
+    numbers: list[float] = []
+    for column in columns:
+        value = row.get(column.name)
+        if column.kind == "number":
+            numbers.append(column.mean if _missing(value) else _number(value, f"{field}.{column.name}"))
+        elif column.kind == "category":
+            numbers.extend(float(value is not None and str(value) == category) for category in column.categories)
+    return np.array(numbers)
+
+
+def read_columns(rows: Sequence[Mapping[str, Any]]) -> list[ColumnOf]:
+    """The columns of rows nobody has described: number if all are, category if few differ, text otherwise."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return [_read(name, [row.get(name) for row in rows]) for name in names]
+
+
+def _read(name: str, values: list[Any]) -> ColumnOf:
+    given = [value for value in values if not _missing(value)]
+    try:
+        numbers = [_number(value, name) for value in given]
+    except Refusal:
+        different = sorted({str(value) for value in given})
+        if len(different) <= min(_MOST_CATEGORIES, max(2, len(given) // 2)) and max(map(len, different)) <= 64:
+            return ColumnOf(name, "category", categories=tuple(different))
+        return ColumnOf(name, "text")
+    if not numbers:
+        return ColumnOf(name, "text")
+    return ColumnOf(name, "number", mean=math.fsum(numbers) / len(numbers))
+
+
+def read_csv(content: bytes) -> list[dict[str, str]]:
+    """The rows of a CSV file with a header."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Refusal(422, "not-text", "the file is not UTF-8 text; save it as UTF-8", "body") from None
+    try:
+        reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+        rows = list(reader)
+    except csv.Error as error:
+        raise Refusal(422, "not-csv", f"the file is not CSV: {error}", "body") from None
+    names = list(reader.fieldnames or ())
+    if not rows or not all(names) or len(set(names)) < len(names):
+        raise Refusal(422, "not-csv", "a file needs a first line of different column names, and rows", "body")
+    for line, row in enumerate(rows, 2):
+        if None in row or None in row.values():
+            raise Refusal(422, "not-csv", f"row {line - 1} has not as many values as the first line has names", "body")
+    return rows
+
+
+def check(columns: Sequence[ColumnOf], most: int) -> None:
+    """Refuse columns that cannot be learned from."""
+    names = [column.name for column in columns]
+    if len(set(names)) < len(names):
+        raise Refusal(422, "bad-columns", "columns must have different names", "columns")
+    for column in columns:
+        if column.kind == "category" and len(set(column.categories)) != max(len(column.categories), 1):
+            sentence = f"column {column.name!r} needs categories that differ"
+            raise Refusal(422, "bad-columns", sentence, "columns")
+    width = sum(column.width() for column in columns)
+    if not 1 <= width <= most:
+        sentence = f"the columns make {width} features to learn from; there must be between 1 and {most}"
+        raise Refusal(422, "bad-columns", sentence, "columns")
+
+
+def to_json(columns: Sequence[ColumnOf]) -> str:
+    return json.dumps([column._asdict() for column in columns])
+
+
+def from_json(text: str) -> list[ColumnOf]:
+    return [ColumnOf(**{**one, "categories": tuple(one["categories"])}) for one in json.loads(text)]
+
+
+def _missing(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and value.strip() in {"", "NA", "NaN", "nan", "null"})
+
+
+def _number(value: Any, field: str) -> float:
+    try:
+        number = float(value) if not isinstance(value, (bool, dict, list)) else math.nan
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not abs(number) <= 1e40:  # more could not be squared and summed
+        shown = str(value)[:40]
+        raise Refusal(422, "not-a-number", f"{shown!r} is not a number of a size that can be learned from", field)
+    return number

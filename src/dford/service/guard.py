@@ -1,0 +1,112 @@
+"""What every request passes first: size, time, and on an open server that it comes from this machine."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.responses import JSONResponse
+
+from dford.service.core import Service
+from dford.service.quick import PATH, quick_answer
+from dford.service.refusal import Refusal
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+
+
+def refused(refusal: Refusal) -> JSONResponse:
+    """The one shape of all errors."""
+    body = {"code": refusal.code, "sentence": refusal.sentence, "field": refusal.field}
+    headers = {} if refusal.retry_after is None else {"Retry-After": str(refusal.retry_after)}
+    if refusal.status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return JSONResponse(body, refusal.status, headers)
+
+
+class Guard:
+    """An ASGI layer. A body is read whole before anything is done, so that nothing is half done."""
+
+    def __init__(self, app: Any, service: Service) -> None:
+        self._app, self._service = app, service
+        self.requests: Counter[tuple[str, str, int]] = Counter()
+        self.seconds: Counter[str] = Counter()
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begin, status = time.perf_counter(), 500
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], (b"x-content-type-options", b"nosniff")]
+            await send(message)
+
+        try:
+            self._check_origin(scope)
+            body = await asyncio.wait_for(self._body(scope, receive), self._service.settings.request_seconds)
+            response = await quick_answer(self._service, scope, body)
+            if response is None:
+                await self._app(scope, _replay(body, receive), sending)
+            else:
+                await response(scope, receive, sending)
+        except Refusal as refusal:
+            await refused(refusal)(scope, receive, sending)
+        except TimeoutError:
+            slow = Refusal(408, "slow", "the request took too long to arrive, and nothing was done")
+            await refused(slow)(scope, receive, sending)
+        finally:
+            path = getattr(scope.get("route"), "path", "") or (PATH if scope["path"].endswith("/answer") else "")
+            self.requests[scope["method"], path, status] += 1
+            self.seconds[path] += time.perf_counter() - begin  # type: ignore[assignment]
+
+    async def _body(self, scope: Message, receive: Receive) -> bytes:
+        most, parts, size = self._service.settings.body_bytes, [], 0
+        too_large = Refusal(413, "too-large", f"the body is larger than {most} bytes", "body")
+        for name, value in scope["headers"]:
+            if name == b"content-length" and value.isdigit() and int(value) > most:
+                raise too_large
+        while True:
+            message = await receive()
+            if message["type"] != "http.request":  # gone
+                return b""
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > most:
+                raise too_large
+            if not message.get("more_body"):
+                return b"".join(parts)
+
+    def _check_origin(self, scope: Message) -> None:
+        """Without keys, whoever reaches the server may do all: so it must not be another site's page in a browser."""
+        if self._service.keys.any():
+            return
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        host, origin = headers.get(b"host", "localhost"), headers.get(b"origin")
+        try:
+            trusted = urlsplit(f"//{host}").hostname in LOOPBACK and (origin is None or urlsplit(origin).netloc == host)
+        except ValueError:
+            trusted = False
+        if not trusted:
+            sentence = "a server without keys answers its own machine alone, and no other site's page"
+            raise Refusal(403, "foreign", sentence, "Host")
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    sent = False
+
+    async def again() -> Message:
+        nonlocal sent
+        if sent:
+            return await receive()
+        sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again

@@ -1,0 +1,185 @@
+"""What goes in and out over HTTP."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr
+
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
+Text = Annotated[StrictStr, Field(min_length=1, max_length=200)]
+Number = Annotated[int, Field(ge=1, le=2**31 - 1)]
+Value = StrictStr | StrictBool | int | float | None
+Row = dict[StrictStr, Value]
+
+
+class _In(BaseModel):
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class Problem(BaseModel):
+    """What every response with a status from 400 on is."""
+
+    code: str = Field(description="For programs.")
+    sentence: str = Field(description="For people.")
+    field: str | None = Field(description="What of the request it is about.")
+
+
+class Column(_In):
+    """How a column is read: as a number, a category, or text that is shown and not learned from."""
+
+    name: Text
+    kind: Literal["number", "category", "text"]
+    mean: Annotated[float, Field(ge=-1e40, le=1e40)] = Field(0.0, description="What a missing number becomes.")
+    categories: list[StrictStr] = Field([], max_length=1000, description="Any other becomes zeros.")
+
+
+class NewProject(_In):
+    name: Name
+    levels: list[Text] = Field(min_length=2, max_length=100, description="The scale, lowest first.")
+    columns: list[Column] | None = Field(None, description="Read from the first items where not given.")
+    learner: str = "Auto"
+    parameters: dict[str, Any] = Field(
+        {}, description='Of the learner; a policy is {"policy": "Nearby", "exploration": 0.1}.'
+    )
+    seed: Annotated[int, Field(ge=0, lt=2**32)] | None = None
+
+
+class ProjectOut(BaseModel):
+    name: str
+    levels: list[str]
+    columns: list[Column] | None
+    learner: str
+    parameters: dict[str, Any]
+    seed: int
+
+
+class Columns(_In):
+    columns: list[Column] = Field(min_length=1, max_length=10_000)
+
+
+class Items(_In):
+    items: list[Row] = Field(min_length=1)
+
+
+class Added(BaseModel):
+    first: int = Field(description="The number of the first item.")
+    count: int
+
+
+class Preview(BaseModel):
+    """How a file would be read. Nothing was stored."""
+
+    columns: list[Column]
+    rows: list[dict[str, str]] = Field(description="The first five.")
+    count: int
+
+
+class ItemOut(BaseModel):
+    number: int
+    shown: Row
+    turns: int = Field(description="How often it was answered or skipped.")
+
+
+class Ask(_In):
+    features: Row | None = Field(None, description="Ask about these, instead of an item of the pool.")
+
+
+class QuestionOut(BaseModel):
+    number: int
+    item: int | None
+    shown: Row
+    level: str = Field(description="Is the right level above this one?")
+    prediction: str
+    propensity: float
+    expires: float = Field(description="Until then nobody else is asked about this item.")
+    fate: Literal["open", "answered", "skipped", "retracted"]
+
+
+class AnswerIn(_In):
+    higher: StrictBool
+
+
+class AnswerOut(BaseModel):
+    question: int
+    higher: bool
+    sequence: int
+    at: float
+
+
+class SkipOut(BaseModel):
+    question: int
+
+
+class RetractOut(BaseModel):
+    question: int
+    sequence: int
+
+
+class ToPredict(_In):
+    """Items by number, or rows of features."""
+
+    items: list[Number] = []
+    rows: list[Row] = []
+
+
+class Prediction(BaseModel):
+    level: str
+    probabilities: dict[str, float] | None = Field(description="None where the learner has none.")
+    score: float | None
+
+
+class Predictions(BaseModel):
+    sequence: int = Field(description="Of the last answer learned from.")
+    predictions: list[Prediction]
+
+
+class Estimate(BaseModel):
+    value: float
+    low: float
+    high: float
+
+
+class Point(Estimate):
+    answers: int
+
+
+class State(BaseModel):
+    items: int
+    items_done: int = Field(description="Answered or skipped at least once.")
+    questions: int
+    open: int
+    answers: int = Field(description="Those taken back are left out.")
+    retractions: int
+    sequence: int = Field(description="Of the last answer or retraction.")
+    learned: int = Field(description="The sequence number up to which the learner has learned.")
+    thresholds: list[float] | None
+    mae: Estimate | None = Field(description="The mean error in levels, without labels, at 95% at all times at once.")
+    curve: list[Point]
+    people: dict[str, int]
+    digest: str | None = Field(description="SHA-256 of the learner's state, where asked for.")
+
+
+class NewKey(_In):
+    role: Literal["admin", "answer", "predict"]
+    name: Name
+
+
+class KeyOut(BaseModel):
+    id: str
+    role: str
+    name: str
+    revoked: bool
+
+
+class KeyShown(BaseModel):
+    id: str
+    key: str = Field(description="Shown this once.")
+
+
+class Imported(BaseModel):
+    count: int
+    sequence: int
+
+
+class Health(BaseModel):
+    status: Literal["ok"]
+    version: str

@@ -1,0 +1,88 @@
+"""What the tests of the service share: a service on a file, its HTTP client, and a small project."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import uvicorn
+
+from dford.service.app import make_app
+from dford.service.core import Service
+from dford.service.settings import Settings
+from dford.service.verify import verify
+
+LEVELS = ["calm", "mild", "strong", "severe"]
+ROWS = [{"size": float(i % 7), "colour": ["red", "blue"][i % 2], "note": f"item {i}"} for i in range(30)]
+COLUMNS = [
+    {"name": "size", "kind": "number", "mean": 3.0},
+    {"name": "colour", "kind": "category", "categories": ["blue", "red"]},
+    {"name": "note", "kind": "text"},
+]
+
+
+@contextmanager
+def serving(file: Path | str, **settings: Any) -> Iterator[Any]:
+    """A client of a real server on this file, closed at the end."""
+    service = Service(Settings(database=str(file), **settings))
+    config = uvicorn.Config(make_app(service, "test"), port=0, log_level="error", timeout_graceful_shutdown=1)
+    server, socket = uvicorn.Server(config), config.bind_socket()
+    thread = threading.Thread(target=server.run, args=([socket],))
+    thread.start()
+    try:
+        while not server.started:
+            time.sleep(0.005)
+        with httpx.Client(base_url=f"http://127.0.0.1:{socket.getsockname()[1]}", timeout=30) as client:
+            client.service = service  # type: ignore[attr-defined]  # for tests that look behind HTTP
+            yield client
+    finally:
+        server.should_exit = True
+        thread.join()
+        socket.close()
+        service.close()
+        service._workers.shutdown()
+
+
+def set_up(client: Any, name: str = "rain", learner: str = "DFORD", **more: Any) -> str:
+    """A project with thirty items; returns its address."""
+    body = {"name": name, "levels": LEVELS, "columns": COLUMNS, "learner": learner, "seed": 5, **more}
+    assert client.post("/projects", json=body).status_code == 201
+    assert client.post(f"/projects/{name}/items", json={"items": ROWS}).status_code == 201
+    return f"/projects/{name}"
+
+
+def ok(response: Any) -> Any:
+    assert response.status_code in {200, 201}, response.text
+    return response.json()
+
+
+def problem(response: Any) -> tuple[int, str]:
+    """The status and the code of an error, which has the one shape of all errors."""
+    body = response.json()
+    assert set(body) == {"code", "sentence", "field"}
+    assert body["sentence"]
+    return response.status_code, body["code"]
+
+
+def learned(client: Any, project: str) -> dict[str, Any]:
+    """The state, once all answers are learned."""
+    for _ in range(2000):
+        state: dict[str, Any] = ok(client.get(f"{project}/state", params={"digest": True}))
+        if state["learned"] == state["sequence"]:
+            return state
+    raise AssertionError("the answers were not learned")
+
+
+def replayed(file: Path | str, name: str = "rain") -> str:
+    """The digest of a clean replay of the whole log, which must find nothing wrong."""
+    service = Service(Settings(database=str(file)))
+    try:
+        report = verify(service.store, service.store.project(name))
+        assert report.faults == []
+        assert service.store.integrity() == "ok"
+        return report.digest
+    finally:
+        service.close()

@@ -1,0 +1,235 @@
+"""What must survive: kills, a full disk, a file that cannot be written, any order of calls, later versions."""
+
+import shutil
+import signal
+import sqlite3
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import hypothesis.strategies as st
+import pytest
+import sqlalchemy as sa
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from dford.service.core import Service
+from dford.service.settings import Settings
+from dford.service.store import Store
+from dford.service.verify import verify
+from killing import Server, kill_test
+from serving import learned, ok, problem, replayed, serving, set_up
+
+SAVED = Path(__file__).parent / "saved" / "0.1.0-service.db"
+
+
+def test_killed_at_random_moments_it_loses_nothing_and_does_nothing_twice(tmp_path: Path) -> None:
+    kill_test(str(tmp_path / "log.db"), kills=8, people=6, learner="DFORD", seconds=0.2)
+
+
+def test_sigterm_ends_well_and_the_next_start_has_nothing_to_replay(tmp_path: Path) -> None:
+    file = tmp_path / "log.db"
+    server = Server(str(file))
+    import httpx
+
+    with httpx.Client(base_url=server.url, timeout=30) as client:
+        project = set_up(client)
+        for _ in range(3):
+            number = ok(client.post(f"{project}/questions"))["number"]
+            ok(client.post(f"{project}/questions/{number}/answer", json={"higher": True}))
+        learned(client, project)
+    begin = time.perf_counter()
+    assert server.end(signal.SIGTERM) == 0
+    assert time.perf_counter() - begin < 5
+    server.close()
+    with sqlite3.connect(file) as database:
+        assert database.execute("SELECT max(sequence) FROM snapshots").fetchone() == (3,)
+    database.close()
+
+
+def answer(client: Any, project: str, higher: bool = True) -> Any:
+    number = client.post(f"{project}/questions").json().get("number", 0)
+    return client.post(f"{project}/questions/{number}/answer", json={"higher": higher})
+
+
+def pragma(store: Store, setting: str) -> None:
+    """Set it on the one connection that the writer uses."""
+    with closing(store._writing.raw_connection()) as connection:
+        connection.cursor().execute(setting)
+
+
+@pytest.mark.parametrize("trouble", ["PRAGMA max_page_count = 1", "PRAGMA query_only = ON"])
+def test_a_full_disk_or_read_only_file_is_said_clearly_and_the_server_stays_up(tmp_path: Path, trouble: str) -> None:
+    file = tmp_path / "log.db"
+    service = Service(Settings(database=str(file)))
+    store = service.store
+    pragma(store, trouble)
+    try:
+        job = sa.text("CREATE TABLE large AS SELECT zeroblob(100000) AS bytes")
+        waiting = [store.writer.submit(None, lambda connection: connection.execute(job)) for _ in range(5)]
+        for one in waiting:
+            with pytest.raises(ValueError, match="could not be written .*, and nothing was done"):
+                one.result(10)
+        pragma(store, "PRAGMA max_page_count = 1000000")
+        pragma(store, "PRAGMA query_only = OFF")
+        store.writer.submit(None, lambda connection: connection.execute(job)).result(10)
+    finally:
+        service.close()
+
+
+def test_a_job_that_fails_takes_no_other_with_it(tmp_path: Path) -> None:
+    service = Service(Settings(database=str(tmp_path / "log.db")))
+    writer, gate = service.store.writer, threading.Event()
+    table = sa.text("CREATE TABLE t (a INTEGER UNIQUE)")
+    writer.do(None, lambda connection: connection.execute(table), 10)
+
+    def add(a: int) -> Any:
+        return lambda connection: connection.execute(sa.text(f"INSERT INTO t VALUES ({a})")).rowcount
+
+    def defect(connection: sa.Connection) -> None:
+        add(99)(connection)
+        raise KeyError("a defect")
+
+    try:
+        first = writer.submit(None, lambda _: gate.wait(10))
+        group = [writer.submit(None, job) for job in (add(1), defect, add(2), add(3))]
+        gate.set()
+        first.result(10)
+        assert [group[i].result(10) for i in (0, 2, 3)] == [1, 1, 1]
+        with pytest.raises(KeyError, match="a defect"):
+            group[1].result(10)
+        with service.store.reading() as connection:
+            assert connection.scalars(sa.text("SELECT a FROM t ORDER BY a")).all() == [1, 2, 3]
+    finally:
+        service.close()
+
+
+def test_waiting_writes_share_one_commit(tmp_path: Path) -> None:
+    service = Service(Settings(database=str(tmp_path / "log.db")))
+    writer, gate = service.store.writer, threading.Event()
+    try:
+        writer.submit(None, lambda _: gate.wait(10))
+        time.sleep(0.05)  # it is under way
+        group = [writer.submit(None, lambda connection: connection.scalar(sa.text("SELECT 7"))) for _ in range(50)]
+        gate.set()
+        assert [one.result(10) for one in group] == [7] * 50
+        assert writer.commits == 2
+    finally:
+        service.close()
+
+
+def test_a_snapshot_that_lies_is_found(tmp_path: Path) -> None:
+    file = tmp_path / "log.db"
+    with serving(file, snapshot_every=5) as client:
+        project = set_up(client)
+        for i in range(12):
+            ok(answer(client, project, higher=bool(i % 2)))
+        learned(client, project)
+    with sqlite3.connect(file) as database:
+        database.execute("UPDATE answers SET higher = 1 - higher WHERE sequence = 2")
+    database.close()
+    service = Service(Settings(database=str(file)))
+    try:
+        faults = verify(service.store, service.store.project("rain")).faults
+        assert faults
+        assert "is not the state that its answers make" in faults[0]
+    finally:
+        service.close()
+
+
+def test_a_database_of_an_earlier_version_opens_and_goes_on(tmp_path: Path) -> None:
+    file = tmp_path / "log.db"
+    shutil.copy(SAVED, file)
+    before = replayed(file)
+    with serving(file) as client:
+        state = learned(client, "/projects/rain")
+        assert (state["answers"], state["retractions"], state["digest"]) == (11, 1, before)
+        ok(answer(client, "/projects/rain"))
+    assert replayed(file) != before
+
+
+def test_a_database_of_a_later_version_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "log.db"
+    Service(Settings(database=str(file))).close()
+    with sqlite3.connect(file) as database:
+        database.execute("INSERT INTO schema_version VALUES (99)")
+    database.close()
+    with pytest.raises(ValueError, match="version 99 .* install a newer one"):
+        Service(Settings(database=str(file)))
+
+
+class Rounds(RuleBasedStateMachine):
+    """Any order of asking, answering (late, twice, otherwise), skipping, retracting and restarting."""
+
+    @initialize()
+    def begin(self) -> None:
+        import tempfile
+
+        self.folder = tempfile.TemporaryDirectory()
+        self.file = Path(self.folder.name) / "log.db"
+        self.open()
+        self.project = set_up(self.client)
+        self.answers: dict[int, bool] = {}
+        self.fates: dict[int, str] = {}
+        self.items: dict[int, int] = {}
+
+    def open(self) -> None:
+        self.server = serving(self.file, snapshot_every=3, lease_seconds=1000)
+        self.client = self.server.__enter__()
+
+    @rule()
+    def ask(self) -> None:
+        question = ok(self.client.post(f"{self.project}/questions"))
+        assert question["item"] not in {self.items[n] for n, fate in self.fates.items() if fate == "open"}
+        self.fates[question["number"]] = "open"
+        self.items[question["number"]] = question["item"]
+
+    @precondition(lambda self: self.fates)
+    @rule(data=st.data(), act=st.sampled_from(["yes", "no", "skip", "retract"]))
+    def act(self, data: st.DataObject, act: str) -> None:
+        number = data.draw(st.sampled_from(sorted(self.fates)))
+        fate, address = self.fates[number], f"{self.project}/questions/{number}"
+        if act in {"yes", "no"}:
+            higher = act == "yes"
+            response = self.client.post(f"{address}/answer", json={"higher": higher})
+            allowed = fate == "open" or (fate == "answered" and self.answers[number] == higher)
+            new = "answered"
+            if allowed:
+                self.answers[number] = higher
+        else:
+            response = self.client.post(f"{address}/{act}")
+            done = {"skip": "skipped", "retract": "retracted"}[act]
+            allowed = fate in {{"skip": "open", "retract": "answered"}[act], done}
+            new = done
+        if allowed:
+            ok(response)
+            self.fates[number] = new
+        else:
+            assert problem(response)[0] == 409
+        assert ok(self.client.get(address))["fate"] == self.fates[number]
+
+    @rule()
+    def restart(self) -> None:
+        self.server.__exit__(None, None, None)
+        self.open()
+
+    @invariant()
+    def counts_are_those_of_what_happened(self) -> None:
+        if hasattr(self, "client"):
+            state = ok(self.client.get(f"{self.project}/state"))
+            fates = list(self.fates.values())
+            assert state["answers"] == fates.count("answered")
+            assert state["open"] == fates.count("open")
+
+    def teardown(self) -> None:
+        if hasattr(self, "client"):
+            state = learned(self.client, self.project)
+            self.server.__exit__(None, None, None)
+            assert state["digest"] == replayed(self.file)
+            self.folder.cleanup()
+
+
+TestRounds = Rounds.TestCase
+TestRounds.settings = hypothesis.settings(max_examples=5, stateful_step_count=15, deadline=None)

@@ -1,0 +1,276 @@
+"""Who may do what, how much of it, and the client."""
+
+import asyncio
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+import threading
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import dford
+from dford.cli import main
+from dford.service import client as client_module
+from dford.service.core import Service
+from dford.service.settings import Settings
+from dford.service.writer import Writer
+from serving import LEVELS, ROWS, ok, problem, serving, set_up
+
+ROOT = Path(__file__).parent.parent
+CSV = {"Content-Type": "text/csv"}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "log.db"
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
+def test_each_role_may_do_its_part_and_no_more(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(file) as client:
+        project = set_up(client)
+        set_up(client, "snow")
+    assert main(["key", "root", "--database", str(file)]) == 0
+    root = capsys.readouterr().out.strip()
+    with serving(file) as client:
+        made = {
+            role: ok(client.post(f"{project}/keys", json={"role": role, "name": role}, headers=bearer(root)))["key"]
+            for role in ("admin", "answer", "predict")
+        }
+        requests: list[tuple[str, str, Any, str]] = [
+            ("GET", "/state", None, "predict"),
+            ("POST", "/predictions", {"rows": [ROWS[0]]}, "predict"),
+            ("POST", "/questions", None, "answer"),
+            ("POST", "/questions/1/answer", {"higher": True}, "answer"),
+            ("POST", "/questions/1/retract", None, "answer"),
+            ("POST", "/items", {"items": ROWS[:1]}, "admin"),
+            ("GET", "/levels.csv", None, "admin"),
+            ("GET", "/keys", None, "admin"),
+        ]
+        order = ["predict", "answer", "admin"]
+        for method, path, body, needed in requests:
+            for role in order:
+                allowed = order.index(role) >= order.index(needed)
+                response = client.request(method, project + path, json=body, headers=bearer(made[role]))
+                assert (response.status_code < 300) == allowed, (role, path, response.text)
+                other = client.request(method, "/projects/snow" + path, json=body, headers=bearer(made[role]))
+                assert problem(other) == (403, "not-allowed")
+            for headers in ({}, bearer("x"), bearer(root + "x"), {"Authorization": f"Basic {root}"}):
+                assert problem(client.request(method, project + path, json=body, headers=headers)) == (401, "no-key")
+        for path in ("/projects", "/metrics"):
+            assert problem(client.get(path, headers=bearer(made["admin"]))) == (403, "not-allowed")
+            assert client.get(path, headers=bearer(root)).status_code == 200
+        assert client.get("/health").status_code == 200
+
+
+def test_a_key_is_stored_hashed_and_opens_nothing_once_revoked(file: Path) -> None:
+    with serving(file) as client:
+        project = set_up(client)
+        admin = ok(client.post(f"{project}/keys", json={"role": "admin", "name": "boss"}))
+        headers = bearer(admin["key"])
+        guest = ok(client.post(f"{project}/keys", json={"role": "answer", "name": "guest"}, headers=headers))
+        assert client.get(f"{project}/state", headers=bearer(guest["key"])).status_code == 200
+        assert client.delete(f"{project}/keys/{guest['id']}", headers=headers).status_code == 204
+        assert problem(client.get(f"{project}/state", headers=bearer(guest["key"]))) == (401, "no-key")
+        listed = ok(client.get(f"{project}/keys", headers=headers))
+        assert [(key["name"], key["revoked"]) for key in listed] == [("boss", False), ("guest", True)]
+        assert client.delete(f"{project}/keys/{admin['id']}", headers=headers).status_code == 204
+        assert problem(client.get(f"{project}/state")) == (401, "no-key")  # no key left does not mean open again
+    secret = admin["key"].split(".")[1].encode()
+    assert not any(secret in path.read_bytes() for path in file.parent.iterdir())
+
+
+def test_the_answers_are_the_key_holders(file: Path) -> None:
+    with serving(file) as client:
+        project = set_up(client)
+        key = ok(client.post(f"{project}/keys", json={"role": "admin", "name": "anna"}))["key"]
+        number = ok(client.post(f"{project}/questions", headers=bearer(key)))["number"]
+        ok(client.post(f"{project}/questions/{number}/answer", json={"higher": True}, headers=bearer(key)))
+        assert ok(client.get(f"{project}/state", headers=bearer(key)))["people"] == {"anna": 1}
+
+
+def test_without_a_key_it_listens_on_loopback_alone(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--database", str(file), "--host", "0.0.0.0", "--port", "0"]) == 2
+    assert "there is no key" in capsys.readouterr().err
+
+
+def test_without_a_key_no_other_sites_page_is_served(file: Path) -> None:
+    with serving(file) as client:
+        for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Host": "[::"}):
+            assert problem(client.get("/projects", headers=headers)) == (403, "foreign")
+        own = str(client.base_url).rstrip("/")
+        assert client.get("/projects", headers={"Origin": own}).status_code == 200
+
+
+def test_over_a_limit_nothing_is_done(file: Path) -> None:
+    with serving(file, body_bytes=20_000, items_per_call=30, features_per_item=5, open_questions=3) as client:
+        project = set_up(client)
+        before = ok(client.get(f"{project}/state"))
+        large = {"items": [{"note": "x" * 20_000}]}
+        assert problem(client.post(f"{project}/items", json=large)) == (413, "too-large")
+        chunks = (b"x" * 1000 for _ in range(30))
+        assert problem(client.post(f"{project}/items.csv", content=chunks, headers=CSV)) == (413, "too-large")
+        assert problem(client.post(f"{project}/items", json={"items": ROWS + ROWS[:1]})) == (422, "too-many")
+        assert problem(client.post(f"{project}/predictions", json={"rows": ROWS * 2})) == (422, "too-many")
+        wide = [{"name": f"c{i}", "kind": "number"} for i in range(6)]
+        body = {"name": "wide", "levels": LEVELS, "columns": wide}
+        assert problem(client.post("/projects", json=body)) == (422, "bad-columns")
+        assert ok(client.get(f"{project}/state")) == before
+        for _ in range(3):
+            ok(client.post(f"{project}/questions"))
+        response = client.post(f"{project}/questions")
+        assert problem(response) == (429, "too-many-open")
+        assert response.headers["Retry-After"]
+
+
+def test_a_full_queue_and_a_slow_disk_are_a_clear_503_and_nothing_done(file: Path) -> None:
+    service = Service(Settings(database=str(file), queue_length=2))
+    gate, done = threading.Event(), []
+    writer: Writer = service.store.writer
+    try:
+        writer.submit(None, lambda _: gate.wait(10))
+        while writer.waiting():
+            pass
+        with pytest.raises(ValueError, match=r"did not begin within 0.01 s, and was not done"):
+            writer.do(None, lambda _: done.append(1), 0.01)
+        writer.submit(None, lambda _: done.append(2))
+        with pytest.raises(ValueError, match="2 writes wait already") as refused:
+            writer.submit(None, lambda _: done.append(3))
+        assert (refused.value.status, refused.value.retry_after) == (503, 1)  # type: ignore[attr-defined]
+    finally:
+        gate.set()
+        service.close()
+    assert done == [2]
+
+
+def test_every_setting_is_documented_and_read_from_flag_environment_and_file(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "service.md").read_text()
+    for one in fields(Settings):
+        assert f"`{one.name}`" in text, one.name
+    toml = tmp_path / "dford.toml"
+    toml.write_text("port = 1\nlease_seconds = 2.5\nqueue_length = 3\n")
+    read = Settings.read({"port": 9}, {"DFORD_QUEUE_LENGTH": "7", "DFORD_PORT": "8"}, toml)
+    assert (read.port, read.queue_length, read.lease_seconds) == (9, 7, 2.5)
+    for bad, match in [
+        ("prot = 1", "no setting"),
+        ('port = "x"', "must be of type int"),
+        ("queue_length = 0", "above 0"),
+    ]:
+        toml.write_text(bad)
+        with pytest.raises(ValueError, match=match):
+            Settings.read({}, {}, toml)
+
+
+def test_the_client_asks_and_tells_in_the_librarys_words(file: Path) -> None:
+    with serving(file) as http:
+        set_up(http)
+        url = str(http.base_url)
+        with dford.Client(url, "rain") as client:
+            question = client.ask()
+            assert client.tell(question, True) == client.tell(question, True) == 1
+            with pytest.raises(client_module.ServiceError, match="the first answer stands") as refused:
+                client.tell(question, False)
+            assert refused.value.code == "answered-otherwise"
+            with pytest.raises(TypeError, match="must be True or False"):
+                client.tell(question, 1)
+            client.retract(question)
+            client.drop(client.ask({"size": 1.0}))
+            assert client.state()["retractions"] == 1
+            assert len(client.predict([ROWS[0]], items=[1, 2])) == 3
+
+        async def both() -> int:
+            async with dford.AsyncClient(url, "rain") as client:
+                asked = await asyncio.gather(client.ask(), client.ask())
+                assert asked[0].item != asked[1].item
+                await asyncio.gather(*(client.tell(question, True) for question in asked))
+                await client.drop(await client.ask())
+                await client.retract(asked[0])
+                return len(await client.predict(items=[1])) + int((await client.state())["answers"])
+
+        assert asyncio.run(both()) == 2
+
+
+def test_a_broken_line_asks_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The response is lost after the request was done: what is sent again must not be done again."""
+    monkeypatch.setattr(client_module, "_PAUSES", (0.0, 0.0))
+    with serving(file) as http:
+        set_up(http)
+        client = dford.Client(str(http.base_url), "rain")
+        send: Any = client._http.request
+        lost: list[int] = []
+
+        def losing(*arguments: Any, **request: Any) -> Any:
+            response = send(*arguments, **request)
+            if len(lost) % 3 < 2:
+                lost.append(1)
+                raise httpx.ReadError("the line broke")
+            lost.append(0)
+            return response
+
+        monkeypatch.setattr(client._http, "request", losing)
+        question = client.ask()
+        client.tell(question, True)
+        monkeypatch.undo()
+        state = client.state()
+        client.close()
+        assert sum(lost) == 4
+        assert (state["questions"], state["answers"]) == (1, 1)
+
+
+def test_the_base_import_brings_nothing_of_the_service() -> None:
+    code = "import sys, dford; print([m for m in ('httpx', 'fastapi', 'sqlalchemy', 'uvicorn') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_a_backup_made_while_running_is_whole(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    copy = tmp_path / "copy.db"
+    with serving(file) as client:
+        project = set_up(client)
+        number = ok(client.post(f"{project}/questions"))["number"]
+        ok(client.post(f"{project}/questions/{number}/answer", json={"higher": True}))
+        assert main(["backup", str(copy), "--database", str(file)]) == 0
+        assert main(["backup", str(copy), "--database", str(file)]) == 2
+        ok(client.post(f"{project}/questions/{number}/retract"))
+    with serving(copy) as client:
+        assert ok(client.get(f"{project}/state"))["answers"] == 1
+    assert main(["verify", "--database", str(copy)]) == 0
+    assert re.search(r"rain +1 ", capsys.readouterr().out)
+
+
+def test_verify_says_what_is_wrong(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(file) as client:
+        project = set_up(client)
+        for _ in range(2):
+            number = ok(client.post(f"{project}/questions"))["number"]
+            ok(client.post(f"{project}/questions/{number}/answer", json={"higher": True}))
+    with sqlite3.connect(file) as database:
+        database.execute("DELETE FROM answers WHERE sequence = 1")
+    database.close()
+    assert main(["verify", "--database", str(file)]) == 1
+    assert "rain: the sequence numbers have gaps" in capsys.readouterr().err
+    assert main(["verify", "--database", str(file) + "x"]) == 2
+
+
+def test_no_file_descriptor_is_left_open(file: Path) -> None:
+    def count() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    with serving(file) as client:
+        project = set_up(client)
+        counts = []
+        for _ in range(2):
+            for _ in range(100):
+                client.get(f"{project}/state")
+                with httpx.Client() as other:
+                    other.get(f"{client.base_url}/health")
+            counts.append(count())
+        assert counts[1] - counts[0] < 10
