@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import dford
-from dford.cli._shared import console, needs, refuse, table
+from dford.cli._shared import console, needs, new_table, refuse
 
 if TYPE_CHECKING:
     import typer
@@ -131,7 +131,7 @@ def _verify(store: "Store") -> int:
     from dford.service.verify import verify
 
     try:
-        rows = table(f"{store.url}", "Project", "Answers", "Snapshots", "State")
+        rows = new_table(f"{store.url}", "Project", "Answers", "Snapshots", "State")
         reports = [verify(store, project) for project in store.projects()]
         faults = [f"{report.project}: {fault}" for report in reports for fault in report.faults]
         if (integrity := store.integrity()) != "ok":
