@@ -22,7 +22,7 @@ from dford.service.settings import Settings
 from killing import Server
 from serving import LEVELS
 
-CLIENTS, ANSWERS, STORED, POOL = 64, 6_000, 200_000, 10_000
+CLIENTS, ANSWERS, STORED, POOL = 64, 4_000, 200_000, 10_000
 
 
 def bare_commits(folder: Path, count: int = 300) -> float:
@@ -88,12 +88,15 @@ def answers_per_second(folder: Path) -> None:
     server = Server(str(folder / "answers.db"), open_questions=100_000)
     with httpx.Client(base_url=server.url, timeout=60) as client:
         make_project(client, "DFORD", POOL)
-        asking, numbers = [], []
-        for _ in range(ANSWERS):
+        asking = []
+        for _ in range(500):
             begin = time.perf_counter()
-            numbers.append(client.post("/projects/rain/questions").json()["number"])
+            number = client.post("/projects/rain/questions").json()["number"]
             asking.append(time.perf_counter() - begin)
+            client.post(f"/projects/rain/questions/{number}/answer", json={"higher": True})
         print(f"a question, {POOL:,} items in the pool: median {1e3 * statistics.median(asking):.1f} ms, DFORD")
+        features = {"features": {"c0": 1.0}}  # no item is leased by these, so that the pool stays as it is
+        numbers = [client.post("/projects/rain/questions", json=features).json()["number"] for _ in range(ANSWERS)]
         before = bare_commits(folder)
         with multiprocessing.get_context("spawn").Pool(1) as other:
             took, seconds = other.apply(_tell_all, (server.url, numbers, CLIENTS))

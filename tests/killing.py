@@ -113,15 +113,15 @@ class Person(threading.Thread):
             time.sleep(0.01)
 
 
-def kill_test(database: str, kills: int, people: int, learner: str, seconds: float = 0.5) -> str:
-    """Run it, and say what was found; it raises where something is lost."""
+def kill_test(database: str, kills: int, people: int, learner: str, seconds: float = 0.5, count: int = 1) -> str:
+    """Run it, on one server or several, and say what was found; it raises where something is lost."""
     chance, acknowledged = random.Random(0), dict[int, tuple[bool, int]]()
-    server = Server(database, lease_seconds=1, snapshot_every=50)
-    with httpx.Client(base_url=server.url, timeout=30) as client:
+    servers = [Server(database, lease_seconds=1, snapshot_every=50) for _ in range(count)]
+    with httpx.Client(base_url=servers[0].url, timeout=30) as client:
         set_up(client, learner=learner)
         client.post("/projects/rain/items", json={"items": [{"size": float(i)} for i in range(200)]})
-    address = [server.url]
-    crowd = [Person(n, address, acknowledged) for n in range(people)]
+    addresses = [[server.url] for server in servers]
+    crowd = [Person(n, addresses[n % count], acknowledged) for n in range(people)]
     for person in crowd:
         person.start()
     try:
@@ -131,31 +131,34 @@ def kill_test(database: str, kills: int, people: int, learner: str, seconds: flo
                 while len(acknowledged) == before and time.monotonic() < patience:
                     time.sleep(0.002)
             time.sleep(chance.uniform(0.0, seconds))
-            server.end(signal.SIGKILL)
-            server.start()
-            address[0] = server.url
+            unlucky = chance.randrange(count)
+            servers[unlucky].end(signal.SIGKILL)
+            servers[unlucky].start()
+            addresses[unlucky][0] = servers[unlucky].url
     finally:
         for person in crowd:
             person.stop = True
         for person in crowd:
             person.join()
-    with httpx.Client(base_url=server.url, timeout=60) as client:
-        state = learned(client, "/projects/rain")
-        answers = _answers(client, acknowledged)
-    began = time.perf_counter()
-    assert server.end(signal.SIGTERM) == 0
-    closing = time.perf_counter() - began
-    server.close()
+    states, closing = [], 0.0
+    for server in servers:
+        with httpx.Client(base_url=server.url, timeout=60) as client:
+            states.append(learned(client, "/projects/rain")["digest"])
+            answers = _answers(client, acknowledged)
+        began = time.perf_counter()
+        assert server.end(signal.SIGTERM) == 0
+        closing = max(closing, time.perf_counter() - began)
+        server.close()
     clean = replayed(database)  # with integrity_check, and every snapshot against the log
     lost = [n for n, told in acknowledged.items() if answers.get(n) != told]
     assert len(acknowledged) > kills, "the server was killed before anybody could answer"
     assert not lost, f"{len(lost)} acknowledged answers are not in the log, among them question {lost[0]}"
     assert sum(person.conflicts for person in crowd) == 0
-    assert state["digest"] == clean
+    assert states == [clean] * count
     assert closing < 5
     return (
-        f"{kills} kills, {people} people, {learner}: {len(acknowledged)} answers acknowledged, 0 lost, 0 twice; "
-        f"state equal to a clean replay; closed in {closing:.1f} s"
+        f"{kills} kills, {count} server(s), {people} people, {learner}: {len(acknowledged)} answers acknowledged, "
+        f"0 lost, 0 twice; state equal to a clean replay; closed in {closing:.1f} s"
     )
 
 
@@ -176,8 +179,9 @@ if __name__ == "__main__":
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--people", type=int, default=8)
     parser.add_argument("--learner", default="DFORD")
-    parser.add_argument("--database")
+    parser.add_argument("--servers", type=int, default=1)
+    parser.add_argument("--database", help="an empty one; a new SQLite file where not given")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as folder:
         place = chosen.database or str(Path(folder) / "log.db")
-        print(kill_test(place, chosen.kills, chosen.people, chosen.learner))
+        print(kill_test(place, chosen.kills, chosen.people, chosen.learner, count=chosen.servers))

@@ -93,26 +93,29 @@ def _counts(service: Service, project: Project) -> dict[str, Any]:
         }
 
 
-def question(service: Service, project: Project, number: int) -> models.QuestionOut:
-    def mine(table: sa.Table) -> Any:
-        return (table.c.project == questions.c.project) & (table.c.question == questions.c.number)
+def _same_question(table: sa.Table) -> Any:
+    return (table.c.project == questions.c.project) & (table.c.question == questions.c.number)
 
-    asked = (
-        sa.select(
-            questions,
-            items.c.shown.label("pooled"),
-            answers.c.sequence,
-            skips.c.question.label("skip"),
-            retractions.c.sequence.label("retraction"),
-        )
-        .join(items, (items.c.project == questions.c.project) & (items.c.number == questions.c.item), isouter=True)
-        .join(answers, mine(answers), isouter=True)
-        .join(skips, mine(skips), isouter=True)
-        .join(retractions, mine(retractions), isouter=True)
-        .where(questions.c.project == project.id, questions.c.number == number)
+
+_ASKED = (
+    sa.select(
+        questions,
+        items.c.shown.label("pooled"),
+        answers.c.sequence,
+        skips.c.question.label("skip"),
+        retractions.c.sequence.label("retraction"),
     )
+    .join(items, (items.c.project == questions.c.project) & (items.c.number == questions.c.item), isouter=True)
+    .join(answers, _same_question(answers), isouter=True)
+    .join(skips, _same_question(skips), isouter=True)
+    .join(retractions, _same_question(retractions), isouter=True)
+    .where(questions.c.project == sa.bindparam("project"), questions.c.number == sa.bindparam("number"))
+)
+
+
+def question(service: Service, project: Project, number: int) -> models.QuestionOut:
     with service.store.reading() as connection:
-        row = connection.execute(asked).first()
+        row = connection.execute(_ASKED, {"project": project.id, "number": number}).first()
     if row is None:
         raise Refusal(404, "no-question", f"there is no question {number} in this project", "question")
     shown = row.pooled if row.item is not None else row.shown
