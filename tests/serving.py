@@ -86,3 +86,16 @@ def replayed(file: Path | str, name: str = "rain") -> str:
         return report.digest
     finally:
         service.close()
+
+
+def above(question: dict[str, Any]) -> bool:
+    return bool(question["shown"]["size"] / 2 > LEVELS.index(question["level"]))
+
+
+def answer_some(client: Any, project: str, count: int) -> list[dict[str, Any]]:
+    asked = []
+    for _ in range(count):
+        question = ok(client.post(f"{project}/questions"))
+        ok(client.post(f"{project}/questions/{question['number']}/answer", json={"higher": above(question)}))
+        asked.append(question)
+    return asked

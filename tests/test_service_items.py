@@ -1,0 +1,179 @@
+"""The service's items, projects and files: what comes in is checked, and what goes out is what was learned."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dford import DFORD
+from serving import LEVELS, ROWS, above, answer_some, learned, ok, problem, serving, set_up
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "log.db"
+
+
+def test_missing_numbers_are_the_mean_and_unknown_categories_are_none(file: Path) -> None:
+    with serving(file) as client:
+        project = set_up(client)
+        answer_some(client, project, 30)
+        learned(client, project)
+        rows: list[dict[str, Any]] = [
+            {"colour": "red"},
+            {"size": None, "colour": "red"},
+            {"size": "", "colour": "red"},
+            {"size": 3.0, "colour": "red"},
+            {"size": 3.0, "colour": "green"},
+            {"size": 3.0},
+        ]
+        scores = [p["score"] for p in ok(client.post(f"{project}/predictions", json={"rows": rows}))["predictions"]]
+        assert len(set(scores[:4])) == 1
+        assert scores[4] == scores[5] != scores[3]
+
+
+def test_a_csv_file_is_previewed_then_stored_as_previewed(file: Path) -> None:
+    text = 'size,kind,note\n1.5,a,"one, with a comma"\n,b,two\n2.5,a,three\n4,b,four\n'
+    csv = {"content": text, "headers": {"Content-Type": "text/csv"}}
+    with serving(file) as client:
+        ok(client.post("/projects", json={"name": "sheet", "levels": LEVELS}))
+        preview = ok(client.post("/projects/sheet/preview.csv", **csv))
+        assert [column["kind"] for column in preview["columns"]] == ["number", "category", "text"]
+        assert preview["columns"][0]["mean"] == pytest.approx(8 / 3)
+        assert preview["rows"][0]["note"] == "one, with a comma"
+        assert ok(client.get("/projects/sheet"))["columns"] is None
+        assert ok(client.post("/projects/sheet/items.csv", **csv)) == {"first": 1, "count": 4}
+        assert ok(client.get("/projects/sheet"))["columns"] == preview["columns"]
+        assert ok(client.get("/projects/sheet/items", params={"after": 1}))[0]["shown"]["note"] == "two"
+        changed = {"columns": [{"name": "size", "kind": "number"}]}
+        assert problem(client.put("/projects/sheet/columns", json=changed)) == (409, "columns-set")
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("a,b\n", "not-csv"),
+        ("a,b\n1\n", "not-csv"),
+        ("a,a\n1,2\n", "not-csv"),
+        (b"a\n\xff\n", "not-text"),
+        ("note\nx\ny\nz\n", "bad-columns"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_refused_and_nothing_stored(file: Path, text: Any, code: str) -> None:
+    with serving(file) as client:
+        ok(client.post("/projects", json={"name": "sheet", "levels": LEVELS}))
+        headers = {"Content-Type": "text/csv"}
+        assert problem(client.post("/projects/sheet/items.csv", content=text, headers=headers)) == (422, code)
+        assert ok(client.get("/projects/sheet/state"))["items"] == 0
+        assert ok(client.get("/projects/sheet"))["columns"] is None
+
+
+def test_one_bad_item_stores_none_of_them(file: Path) -> None:
+    with serving(file) as client:
+        project = set_up(client)
+        response = client.post(f"{project}/items", json={"items": [ROWS[0], {"size": "many"}]})
+        assert problem(response) == (422, "not-a-number")
+        assert response.json()["field"] == "items.1.size"
+        assert ok(client.get(f"{project}/state"))["items"] == 30
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"levels": ["one"]}, "levels"),
+        ({"levels": ["one", "one"]}, "parameters"),
+        ({"name": "Rain!"}, "name"),
+        ({"learner": "PRank"}, "learner"),
+        ({"parameters": {"kernel": "sigmoid"}}, "parameters"),
+        ({"parameters": {"random_state": 3}}, "parameters"),
+        ({"parameters": {"window": 10**9}}, "parameters"),
+        ({"parameters": {"policy": {"policy": "Guess"}}}, "parameters"),
+        ({"parameters": {"policy": {"policy": "Nearby", "exploration": 2}}}, "parameters"),
+        ({"columns": [{"name": "note", "kind": "text"}]}, "columns"),
+        ({"colour": "red"}, "colour"),
+    ],
+)
+def test_a_project_that_cannot_be_is_refused(file: Path, change: dict[str, Any], field: str) -> None:
+    with serving(file) as client:
+        response = client.post("/projects", json={"name": "rain", "levels": LEVELS, "learner": "DFORD", **change})
+        assert problem(response)[0] == 422
+        assert response.json()["field"] == field
+        assert ok(client.get("/projects")) == []
+
+
+def test_a_policy_is_what_the_project_says(file: Path) -> None:
+    with serving(file) as client:
+        project = set_up(client, parameters={"policy": {"policy": "Uniform"}})
+        assert {question["propensity"] for question in answer_some(client, project, 5)} == {1 / 3}
+
+
+def test_the_exported_levels_are_the_predictions_and_what_the_answers_leave(file: Path) -> None:
+    with serving(file) as client:
+        project = set_up(client, learner="NewtonLogit")
+        asked = answer_some(client, project, 30)
+        learned(client, project)
+        predicted = ok(client.post(f"{project}/predictions", json={"items": list(range(1, 31))}))["predictions"]
+        lines = client.get(f"{project}/levels.csv").text.splitlines()
+    names = lines[0].split(",")
+    assert names == [
+        "item",
+        "size",
+        "colour",
+        "note",
+        "level",
+        *(f"P({level})" for level in LEVELS),
+        "lowest",
+        "highest",
+    ]
+    for line, one, question in zip(lines[1:], predicted, asked, strict=True):
+        row = dict(zip(names, line.split(","), strict=True))
+        assert row["level"] == one["level"]
+        assert [float(row[f"P({level})"]) for level in LEVELS] == list(one["probabilities"].values())
+        place = LEVELS.index(question["level"])
+        told = LEVELS[place + 1 :] if above(question) else LEVELS[: place + 1]
+        assert [row["lowest"], row["highest"]] == [told[0], told[-1]]
+
+
+def test_the_log_comes_back_from_parquet_and_csv_the_same(file: Path, tmp_path: Path) -> None:
+    from dford import FeedbackLog
+
+    with serving(file) as client:
+        project = set_up(client)
+        answer_some(client, project, 12)
+        for suffix in ("csv", "parquet"):
+            (tmp_path / f"log.{suffix}").write_bytes(client.get(f"{project}/log.{suffix}").content)
+        state = learned(client, project)
+    logs = [FeedbackLog.read(tmp_path / f"log.{suffix}", LEVELS) for suffix in ("csv", "parquet")]
+    assert (logs[0].X == logs[1].X).all()
+    assert logs[0].level.tolist() == logs[1].level.tolist()
+    model = DFORD(levels=LEVELS, random_state=5)
+    for n, (x, level, prediction, propensity, higher) in enumerate(logs[1]):
+        asked = model.question(x, n)._replace(
+            level=LEVELS[level - 1], prediction=LEVELS[prediction - 1], propensity=propensity
+        )
+        model.learn(asked, higher)
+    assert model.thresholds_.tolist() == state["thresholds"]
+
+
+def test_metrics_count_what_happened(file: Path) -> None:
+    with serving(file) as client:
+        project = set_up(client)
+        answer_some(client, project, 3)
+        learned(client, project)
+        text = client.get("/metrics").text
+    path = "/projects/{project}/questions/{number}/answer"
+    assert f'dford_requests_total{{method="POST",path="{path}",status="200"}} 3\n' in text
+    assert 'dford_learned_sequence{project="rain"} 3\n' in text
+    assert "dford_commits_total 8\n" in text  # the project, its items, three questions, three answers
+
+
+def test_hostile_text_is_only_text(file: Path) -> None:
+    text = '<script>alert("\u202eabc\u202c 🙂")</script>' + "x" * 100_000 + "\x00"
+    with serving(file) as client:
+        project = set_up(client)
+        ok(client.post(f"{project}/items", json={"items": [{"note": text}]}))
+        response = client.get(f"{project}/items", params={"after": 30})
+        assert response.headers["content-type"] == "application/json"
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert json.loads(response.text)[0]["shown"]["note"] == text
