@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import dford
-from dford import DFORD, PRIL, Boundary, PRank, Question, Uniform
+from dford import DFORD, PRIL, Auto, Boundary, DirectionalBoosting, NewtonLogit, PRank, Question, Uniform
 from dford.engine import rounds
 
 LEVELS = ["poor", "fair", "good", "great"]
@@ -191,3 +192,18 @@ def test_live_rounds_are_traced_without_labels() -> None:
     assert trace.round.tolist() == [10, 30, 40]
     assert trace.crossings.tolist() == [np.mean(crossings[:n]) for n in (10, 30, 40)]
     assert np.isnan([trace.mae, trace.mae_asked, trace.regret]).all()
+
+
+@pytest.mark.parametrize("learner", [DFORD(regularization=3.0), NewtonLogit(), Auto(), DirectionalBoosting()])
+def test_thresholds_are_traced_as_they_were(learner: Any, tmp_path: Path) -> None:
+    model = clone(learner).set_params(levels=[1, 2, 3, 4], checkpoints=[2, 5, 11], random_state=0)
+    seen = []
+    for x in np.random.default_rng(0).normal(size=(15, 2)):
+        question = model.ask(x)
+        model.tell(question, bool(x[0] + 2 > question.level))
+        if model.rounds_ in {2, 5, 11, 15}:
+            seen.append(getattr(model, "thresholds_", np.full(3, np.nan)))
+    assert model.trace_.round.tolist() == [2, 5, 11, 15]
+    np.testing.assert_array_equal(model.thresholds_trace_, seen)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(dford.load(tmp_path / "model").thresholds_trace_, seen)

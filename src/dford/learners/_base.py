@@ -48,7 +48,7 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ordered: bool = False
     regularization: float = math.nan  # of learners that have a regret
 
-    _records: list[Floats]  # the state's figures at each checkpoint
+    _records: list[Floats]  # the state's figures at each checkpoint, then the thresholds
     _next_checkpoint: int
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -96,11 +96,13 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def trace_(self) -> Trace:
         """The run at its checkpoints and now."""
-        check_is_fitted(self)
-        records = list(self._records)
-        if self.rounds_ and (not records or records[-1][rounds.ROUNDS] != self.rounds_):
-            records.append(self._form.state[: rounds.CUTS])
-        return make_trace(records, len(self._scale), self.regularization, self._bound_exploration(), self._largest)
+        table = self._table_of_records()[:, : rounds.CUTS]
+        return make_trace(table, len(self._scale), self.regularization, self._bound_exploration(), self._largest)
+
+    @property
+    def thresholds_trace_(self) -> Floats:
+        """`thresholds_` at the checkpoints of `trace_`, a row each; NaN where there were none."""
+        return self._table_of_records()[:, rounds.CUTS :]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that `dford.load` reads: whole or not at all, and without pickle."""
@@ -216,7 +218,9 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         form.adopt(self._form, np.array(cuts), numbers)
         records, checkpoint = self._records, self._next_checkpoint
         self._begin(scale, form, self.seed_)
-        self._records, self._next_checkpoint = records, checkpoint
+        other = np.full(len(scale) - 1, np.nan)  # thresholds of fewer levels are not comparable
+        self._records = [np.append(record[: rounds.CUTS], other) for record in records]
+        self._next_checkpoint = checkpoint
 
     def _new_form(self, n_features: int, n_levels: int, is_sparse: bool = False) -> Form:
         form = self._make_form(n_features, is_sparse)
@@ -247,10 +251,22 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _record(self) -> None:
         """Note the figures of the run where it has come to a checkpoint."""
         if self._form.state[rounds.ROUNDS] == self._next_checkpoint:
-            record = self._form.state[: rounds.CUTS].copy()
-            record[rounds.START] = 0.0  # where the window's buffers begin is no figure of the run
-            self._records.append(record)
+            self._records.append(self._new_record())
             self._next_checkpoint = self._checkpoints[bisect_right(self._checkpoints, self._next_checkpoint)]
+
+    def _new_record(self) -> Floats:
+        cuts = getattr(self, "thresholds_", np.full(len(self._scale) - 1, np.nan))  # trees have none
+        record = np.append(self._form.state[: rounds.CUTS], cuts)
+        record[rounds.START] = 0.0  # where the window's buffers begin is no figure of the run
+        return record
+
+    def _table_of_records(self) -> Floats:
+        """What was noted at the checkpoints, and would be now."""
+        check_is_fitted(self)
+        records = list(self._records)
+        if self.rounds_ and (not records or records[-1][rounds.ROUNDS] != self.rounds_):
+            records.append(self._new_record())
+        return np.array(records).reshape(-1, rounds.CUTS + len(self._scale) - 1)
 
     def _rows(self, X: Any, anew: bool) -> Rows:
         """X as the engine reads it."""

@@ -39,11 +39,8 @@ class Trace(NamedTuple):
     """nor above this."""
 
 
-def make_trace(
-    records: list[Floats], n_levels: int, regularization: float, exploration: float | None, largest: float
-) -> Trace:
+def make_trace(table: Floats, n_levels: int, regularization: float, exploration: float | None, largest: float) -> Trace:
     """`largest` is 1 / the smallest probability with which a cut is asked: infinite where one never is."""
-    table = np.array(records).reshape(-1, rounds.CUTS)
     columns = table.T
     done, labelled = columns[rounds.ROUNDS], columns[rounds.LABELLED]
     with np.errstate(divide="ignore", invalid="ignore"):
