@@ -75,7 +75,8 @@ def test_each_role_may_do_its_part_and_no_more(file: Path, capsys: pytest.Captur
 def test_a_key_is_stored_hashed_and_opens_nothing_once_revoked(file: Path) -> None:
     with serving(file) as client:
         project = set_up(client)
-        admin = ok(client.post(f"{project}/keys", json={"role": "admin", "name": "boss"}))
+        root = bearer(ok(client.post("/keys", json={"role": "admin", "name": "root"}))["key"])
+        admin = ok(client.post(f"{project}/keys", json={"role": "admin", "name": "boss"}, headers=root))
         headers = bearer(admin["key"])
         guest = ok(client.post(f"{project}/keys", json={"role": "answer", "name": "guest"}, headers=headers))
         assert client.get(f"{project}/state", headers=bearer(guest["key"])).status_code == 200
@@ -84,15 +85,40 @@ def test_a_key_is_stored_hashed_and_opens_nothing_once_revoked(file: Path) -> No
         listed = ok(client.get(f"{project}/keys", headers=headers))
         assert [(key["name"], key["revoked"]) for key in listed] == [("boss", False), ("guest", True)]
         assert client.delete(f"{project}/keys/{admin['id']}", headers=headers).status_code == 204
+        assert problem(client.get(f"{project}/state", headers=headers)) == (401, "no-key")
+        (first,) = ok(client.get("/keys", headers=root))
+        assert (first["name"], first["role"], first["revoked"]) == ("root", "admin", False)
+        assert problem(client.delete(f"{project}/keys/{first['id']}", headers=root)) == (404, "no-key")  # not its own
+        assert client.delete(f"/keys/{first['id']}", headers=root).status_code == 204
         assert problem(client.get(f"{project}/state")) == (401, "no-key")  # no key left does not mean open again
     secret = admin["key"].split(".")[1].encode()
     assert not any(secret in path.read_bytes() for path in file.parent.iterdir())
 
 
+def test_the_first_key_must_leave_somebody_who_can_make_more(file: Path) -> None:
+    with serving(file) as client:
+        project = set_up(client)
+        assert ok(client.get("/me")) == {"name": "local", "role": "admin", "project": None, "open": True}
+        for path, role in [(f"{project}/keys", "admin"), (f"{project}/keys", "answer"), ("/keys", "answer")]:
+            body = {"role": role, "name": "anna"}
+            assert problem(client.post(path, json=body)) == (409, "first-key")
+        root = bearer(ok(client.post("/keys", json={"role": "admin", "name": "root"}))["key"])
+        guest = bearer(ok(client.post(f"{project}/keys", json={"role": "answer", "name": "anna"}, headers=root))["key"])
+        assert ok(client.get("/me", headers=guest)) == {
+            "name": "anna",
+            "role": "answer",
+            "project": "rain",
+            "open": False,
+        }
+        assert problem(client.get("/me")) == (401, "no-key")
+        for path in ("/keys", "/projects"):
+            assert problem(client.get(path, headers=guest)) == (403, "not-allowed")
+
+
 def test_the_answers_are_the_key_holders(file: Path) -> None:
     with serving(file) as client:
         project = set_up(client)
-        key = ok(client.post(f"{project}/keys", json={"role": "admin", "name": "anna"}))["key"]
+        key = ok(client.post("/keys", json={"role": "admin", "name": "anna"}))["key"]
         number = ok(client.post(f"{project}/questions", headers=bearer(key)))["number"]
         ok(client.post(f"{project}/questions/{number}/answer", json={"higher": True}, headers=bearer(key)))
         assert ok(client.get(f"{project}/state", headers=bearer(key)))["people"] == {"anna": 1}

@@ -1,11 +1,12 @@
 """Who may call what."""
 
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from fastapi import Request
+from fastapi import Depends, Request
 
 from dford.service.core import Service
+from dford.service.keys import Holder
 from dford.service.projects import Project
 from dford.service.refusal import Refusal
 
@@ -18,24 +19,29 @@ class Access(NamedTuple):
     person: str
 
 
-def access(role: str) -> Callable[[Request, str], Awaitable[Access]]:
+async def holder(request: Request) -> Holder:
+    """Who sends the request."""
+    service: Service = request.app.state.service
+    return service.keys.holder(request.headers.get("authorization"))
+
+
+def access(role: str) -> Callable[..., Awaitable[Access]]:
     """What a function that needs this role, in the project of its path, depends on."""
 
-    async def check(request: Request, project: str) -> Access:
+    async def check(request: Request, project: str, by: Annotated[Holder, Depends(holder)]) -> Access:
         service: Service = request.app.state.service
-        holder = service.keys.holder(request.headers.get("authorization"))
         found = service.project(project)
-        if not holder.may(role, found.id):
+        if not by.may(role, found.id):
             raise _forbidden(role)
-        return Access(service, found, holder.name)
+        return Access(service, found, by.name)
 
     return check
 
 
-async def whole_server(request: Request) -> Service:
+async def whole_server(request: Request, by: Annotated[Holder, Depends(holder)]) -> Service:
     """For what is no single project's: an admin key of the whole server."""
     service: Service = request.app.state.service
-    if not service.keys.holder(request.headers.get("authorization")).may("admin", None):
+    if not by.may("admin", None):
         raise _forbidden("admin")
     return service
 

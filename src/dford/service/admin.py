@@ -11,6 +11,7 @@ from dford.service.columns import ColumnOf, check, read_columns, read_csv
 from dford.service.core import Service
 from dford.service.jobs import create_project, set_columns
 from dford.service.projects import Project, make_learner
+from dford.service.refusal import Refusal
 from dford.service.tables import keys as key_table
 
 Admin = Annotated[Access, Depends(access("admin"))]
@@ -70,6 +71,11 @@ def _add_projects(app: FastAPI) -> None:
         return _out(to.service.set_columns(to.project, [_column_in(column) for column in body.columns]))
 
 
+def _preview(rows: list[dict[str, str]], columns: list[ColumnOf]) -> models.Preview:
+    columns = columns or read_columns(rows)
+    return models.Preview(columns=[_column_out(column) for column in columns], rows=rows[:5], count=len(rows))
+
+
 def _add_items(app: FastAPI) -> None:
     @app.post("/projects/{project}/items", status_code=201)
     def add_items(to: Admin, body: models.Items) -> models.Added:
@@ -86,9 +92,12 @@ def _add_items(app: FastAPI) -> None:
     @app.post("/projects/{project}/preview.csv")
     def preview(to: Admin, body: Csv) -> models.Preview:
         """How the columns of a CSV file would be read. Nothing is stored."""
-        rows = read_csv(body)
-        columns = to.project.columns or read_columns(rows)
-        return models.Preview(columns=[_column_out(column) for column in columns], rows=rows[:5], count=len(rows))
+        return _preview(read_csv(body), to.project.columns)
+
+    @app.post("/preview.csv")
+    def preview_new(_: Server, body: Csv) -> models.Preview:
+        """How the columns of a CSV file would be read in a new project. Nothing is stored."""
+        return _preview(read_csv(body), [])
 
     @app.get("/projects/{project}/items")
     def items(
@@ -104,24 +113,55 @@ def _add_keys(app: FastAPI) -> None:
     @app.post("/projects/{project}/keys", status_code=201)
     def create_key(to: Admin, body: models.NewKey) -> models.KeyShown:
         """A new key for this project. It is shown this once."""
-        number, key = to.service.write(
-            None, lambda connection: keys.create(connection, to.project.id, body.role, body.name)
-        )
-        to.service.keys.forget()
-        return models.KeyShown(id=number, key=key)
+        if not to.service.keys.any():
+            sentence = "make an admin key for the whole server first: from the first key on, every request needs one"
+            raise Refusal(409, "first-key", sentence, "role")
+        return _create_key(to.service, to.project.id, body)
 
     @app.get("/projects/{project}/keys")
     def all_keys(to: Admin) -> list[models.KeyOut]:
-        own = sa.select(key_table).where(key_table.c.project == to.project.id).order_by(key_table.c.at)
-        with to.service.store.reading() as connection:
-            rows = connection.execute(own).all()
-        return [models.KeyOut(id=r.id, role=r.role, name=r.name, revoked=r.revoked is not None) for r in rows]
+        """The keys of this project, without what opens it."""
+        return _list_keys(to.service, to.project.id)
 
     @app.delete("/projects/{project}/keys/{key}", status_code=204)
     def revoke_key(to: Admin, key: str) -> None:
         """From now on the key opens nothing."""
-        to.service.write(None, lambda connection: keys.revoke(connection, to.project.id, key))
-        to.service.keys.forget()
+        _revoke_key(to.service, to.project.id, key)
+
+    @app.post("/keys", status_code=201)
+    def create_server_key(service: Server, body: models.NewKey) -> models.KeyShown:
+        """A new key for all projects, shown this once. From the first one on, an admin's, every request needs one."""
+        if not service.keys.any() and body.role != "admin":
+            raise Refusal(409, "first-key", "the first key must be an admin's, or nobody could set up more", "role")
+        return _create_key(service, None, body)
+
+    @app.get("/keys")
+    def all_server_keys(service: Server) -> list[models.KeyOut]:
+        """The keys that open all projects, without what opens them."""
+        return _list_keys(service, None)
+
+    @app.delete("/keys/{key}", status_code=204)
+    def revoke_server_key(service: Server, key: str) -> None:
+        """From now on the key opens nothing."""
+        _revoke_key(service, None, key)
+
+
+def _create_key(service: Service, project: int | None, body: models.NewKey) -> models.KeyShown:
+    number, key = service.write(None, lambda connection: keys.create(connection, project, body.role, body.name))
+    service.keys.forget()
+    return models.KeyShown(id=number, key=key)
+
+
+def _list_keys(service: Service, project: int | None) -> list[models.KeyOut]:
+    own = sa.select(key_table).where(key_table.c.project == project).order_by(key_table.c.at)
+    with service.store.reading() as connection:
+        rows = connection.execute(own).all()
+    return [models.KeyOut(id=r.id, role=r.role, name=r.name, revoked=r.revoked is not None) for r in rows]
+
+
+def _revoke_key(service: Service, project: int | None, key: str) -> None:
+    service.write(None, lambda connection: keys.revoke(connection, project, key))
+    service.keys.forget()
 
 
 def _add_files(app: FastAPI) -> None:

@@ -4,14 +4,16 @@ from typing import Annotated, Any
 
 from fastapi import Body, Depends, FastAPI, Header, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import PlainTextResponse, RedirectResponse
+from fastapi.responses import PlainTextResponse
 from starlette.exceptions import HTTPException
 
-from dford.service import admin, models, quick, reports
-from dford.service.access import Access, access, whole_server
+from dford.service import admin, models, pages, quick, reports
+from dford.service.access import Access, access, holder, whole_server
 from dford.service.core import Service
 from dford.service.guard import Guard, refused
+from dford.service.keys import Holder
 from dford.service.metrics import metrics_text
+from dford.service.overview import Overviews
 from dford.service.refusal import Refusal
 from dford.service.rounds import retract, skip
 
@@ -32,7 +34,7 @@ def make_app(service: Service, version: str) -> FastAPI:
         description="Put things on an ordered scale by asking one yes/no question about each.",
         responses=PROBLEMS,
     )
-    app.state.service = service
+    app.state.service, app.state.overviews = service, Overviews(service)
     guards: list[Guard] = []
 
     def guard(inner: Any) -> Guard:
@@ -43,15 +45,18 @@ def make_app(service: Service, version: str) -> FastAPI:
     _add_errors(app)
     _add_rounds(app)
     admin.add(app)
-
-    @app.get("/", include_in_schema=False)
-    def start() -> RedirectResponse:
-        return RedirectResponse("/docs")
+    pages.add(app)
 
     @app.get("/health")
     def health() -> models.Health:
         service.store.head(0)  # the database answers
         return models.Health(status="ok", version=version)
+
+    @app.get("/me")
+    def me(by: Annotated[Holder, Depends(holder)]) -> models.Me:
+        """Whose key this is, and what it opens."""
+        name = None if by.project is None else service.store.project_name(by.project)
+        return models.Me(name=by.name, role=by.role, project=name, open=not service.keys.any())
 
     text: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
 
@@ -70,12 +75,13 @@ def _add_rounds(app: FastAPI) -> None:
     def ask(
         to: Answering, body: Annotated[models.Ask | None, Body()] = None, idempotency_key: IdempotencyKey = None
     ) -> models.QuestionOut:
-        """The next question: about an item of the pool that nobody else has before him, or about features sent along.
+        """The next question: about an item of the pool that nobody else has before him, the next one or one by number;
+        or about features sent along.
 
         With the same Idempotency-Key the same question comes again.
         """
-        features = None if body is None else body.features
-        number = to.service.ask(to.project, to.person, idempotency_key, features)
+        features, item = (None, None) if body is None else (body.features, body.item)
+        number = to.service.ask(to.project, to.person, idempotency_key, features, item)
         return reports.question(to.service, to.project, number)
 
     @app.get("/projects/{project}/questions/{number}")
@@ -117,6 +123,12 @@ def _add_rounds(app: FastAPI) -> None:
     def state(to: Predicting, digest: Annotated[bool, Query()] = False) -> models.State:
         """Counts, thresholds, and the error that the answers alone show, now and over time."""
         return reports.state(to.service, to.project, digest)
+
+    @app.get("/projects/{project}/levels")
+    def levels(to: Predicting) -> models.Levels:
+        """How many items are at each level, and which the learner is least sure of. It may be some seconds old."""
+        found: models.Levels = app.state.overviews.levels(to.project)
+        return found
 
 
 def _add_errors(app: FastAPI) -> None:

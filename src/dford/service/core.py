@@ -112,7 +112,14 @@ class Service:
 
         return self.write(project, add)
 
-    def ask(self, project: Project, person: str, key: str | None, features: Mapping[str, Any] | None) -> int:
+    def ask(
+        self,
+        project: Project,
+        person: str,
+        key: str | None = None,
+        features: Mapping[str, Any] | None = None,
+        item: int | None = None,
+    ) -> int:
         fold, sent = self.fold(project), None
         if features is not None:
             sent = json.dumps(features, sort_keys=True), encode(project.columns, features, "features")
@@ -126,6 +133,7 @@ class Service:
                 person=person,
                 key=key,
                 sent=sent,
+                wanted=item,
                 lease_seconds=self.settings.lease_seconds,
                 most_open=self.settings.open_questions,
             ),

@@ -1,8 +1,8 @@
 """What goes in and out over HTTP."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr, model_validator
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
 Text = Annotated[StrictStr, Field(min_length=1, max_length=200)]
@@ -81,6 +81,13 @@ class ItemOut(BaseModel):
 
 class Ask(_In):
     features: Row | None = Field(None, description="Ask about these, instead of an item of the pool.")
+    item: Number | None = Field(None, description="Ask about this item of the pool, instead of the next one.")
+
+    @model_validator(mode="after")
+    def one_of_them(self) -> Self:
+        if self.features is not None and self.item is not None:
+            raise ValueError("send features or an item, not both")
+        return self
 
 
 class QuestionOut(BaseModel):
@@ -129,7 +136,27 @@ class Prediction(BaseModel):
 
 class Predictions(BaseModel):
     sequence: int = Field(description="Of the last answer learned from.")
+    thresholds: list[float] | None = Field(description="What scores are compared with, where the learner does that.")
     predictions: list[Prediction]
+
+
+class Unsure(BaseModel):
+    """An item, its long texts cut, and how it is predicted."""
+
+    item: int
+    shown: Row
+    level: str
+    probabilities: dict[str, float] | None
+    sureness: float = Field(description="The probability of the level; without any, the distance to a threshold.")
+
+
+class Levels(BaseModel):
+    """How the items of the pool are predicted, as of one moment not long ago."""
+
+    sequence: int = Field(description="Of the last answer learned from, then.")
+    items: int
+    counts: dict[str, int]
+    unsure: list[Unsure] = Field(description="The items that the learner is least sure of, least first.")
 
 
 class Estimate(BaseModel):
@@ -140,6 +167,11 @@ class Estimate(BaseModel):
 
 class Point(Estimate):
     answers: int
+
+
+class Cuts(BaseModel):
+    answers: int
+    thresholds: list[float]
 
 
 class State(BaseModel):
@@ -154,6 +186,7 @@ class State(BaseModel):
     thresholds: list[float] | None
     mae: Estimate | None = Field(description="The mean error in levels, without labels, at 95% at all times at once.")
     curve: list[Point]
+    history: list[Cuts] = Field(description="The thresholds over time; empty where the learner has none.")
     people: dict[str, int]
     digest: str | None = Field(description="SHA-256 of the learner's state, where asked for.")
 
@@ -173,6 +206,13 @@ class KeyOut(BaseModel):
 class KeyShown(BaseModel):
     id: str
     key: str = Field(description="Shown this once.")
+
+
+class Me(BaseModel):
+    name: str
+    role: str
+    project: str | None = Field(description="The one project that the key is for; none: all.")
+    open: bool = Field(description="Whether there is no key yet, so that this machine may do all.")
 
 
 class Imported(BaseModel):

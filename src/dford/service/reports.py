@@ -28,6 +28,7 @@ def predictions(fold: Fold, rows: Sequence[NDArray[np.float64]]) -> models.Predi
         scores = model.predict_projection(X).tolist()
         return models.Predictions(
             sequence=sequence,
+            thresholds=_thresholds(model),
             predictions=[
                 models.Prediction(
                     level=level,
@@ -41,30 +42,41 @@ def predictions(fold: Fold, rows: Sequence[NDArray[np.float64]]) -> models.Predi
     return fold.look(look)
 
 
+def _thresholds(model: LiveLearner) -> list[float] | None:
+    cuts = getattr(model, "thresholds_", None)  # trees have none
+    return None if cuts is None else cuts.tolist()
+
+
 def state(service: Service, project: Project, with_digest: bool) -> models.State:
     counts = _counts(service, project)
     if not project.columns:
-        return models.State(**counts, learned=0, thresholds=None, mae=None, curve=[], digest=None)
+        return models.State(**counts, learned=0, thresholds=None, mae=None, curve=[], history=[], digest=None)
     fold = service.fold(project)
     fold.follow(counts["sequence"])
 
-    def look(model: LiveLearner, sequence: int) -> tuple[int, Any, Any, Any, bytes]:
-        cuts = getattr(model, "thresholds_", None)  # trees have none
-        return sequence, cuts, model.trace_, model.rounds_, model.to_bytes() if with_digest else b""
+    def look(model: LiveLearner, sequence: int) -> tuple[Any, ...]:
+        content = model.to_bytes() if with_digest else b""
+        return sequence, _thresholds(model), model.trace_, model.thresholds_trace_, model.rounds_, content
 
-    learned, thresholds, trace, rounds, content = fold.look(look)
+    learned, thresholds, trace, cuts, rounds, content = fold.look(look)
     figures = zip(trace.round.tolist(), trace.estimate, trace.low, trace.high, strict=True)
     curve = [
         models.Point(answers=n, value=value, low=low, high=high)
         for n, value, low, high in figures
         if math.isfinite(value)
     ]
+    history = [
+        models.Cuts(answers=n, thresholds=row.tolist())
+        for n, row in zip(trace.round.tolist(), cuts, strict=True)
+        if np.isfinite(row).all()
+    ]
     return models.State(
         **counts,
         learned=learned,
-        thresholds=None if thresholds is None else thresholds.tolist(),
+        thresholds=thresholds,
         mae=models.Estimate(**curve[-1].model_dump(exclude={"answers"})) if curve and rounds else None,
         curve=curve,
+        history=history,
         digest=hashlib.sha256(content).hexdigest() if with_digest else None,
     )
 

@@ -29,7 +29,7 @@ _SEQUENCE = _head.values(sequence=heads.c.sequence + 1).returning(heads.c.sequen
 _turns = pool.update().where(pool.c.project == _project, pool.c.item == sa.bindparam("item_"))
 _TURN = _turns.values(turns=pool.c.turns + sa.bindparam("by"))
 _ADD_QUESTION, _ADD_LEASE, _ADD_ANSWER = questions.insert(), leases.insert(), answers.insert()
-_ASKED = sa.select(questions.c.number, questions.c.shown).where(
+_ASKED = sa.select(questions.c.number, questions.c.item, questions.c.shown).where(
     questions.c.project == _project,
     questions.c.person == sa.bindparam("person"),
     questions.c.key == sa.bindparam("key"),
@@ -52,19 +52,20 @@ def ask(
     person: str,
     key: str | None,
     sent: tuple[str, NDArray[np.float64]] | None,
+    wanted: int | None,
     lease_seconds: float,
     most_open: int,
 ) -> int:
-    """Ask about an item of the pool, or about features sent along; returns the question's number."""
+    """Ask about the next item of the pool, or the one wanted, or features sent along; returns the question's number."""
     now = time.time()
-    if key is not None and (before := _asked_before(connection, project.id, person, key, sent)) is not None:
+    if key is not None and (before := _asked_before(connection, project.id, person, key, sent, wanted)) is not None:
         return before
     here = {"project_": project.id, "now": now}
     if (connection.scalar(_OPEN, here) or 0) >= most_open:
         raise Refusal(
             429, "too-many-open", f"{most_open} questions are open already; answer or skip some", retry_after=1
         )
-    item, x = _free_item(connection, project.id, now) if sent is None else (None, sent[1])
+    item, x = _free_item(connection, project.id, now, wanted) if sent is None else (None, sent[1])
     connection.execute(_EXPIRE, here)
     number: int = connection.execute(_NUMBER, here).scalar_one()
     question, scale = asker(x, number), Scale(project.levels)
@@ -91,27 +92,38 @@ def ask(
 
 
 def _asked_before(
-    connection: Connection, project: int, person: str, key: str, sent: tuple[str, NDArray[np.float64]] | None
+    connection: Connection,
+    project: int,
+    person: str,
+    key: str,
+    sent: tuple[str, NDArray[np.float64]] | None,
+    wanted: int | None,
 ) -> int | None:
     row = connection.execute(_ASKED, {"project_": project, "person": person, "key": key}).first()
     if row is None:
         return None
-    if row.shown != (None if sent is None else sent[0]):
+    if row.shown != (None if sent is None else sent[0]) or wanted not in {None, row.item}:
         sentence = "this idempotency key came with another request before; take a new one"
         raise Refusal(409, "key-reused", sentence, "Idempotency-Key")
     return int(row.number)
 
 
-def _free_item(connection: Connection, project: int, now: float) -> tuple[int, NDArray[np.float64]]:
-    """The first item among those asked least that nobody has before him. The index gives it at once: only the
-    leased ones, which are few, are passed over."""
-    row = connection.execute(_FREE, {"project": project, "now": now}).first()
+def _free_item(connection: Connection, project: int, now: float, wanted: int | None) -> tuple[int, NDArray[np.float64]]:
+    """The item wanted, or the first among those asked least, that nobody has before him. The index gives it at once:
+    only the leased ones, which are few, are passed over."""
+    here = {"project": project, "now": now}
+    if wanted is not None:
+        row = connection.execute(_WANTED, here | {"item": wanted}).first()
+        if row is None:
+            raise Refusal(409, "item-taken", f"item {wanted} is before somebody, or is not there", "item")
+        return row.number, np.frombuffer(row.x)
+    row = connection.execute(_FREE, here).first()
     if row is None:
         raise Refusal(404, "nothing-to-ask", "every item is before somebody, or there is none; add items or wait")
     return row.number, np.frombuffer(row.x)
 
 
-_FREE = (
+_free = (
     sa.select(items.c.number, items.c.x)
     .join(pool, (pool.c.project == items.c.project) & (pool.c.item == items.c.number))
     .where(
@@ -120,9 +132,10 @@ _FREE = (
             leases.c.project == pool.c.project, leases.c.item == pool.c.item, leases.c.expires > sa.bindparam("now")
         ),
     )
-    .order_by(pool.c.turns, pool.c.item)
     .limit(1)
 )
+_FREE = _free.order_by(pool.c.turns, pool.c.item)
+_WANTED = _free.where(pool.c.item == sa.bindparam("item"))
 
 
 def answer(connection: Connection, project: int, number: int, higher: bool, person: str) -> Answered:

@@ -76,6 +76,10 @@ class Store:
             raise Refusal(404, "no-project", f"there is no project {name[:64]!r}", "project")
         return _project(row)
 
+    def project_name(self, project: int) -> str:
+        with self.reading() as connection:
+            return str(connection.scalar(sa.select(projects.c.name).where(projects.c.id == project)))
+
     def head(self, project: int) -> int:
         """The sequence number of the last answer or retraction."""
         with self.reading() as connection:

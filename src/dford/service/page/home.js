@@ -1,0 +1,22 @@
+// All projects, for whoever may see them; a key for one project leads there.
+
+import { send } from "./api.js";
+import { el, fill } from "./dom.js";
+
+export async function show(main) {
+  const { project } = await send("GET", "/me");
+  if (project) {
+    location.replace(`#/${encodeURIComponent(project)}/answer`);
+    return;
+  }
+  const projects = await send("GET", "/projects");
+  const link = (name, view, text) => el("a", { href: `#/${encodeURIComponent(name)}/${view}` }, text);
+  fill(main, el("h1", { tabindex: "-1" }, "Projects"),
+    projects.length ? el("ul", { class: "projects" }, projects.map(({ name, levels }) => el("li", { class: "card" },
+      el("h2", {}, link(name, "answer", name)),
+      el("p", { class: "note" }, levels.join(" < ")),
+      el("p", {}, link(name, "watch", "Watch"), " · ", link(name, "setup", "Set up")))))
+      : el("p", {}, "There are none yet. Bring a CSV file, name the levels, and begin to answer."),
+    el("p", {}, el("a", { class: "main", href: "#/new" }, "New project")),
+    el("p", { class: "note" }, "For programs: ", el("a", { href: "/docs" }, "the HTTP reference"), "."));
+}

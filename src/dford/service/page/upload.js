@@ -1,0 +1,111 @@
+// A CSV file: chosen or dropped, shown as the server would read it, and sent in parts that the server takes.
+
+import { send } from "./api.js";
+import { el, fill, number } from "./dom.js";
+
+const ROWS = 5000; // in one part
+const SIZE = 4_000_000; // characters
+const KINDS = { number: "Number", category: "Category", text: "Only shown" };
+
+// The header and the records, uncut where a line end is inside quotes.
+export function records(text) {
+  const found = [];
+  let begin = 0;
+  let quoted = false;
+  for (let i = 0; i < text.length; i++) {
+    const c = text[i];
+    if (c === '"') quoted = !quoted;
+    else if (c === "\n" && !quoted) {
+      found.push(text.slice(begin, i + 1));
+      begin = i + 1;
+    }
+  }
+  if (begin < text.length) found.push(text.slice(begin));
+  return { header: found[0] ?? "", rows: found.slice(1).filter((row) => row.trim() !== "") };
+}
+
+export function parts({ header, rows }) {
+  const start = header.endsWith("\n") ? header : `${header}\n`;
+  const found = [];
+  let count = 0;
+  let part = start;
+  for (const row of rows) {
+    if (count === ROWS || (count && part.length + row.length > SIZE)) {
+      found.push({ text: part, count });
+      [part, count] = [start, 0];
+    }
+    part += row;
+    count += 1;
+  }
+  if (count || !found.length) found.push({ text: part, count });
+  return found;
+}
+
+export class Upload {
+  // `preview(text)` asks the server how the file would be read; `chosen()` is called when that is known.
+  constructor(preview, chosen) {
+    this.preview = preview;
+    this.chosen = chosen;
+    this.parts = null;
+    this.input = el("input", { type: "file", id: "file", accept: ".csv,text/csv", onchange: () => this.take(this.input.files[0]) });
+    this.note = el("p", { class: "note", role: "status" });
+    this.table = el("div", { class: "wide" });
+    this.box = el("div", { class: "drop" }, el("label", { for: "file" }, "CSV file: a first line of column names, then an item a line. Choose it, or drop it here."),
+      this.input, this.note, this.table);
+    const over = (event) => { event.preventDefault(); this.box.classList.toggle("over", event.type === "dragover"); };
+    for (const type of ["dragover", "dragleave"]) this.box.addEventListener(type, over);
+    this.box.addEventListener("drop", (event) => { over(event); this.take(event.dataTransfer.files[0]); });
+  }
+
+  async take(file) {
+    if (!file) return;
+    this.parts = null;
+    this.name = file.name.replace(/\.[^.]*$/, "");
+    fill(this.table);
+    this.note.textContent = "Reading…";
+    try {
+      const text = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
+      const all = parts(records(text));
+      const seen = await this.preview(all[0].text);
+      this.parts = all;
+      this.count = all.reduce((sum, { count }) => sum + count, 0);
+      this.show(seen);
+      this.note.textContent = `${number(this.count)} items in ${file.name}.`;
+      this.chosen();
+    } catch (problem) {
+      this.note.textContent = problem instanceof TypeError ? "This file is not UTF-8 text; save it as UTF-8." : (problem.sentence ?? String(problem));
+    }
+  }
+
+  show({ columns, rows }, fixed = false) {
+    this.columns = columns;
+    this.kinds = columns.map((column) => el("select", { "aria-label": `How ${column.name} is read` },
+      Object.entries(KINDS).filter(([kind]) => kind === column.kind || kind === "text" || (kind === "number" && column.kind !== "text"))
+        .map(([kind, name]) => el("option", { value: kind, selected: kind === column.kind }, name))));
+    fill(this.table, el("table", {}, el("caption", {}, "How the columns are read, and the first items"),
+      el("thead", {}, el("tr", {}, columns.map(({ name }) => el("th", { scope: "col", dir: "auto" }, name))),
+        fixed ? null : el("tr", {}, this.kinds.map((select) => el("td", {}, select)))),
+      el("tbody", {}, rows.map((row) => el("tr", {}, columns.map(({ name }) => el("td", { dir: "auto", class: "shown" }, short(row[name]))))))));
+  }
+
+  // The columns as chosen; a category may be only shown, and so may a number.
+  choice() {
+    return this.columns.map((column, i) => ({ ...column, kind: this.kinds[i].value, categories: this.kinds[i].value === "category" ? column.categories : [] }));
+  }
+
+  // Send the items; what went in stays in, and a second try goes on from there.
+  async sendTo(project, progress) {
+    const path = `/projects/${encodeURIComponent(project)}/items.csv`;
+    let sent = 0;
+    while (this.parts.length) {
+      await send("POST", path, { project, text: this.parts[0].text });
+      sent += this.parts.shift().count;
+      progress(sent, this.count);
+    }
+  }
+}
+
+function short(value) {
+  const text = String(value ?? "");
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+}
