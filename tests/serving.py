@@ -25,10 +25,10 @@ COLUMNS = [
 
 
 @contextmanager
-def serving(file: Path | str, **settings: Any) -> Iterator[Any]:
+def serving(file: Path | str, port: int = 0, **settings: Any) -> Iterator[Any]:
     """A client of a real server on this file, closed at the end."""
     service = Service(Settings(database=str(file), **settings))
-    config = uvicorn.Config(make_app(service, "test"), port=0, log_level="error", timeout_graceful_shutdown=1)
+    config = uvicorn.Config(make_app(service, "test"), port=port, log_level="error", timeout_graceful_shutdown=1)
     server, socket = uvicorn.Server(config), config.bind_socket()
     thread = threading.Thread(target=server.run, args=([socket],))
     thread.start()

@@ -114,8 +114,10 @@ def _free_item(connection: Connection, project: int, now: float, wanted: int | N
     here = {"project": project, "now": now}
     if wanted is not None:
         row = connection.execute(_WANTED, here | {"item": wanted}).first()
+        if row is None and (connection.scalar(_ITEMS, {"project": project}) or 0) < wanted:
+            raise Refusal(404, "no-item", f"there is no item {wanted} in this project", "item")
         if row is None:
-            raise Refusal(409, "item-taken", f"item {wanted} is before somebody, or is not there", "item")
+            raise Refusal(409, "item-taken", f"item {wanted} is before somebody; ask about another one", "item")
         return row.number, np.frombuffer(row.x)
     row = connection.execute(_FREE, here).first()
     if row is None:
@@ -135,6 +137,7 @@ _free = (
     .limit(1)
 )
 _FREE = _free.order_by(pool.c.turns, pool.c.item)
+_ITEMS = sa.select(heads.c.item).where(heads.c.project == sa.bindparam("project"))
 _WANTED = _free.where(pool.c.item == sa.bindparam("item"))
 
 

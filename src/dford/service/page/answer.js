@@ -118,10 +118,7 @@ class Answer {
       if (this.again != null) await this.askAgain();
       const wanted = Math.max(FEWEST, Math.min(MOST, Math.floor((this.project.state?.answers ?? 0) / 10)));
       while (this.ahead.length < wanted && !this.ears.signal.aborted) {
-        this.key ??= crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
-        const question = await this.project.send("POST", "/questions", { key: this.key });
-        this.key = null;
-        this.ahead.push(question);
+        this.ahead.push(await this.askNext());
         this.keep();
         if (this.ahead.length === 1) this.draw();
       }
@@ -140,10 +137,29 @@ class Answer {
     if (!this.ahead.length) this.draw();
   }
 
+  async askNext() {
+    this.key ??= crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`; // the same until it has an answer
+    const question = await this.project.send("POST", "/questions", { key: this.key });
+    this.key = null;
+    try {
+      return await this.worth(question);
+    } catch (problem) {
+      if (problem.code === "item-taken") return this.askNext();
+      throw problem;
+    }
+  }
+
+  // Some policies ask about the highest level too. Nothing is above it: that is answered here, and a person asked again.
+  async worth(question) {
+    if (question.level !== this.levels.at(-1)) return question;
+    await this.project.send("POST", `/questions/${question.number}/answer`, { json: { higher: false } });
+    return this.worth(await this.project.send("POST", "/questions", { json: { item: question.item } }));
+  }
+
   async askAgain() {
     await this.project.outbox.flush();
     try {
-      this.ahead.unshift(await this.project.send("POST", "/questions", { json: { item: this.again } }));
+      this.ahead.unshift(await this.worth(await this.project.send("POST", "/questions", { json: { item: this.again } })));
     } catch (problem) {
       if (problem.passing) throw problem;
       notice("Somebody else has this item before them now, so it does not come back here.", 8);
@@ -213,7 +229,7 @@ class Answer {
       if (this.ahead[0]?.number !== question.number) return;
       this.scale.show(standing(predictions[0], thresholds, this.levels), this.levels.indexOf(question.level));
     } catch (problem) {
-      if (!problem.passing) throw problem;
+      if (!(problem instanceof Problem)) throw problem; // without a picture of the scale one can answer too
     }
   }
 
@@ -222,7 +238,7 @@ class Answer {
     const acts = outbox.acts();
     const waiting = new Set(acts.filter(({ act }) => act !== "retract").map(({ question }) => question)).size;
     const back = acts.filter(({ act }) => act === "retract").length;
-    const done = Math.max(0, Math.min(state.items, state.items_done + waiting - back));
+    const done = Math.max(0, Math.min(state.items, state.items_done + this.project.unseen + waiting - back));
     this.bar.max = Math.max(state.items, 1);
     this.bar.value = done;
     const parts = [`${number(done)} of ${number(state.items)} done`, `${number(state.items - done)} left`];

@@ -97,7 +97,7 @@ export class Outbox extends EventTarget {
     this.trouble = null;
     this.attempts = 0;
     localStorage.removeItem(entry);
-    this.dispatchEvent(new Event("sent"));
+    this.dispatchEvent(new CustomEvent("sent", { detail: act }));
     this.changed();
     return true;
   }

@@ -10,7 +10,11 @@ export class Project extends EventTarget {
     super();
     this.name = name;
     this.outbox = new Outbox(name);
-    this.outbox.addEventListener("sent", () => this.look());
+    this.unseen = 0; // items done that the server knows of and `state` does not yet
+    this.outbox.addEventListener("sent", ({ detail }) => {
+      this.unseen += detail === "retract" ? -1 : 1;
+      this.look();
+    });
     this.shelf = `dford.seen.${name}`;
     const before = JSON.parse(localStorage.getItem(this.shelf) ?? "{}");
     this.description = before.description ?? null;
@@ -45,8 +49,10 @@ export class Project extends EventTarget {
     if (this.closed || this.timer) return;
     this.timer = setTimeout(async () => {
       this.timer = null;
+      const seen = this.unseen;
       try {
         this.state = await this.send("GET", "/state");
+        this.unseen -= seen;
         this.keep();
         this.reached(true);
         this.dispatchEvent(new Event("state"));

@@ -73,8 +73,7 @@ function invitations(project) {
   const made = el("div", {});
   const list = el("div", {});
   const button = el("button", { class: "main" }, "Make a link");
-  const copyable = (label, value, note) => {
-    const id = `made-${made.children.length}`;
+  const copyable = (id, label, value, note) => {
     const field = el("input", { id, type: "text", readonly: true, value, onfocus: (event) => event.target.select() });
     const copy = () => navigator.clipboard.writeText(value).then(() => say("Copied."), () => field.select());
     return el("div", { class: "copy" }, el("label", { for: id }, label), field,
@@ -86,8 +85,8 @@ function invitations(project) {
       const admin = await secure();
       const { key } = await project.send("POST", "/keys", { json: { role: "answer", name: who.value } });
       const link = `${location.origin}/#/${encodeURIComponent(name)}/answer?key=${encodeURIComponent(key)}`;
-      fill(made, copyable(`Link for ${who.value}`, link, "It holds a key to answer in this project. It is shown this once; send it to this person alone."),
-        admin && copyable("Your own key", admin, "It is the server's first: from now on every request needs one. This browser keeps yours; keep it elsewhere too."));
+      fill(made, copyable("link", `Link for ${who.value}`, link, "It holds a key to answer in this project. It is shown this once; send it to this person alone."),
+        admin && copyable("own-key", "Your own key", admin, "It is the server's first: from now on every request needs one. This browser keeps yours; keep it elsewhere too."));
       if (["127.0.0.1", "localhost", "[::1]"].includes(location.hostname))
         made.append(el("p", { class: "note" }, "This server is reached from this machine alone: to invite others, serve on an address that they reach (dford serve --host)."));
       who.value = "";
