@@ -17,6 +17,7 @@ from dford.service import jobs, rounds
 from dford.service.columns import ColumnOf, check, encode, read_columns
 from dford.service.fold import Fold
 from dford.service.keys import Keys
+from dford.service.people import People
 from dford.service.projects import Project
 from dford.service.refusal import Refusal, busy
 from dford.service.settings import Settings
@@ -31,7 +32,7 @@ class Service:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.store = Store(settings.database, settings.queue_length)
-        self.keys = Keys(self.store)
+        self.keys, self.people = Keys(self.store), People(self.store)
         self._workers = ThreadPoolExecutor(4, "dford-fold")
         self._projects: dict[str, Project] = {}
         self._folds: dict[str, Fold] = {}

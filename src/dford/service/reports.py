@@ -82,7 +82,7 @@ def state(service: Service, project: Project, with_digest: bool) -> models.State
 
 
 def _counts(service: Service, project: Project) -> dict[str, Any]:
-    own = {table: table.c.project == project.id for table in (answers, heads, leases, pool, retractions)}
+    own = {table: table.c.project == project.id for table in (heads, leases, pool, retractions)}
     with service.store.reading() as connection:
         head = connection.execute(sa.select(heads).where(own[heads])).one()
 
@@ -90,10 +90,7 @@ def _counts(service: Service, project: Project) -> dict[str, Any]:
             return connection.scalar(sa.select(sa.func.count()).select_from(table).where(own[table], *where)) or 0
 
         taken_back = count(retractions)
-        by_person = (
-            sa.select(answers.c.person, sa.func.count().label("n")).where(own[answers]).group_by(answers.c.person)
-        )
-        return {
+        counts = {
             "items": head.item,
             "items_done": count(pool, pool.c.turns > 0),
             "questions": head.question,
@@ -101,8 +98,8 @@ def _counts(service: Service, project: Project) -> dict[str, Any]:
             "answers": head.sequence - taken_back - taken_back,
             "retractions": taken_back,
             "sequence": head.sequence,
-            "people": {row.person: row.n for row in connection.execute(by_person)},
         }
+    return counts | {"people": service.people.counts(project.id, head.sequence)}
 
 
 def _same_question(table: sa.Table) -> Any:

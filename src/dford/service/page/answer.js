@@ -2,6 +2,7 @@
 
 import { Problem } from "./api.js";
 import { el, fill, notice, number, say } from "./dom.js";
+import { textsOf } from "./project.js";
 import { Scale, standing } from "./scale.js";
 
 const FEWEST = 3; // questions fetched ahead; at most a tenth of what was answered, so that none is asked on old news
@@ -204,7 +205,7 @@ class Answer {
 
   // What is text and what is not, of an item.
   parts(shown) {
-    const texts = (this.project.description.columns ?? []).filter(({ kind }) => kind === "text").map(({ name }) => name);
+    const texts = textsOf(this.project.description);
     const given = Object.entries(shown).filter(([, value]) => value !== null && value !== "");
     return {
       texts: given.filter(([name]) => texts.includes(name)).map(([, value]) => value),

@@ -5,6 +5,11 @@ import { Outbox } from "./outbox.js";
 
 const REST = 1500; // milliseconds, at least, between two looks at the state
 
+// The columns that are read by people, whether they are learned from or not.
+export function textsOf({ columns }) {
+  return (columns ?? []).filter(({ kind }) => kind === "text" || kind === "words").map(({ name }) => name);
+}
+
 export class Project extends EventTarget {
   constructor(name) {
     super();

@@ -2,6 +2,7 @@
 
 import { draw } from "./chart.js";
 import { el, fill, number } from "./dom.js";
+import { textsOf } from "./project.js";
 
 const EVERY = 2000; // milliseconds
 
@@ -99,8 +100,7 @@ class Watch {
   }
 
   short(shown) {
-    const texts = (this.project.description.columns ?? []).filter(({ kind }) => kind === "text").map(({ name }) => shown[name]);
-    const text = texts.filter(Boolean)[0] ?? Object.entries(shown).map((pair) => pair.join(" ")).join(", ");
+    const text = textsOf(this.project.description).map((name) => shown[name]).find(Boolean) ?? Object.entries(shown).map((pair) => pair.join(" ")).join(", ");
     return String(text).length > 160 ? `${String(text).slice(0, 160)}…` : String(text);
   }
 }
