@@ -1,0 +1,84 @@
+"""The pictures of the page in docs/page: `make screenshots`, with a chromium on the machine."""
+
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Page, expect, sync_playwright
+
+from dford.service.demo import LEVELS, add_demo, severity
+from serving import serving
+
+FOLDER = Path(__file__).parent.parent / "docs" / "page"
+
+
+def answer(page: Page, count: int) -> None:
+    for _ in range(count):
+        before = page.locator(".item").inner_text()
+        names, values = (page.locator(f".item {tag}").all_inner_texts() for tag in ("dt", "dd"))
+        day = {name: value if name == "sky" else float(value) for name, value in zip(names, values, strict=True)}
+        asked = LEVELS.index(page.locator(".question em").inner_text()) + 1
+        page.keyboard.press("ArrowRight" if severity(day) > asked else "ArrowLeft")
+        expect(page.locator(".item")).not_to_have_text(before, use_inner_text=True)
+        time.sleep(1.5)  # as fast as a person reads, so that the pace on the picture is one
+
+
+def take(page: Page, name: str, whole: bool = False) -> None:
+    time.sleep(2.0)  # until what moves has come to rest
+    page.screenshot(path=FOLDER / f"{name}.png", full_page=whole)
+
+
+def main() -> None:
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        raise SystemExit("there is no chromium on this machine")
+    FOLDER.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        file = Path(folder) / "log.db"
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        context = browser.new_context(viewport={"width": 960, "height": 700})
+        page = context.new_page()
+        with serving(file) as client:
+            add_demo(client.service)
+            port, home = client.base_url.port, f"{client.base_url}"
+            page.goto(f"{home}/#/new")
+            page.set_input_files("#file", _sheet(client, Path(folder)))
+            expect(page.get_by_label("How wind is read")).to_be_visible()
+            page.get_by_role("button", name="Add a level").click()
+            for n, level in enumerate(LEVELS, 1):
+                page.get_by_label(f"Level {n}", exact=True).fill(level)
+            take(page, "setup", whole=True)
+            page.goto(f"{home}/#/demo/answer")
+            expect(page.locator(".question em")).to_be_visible()
+            answer(page, 40)
+            take(page, "answer")
+            page.emulate_media(color_scheme="dark")
+            page.set_viewport_size({"width": 360, "height": 640})
+            take(page, "phone")
+            page.emulate_media(color_scheme="light")
+            page.set_viewport_size({"width": 960, "height": 700})
+            watch = context.new_page()
+            watch.goto(f"{home}/#/demo-answered/watch")
+            expect(watch.locator(".unsure")).to_be_visible()
+            take(watch, "watch", whole=True)
+            watch.close()
+        answer(page, 2)
+        take(page, "offline")
+        del port
+        browser.close()
+
+
+def _sheet(client: Any, folder: Path) -> Path:
+    file = folder / "weather.csv"
+    rows = client.get("/projects/demo/items").json()
+    names = list(rows[0]["shown"])
+    lines = [",".join(names), *(",".join(f'"{row["shown"][name]}"' for name in names) for row in rows)]
+    file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+if __name__ == "__main__":
+    sys.exit(main())
