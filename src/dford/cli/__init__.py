@@ -8,14 +8,14 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any
 
 import dford
-from dford.cli import compare, data, demo, evaluate, files, reproduce, run, serve, tune
+from dford.cli import compare, data, demo, evaluate, files, label, reproduce, run, serve, tune
 from dford.cli._shared import refuse
 
 # Only the extra "lab" brings typer, rich and matplotlib, so they are imported where they are used.
 if TYPE_CHECKING:
     import typer
 
-COMMANDS = (demo, run, compare, tune, evaluate, data, reproduce, serve, files)
+COMMANDS = (demo, run, compare, tune, evaluate, data, reproduce, label, serve, files)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
