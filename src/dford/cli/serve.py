@@ -22,20 +22,21 @@ def add(program: "typer.Typer") -> None:
 
     from dford.service.settings import Settings
 
-    def serve(config: Path | None = None, **flags: Any) -> None:
+    def serve(config: Path | None = None, demo: bool = False, **flags: Any) -> None:
         """Serve projects over HTTP: questions, answers that are kept, predictions."""
         needs("service", "fastapi", "httptools", "sqlalchemy", "uvicorn")
-        _serve(Settings.read(flags, file=config))
+        _serve(Settings.read(flags, file=config), demo)
 
     # a flag for every setting, described where the setting is
     parameters: dict[str, Any] = {
         "config": Annotated[Path | None, typer.Option(help="A TOML file of settings.", dir_okay=False)],
+        "demo": Annotated[bool, typer.Option("--demo", help="With projects to look at: demo and demo-answered.")],
     }
     for one in fields(Settings):
         parameters[one.name] = Annotated[Optional[one.type], typer.Option(help=one.metadata["help"])]  # noqa: UP045
     kind = inspect.Parameter.KEYWORD_ONLY
     signature = [
-        inspect.Parameter(name, kind, default=None, annotation=kept)
+        inspect.Parameter(name, kind, default=False if name == "demo" else None, annotation=kept)
         for name, kept in parameters.items()
     ]
     serve.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
@@ -65,7 +66,8 @@ def add(program: "typer.Typer") -> None:
         _backup(open_store(database), file)
 
 
-def _serve(settings: "Settings") -> None:
+def _serve(settings: "Settings", demo: bool) -> None:
+    from dford.service.demo import add_demo
     from dford.service.guard import LOOPBACK
 
     with opened(settings) as service:
@@ -74,6 +76,8 @@ def _serve(settings: "Settings") -> None:
                 f"there is no key, so anybody who reaches {settings.host} could do anything: make one with dford key, "
                 "or serve on 127.0.0.1"
             )
+        if demo:
+            add_demo(service)
         server, listening = make_server(service), listen(settings.host, settings.port)
         port = listening.getsockname()[1]
         print(f"dford {dford.__version__} on http://{settings.host}:{port}, log in {service.store.url}", flush=True)
