@@ -20,10 +20,10 @@ COMMANDS = (demo, run, compare, tune, evaluate, data, reproduce, label, serve, f
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status: 1 when it failed, 2 after a user's mistake, 130 after Ctrl-C."""
-    if missing := [name for name in ("matplotlib", "rich", "typer") if find_spec(name) is None]:
-        return refuse(f'the command line needs {" and ".join(missing)}: run pip install "dford[lab]".')
     hook, sys.unraisablehook = sys.unraisablehook, _insist
     try:
+        if missing := [name for name in ("matplotlib", "rich", "typer") if find_spec(name) is None]:
+            return refuse(f'the command line needs {" and ".join(missing)}: run pip install "dford[lab]".')
         import typer
 
         # Typer raises the UsageError of click, or of its own copy of click, by version.
