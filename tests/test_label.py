@@ -204,6 +204,10 @@ def test_where_there_are_keys_the_page_gets_one_for_as_long_as_it_runs(
         (["label", "empty.csv", "--levels", "a,b"], "a first line of different column names"),
         (["label", "binary.csv", "--levels", "a,b"], "not UTF-8 text"),
         (["label", "marks.csv", "--levels", "a,b"], "nothing to learn from: add a column"),
+        (["label", "items.csv", "--levels", "a,b", "--database", "nowhere/log.db"], "the database cannot be opened"),
+        (["label", "items.csv", "--levels", "a,b", "--database", "items.csv"], "file is not a database"),
+        (["serve", "--database", "nosuch://x"], "the database cannot be opened"),
+        (["verify", "--database", "items.csv"], "file is not a database"),
         (["serve", "--port", "70000"], "port must be between 0 and 65535"),
     ],
 )

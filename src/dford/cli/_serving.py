@@ -29,7 +29,8 @@ def open_store(database: str) -> "Store":
     needs("service", "fastapi", "sqlalchemy")
     from dford.service.store import Store
 
-    return Store(_there(database))
+    with _opening():
+        return Store(_there(database))
 
 
 @contextmanager
@@ -63,11 +64,23 @@ def opened(settings: "Settings") -> Iterator["Service"]:
     """The service, closed at the end."""
     from dford.service.core import Service
 
-    service = Service(replace(settings, database=_settled(settings.database)))
+    with _opening():
+        service = Service(replace(settings, database=_settled(settings.database)))
     try:
         yield service
     finally:
         service.close()
+
+
+@contextmanager
+def _opening() -> Iterator[None]:
+    """Make a database that cannot be opened the user's to mend."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (SQLAlchemyError, ModuleNotFoundError) as error:
+        raise ValueError(f"the database cannot be opened: {getattr(error, 'orig', error)}") from None
 
 
 def listen(host: str, port: int) -> socket.socket:
