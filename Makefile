@@ -17,7 +17,7 @@ demo: .venv/ready
 	$(BIN)/dford compare --datasets synthetic,synthetic-poly --rounds 3000 --runs 2 --jobs 2 --out dford-demo
 
 serve: .venv/ready
-	$(BIN)/dford serve
+	$(BIN)/dford serve --demo
 
 # a cluster of two nodes is part of the tests; the rest does without
 .venv/cluster: .venv/ready

@@ -39,7 +39,8 @@ class Server:
     """`dford serve` on a database, as a process of its own, which can be started again."""
 
     def __init__(self, database: str, **flags: Any) -> None:
-        words = [word for name, value in flags.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+        given = {f"--{name.replace('_', '-')}": value for name, value in flags.items()}
+        words = [word for flag, value in given.items() for word in ([flag] if value is True else [flag, str(value)])]
         self._line = " ".join(["--database", database, "--port", "0", *words]) + "\n"
         self._nursery = subprocess.Popen(
             [sys.executable, "-c", _NURSERY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

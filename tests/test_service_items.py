@@ -57,7 +57,7 @@ def test_a_csv_file_is_previewed_then_stored_as_previewed(file: Path) -> None:
         ("a,b\n1\n", "not-csv"),
         ("a,a\n1,2\n", "not-csv"),
         (b"a\n\xff\n", "not-text"),
-        ("note\nx\ny\nz\n", "bad-columns"),
+        ("note\n-\n+\n*\n", "bad-columns"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused_and_nothing_stored(file: Path, text: Any, code: str) -> None:

@@ -8,22 +8,22 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any
 
 import dford
-from dford.cli import compare, data, demo, evaluate, reproduce, run, serve, tune
+from dford.cli import compare, data, demo, evaluate, files, label, reproduce, run, serve, tune
 from dford.cli._shared import refuse
 
 # Only the extra "lab" brings typer, rich and matplotlib, so they are imported where they are used.
 if TYPE_CHECKING:
     import typer
 
-COMMANDS = (demo, run, compare, tune, evaluate, data, reproduce, serve)
+COMMANDS = (demo, run, compare, tune, evaluate, data, reproduce, label, serve, files)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status: 1 when it failed, 2 after a user's mistake, 130 after Ctrl-C."""
-    if missing := [name for name in ("matplotlib", "rich", "typer") if find_spec(name) is None]:
-        return refuse(f'the command line needs {" and ".join(missing)}: run pip install "dford[lab]".')
     hook, sys.unraisablehook = sys.unraisablehook, _insist
     try:
+        if missing := [name for name in ("matplotlib", "rich", "typer") if find_spec(name) is None]:
+            return refuse(f'the command line needs {" and ".join(missing)}: run pip install "dford[lab]".')
         import typer
 
         # Typer raises the UsageError of click, or of its own copy of click, by version.

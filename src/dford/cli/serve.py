@@ -1,14 +1,12 @@
 """`dford serve`: the service, on this machine or for others; and the commands on its database."""
 
 import inspect
-import os
-import signal
-import sys
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import dford
+from dford.cli._serving import DATABASE, leave, listen, make_server, open_store, opened, run
 from dford.cli._shared import console, needs, new_table, refuse
 
 if TYPE_CHECKING:
@@ -17,8 +15,6 @@ if TYPE_CHECKING:
     from dford.service.settings import Settings
     from dford.service.store import Store
 
-_DATABASE = "A SQLite file or a database URL; the user's own file by default."
-
 
 def add(program: "typer.Typer") -> None:
     """Add the commands to the program."""
@@ -26,27 +22,33 @@ def add(program: "typer.Typer") -> None:
 
     from dford.service.settings import Settings
 
-    def serve(config: Path | None = None, **flags: Any) -> None:
+    def serve(config: Path | None = None, demo: bool = False, **flags: Any) -> None:
         """Serve projects over HTTP: questions, answers that are kept, predictions."""
         needs("service", "fastapi", "httptools", "sqlalchemy", "uvicorn")
-        raise typer.Exit(_serve(Settings.read(flags, file=config)))
+        _serve(Settings.read(flags, file=config), demo)
 
     # a flag for every setting, described where the setting is
-    parameters = {"config": Annotated[Path | None, typer.Option(help="A TOML file of settings.", dir_okay=False)]}
+    parameters: dict[str, Any] = {
+        "config": Annotated[Path | None, typer.Option(help="A TOML file of settings.", dir_okay=False)],
+        "demo": Annotated[bool, typer.Option("--demo", help="With projects to look at: demo and demo-answered.")],
+    }
     for one in fields(Settings):
         parameters[one.name] = Annotated[Optional[one.type], typer.Option(help=one.metadata["help"])]  # noqa: UP045
     kind = inspect.Parameter.KEYWORD_ONLY
-    signature = [inspect.Parameter(name, kind, default=None, annotation=kept) for name, kept in parameters.items()]
+    signature = [
+        inspect.Parameter(name, kind, default=False if name == "demo" else None, annotation=kept)
+        for name, kept in parameters.items()
+    ]
     serve.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
     serve.__annotations__ = dict(parameters)
     program.command()(serve)
 
-    Database = Annotated[str, typer.Option(help=_DATABASE)]
+    Database = Annotated[str, typer.Option(help=DATABASE)]
 
     @program.command()
     def verify(database: Database = "") -> None:
         """Replay every project's log from zero, and compare all states with it, to the bit."""
-        raise typer.Exit(_verify(_open(database)))
+        raise typer.Exit(_verify(open_store(database)))
 
     @program.command()
     def key(
@@ -56,75 +58,31 @@ def add(program: "typer.Typer") -> None:
         project: Annotated[str, typer.Option(help="The project it is for; all, if none is named.")] = "",
     ) -> None:
         """Make a key, and show it this once. From the first key on, every request needs one."""
-        _key(_open(database), name, role, project)
+        _key(open_store(database), name, role, project)
 
     @program.command()
     def backup(file: Annotated[Path, typer.Argument(help="Where to.")], database: Database = "") -> None:
         """Copy a SQLite database while it is in use; to restore, serve the copy."""
-        _backup(_open(database), file)
+        _backup(open_store(database), file)
 
 
-def _settled(database: str) -> str:
-    from dford.service.settings import default_database
-
-    if database:
-        return database
-    default_database().parent.mkdir(parents=True, exist_ok=True)
-    return str(default_database())
-
-
-def _open(database: str) -> "Store":
-    needs("service", "sqlalchemy")
-    from dford.service.store import Store
-
-    database = database or os.environ.get("DFORD_DATABASE", "")
-    if database and "://" not in database and not Path(database).is_file():
-        raise FileNotFoundError(f"no database at {database}")
-    return Store(_settled(database))
-
-
-def _serve(settings: "Settings") -> int:
-    from dataclasses import replace
-
-    import uvicorn
-
-    from dford.service.app import make_app
-    from dford.service.core import Service
+def _serve(settings: "Settings", demo: bool) -> None:
+    from dford.service.demo import add_demo
     from dford.service.guard import LOOPBACK
 
-    settings = replace(settings, database=_settled(settings.database))
-    service = Service(settings)
-    if settings.host not in LOOPBACK and not service.keys.any():
-        service.close()
-        return refuse(
-            f"there is no key, so anybody who reaches {settings.host} could do anything: make one with dford key, "
-            "or serve on 127.0.0.1"
-        )
-    config = uvicorn.Config(
-        make_app(service, dford.__version__),
-        host=settings.host,
-        port=settings.port,
-        log_level="warning",
-        access_log=False,
-        timeout_graceful_shutdown=2,
-        server_header=False,
-    )
-    server = uvicorn.Server(config)
-    try:
-        socket = config.bind_socket()
-    except SystemExit:  # uvicorn has said why
-        service.close()
-        return 1
-    port = socket.getsockname()[1]
-    print(f"dford {dford.__version__} on http://{settings.host}:{port}, log in {service.store.url}", flush=True)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: None)  # uvicorn raises it again once it has closed, and we have more to close
-    sys.setswitchinterval(0.0005)  # the loop, the writer and the learners take turns; the default makes each wait 5 ms
-    server.run(sockets=[socket])
-    service.close()
-    sys.stdout.flush()
-    # Whatever was acknowledged is on disk. Trees that still grow in a thread would hold up a plain exit, for nothing.
-    os._exit(0)
+    with opened(settings) as service:
+        if settings.host not in LOOPBACK and not service.keys.any():
+            raise ValueError(
+                f"there is no key, so anybody who reaches {settings.host} could do anything: make one with dford key, "
+                "or serve on 127.0.0.1"
+            )
+        if demo:
+            add_demo(service)
+        server, listening = make_server(service), listen(settings.host, settings.port)
+        port = listening.getsockname()[1]
+        print(f"dford {dford.__version__} on http://{settings.host}:{port}, log in {service.store.url}", flush=True)
+        run(server, listening)
+    leave()
 
 
 def _verify(store: "Store") -> int:

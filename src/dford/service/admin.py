@@ -18,6 +18,7 @@ Admin = Annotated[Access, Depends(access("admin"))]
 Reading = Annotated[Access, Depends(access("predict"))]
 Server = Annotated[Service, Depends(whole_server)]
 Csv = Annotated[bytes, Body(media_type="text/csv")]
+Binary = Annotated[bytes, Body(media_type="application/octet-stream")]
 
 
 def add(app: FastAPI) -> None:
@@ -185,7 +186,13 @@ def _add_files(app: FastAPI) -> None:
         return Response(exports.levels_file(to.service, to.project), media_type="text/csv")
 
     @app.post("/projects/{project}/log.csv", status_code=201)
-    def import_log(to: Admin, body: Csv) -> models.Imported:
+    def import_csv(to: Admin, body: Csv) -> models.Imported:
         """Add the rounds of another log, all or none."""
-        count, sequence = exports.import_log(to.service, to.project, body, to.person)
+        count, sequence = exports.import_log(to.service, to.project, body, ".csv", to.person)
+        return models.Imported(count=count, sequence=sequence)
+
+    @app.post("/projects/{project}/log.parquet", status_code=201)
+    def import_parquet(to: Admin, body: Binary) -> models.Imported:
+        """Add the rounds of another log, all or none."""
+        count, sequence = exports.import_log(to.service, to.project, body, ".parquet", to.person)
         return models.Imported(count=count, sequence=sequence)

@@ -1,9 +1,11 @@
-"""How the columns of items are read: as numbers, as categories, or as text that is shown but not learned from."""
+"""How the columns of items are read: as numbers, categories or words, or as text that is shown but not learned from."""
 
 import csv
 import io
 import json
 import math
+import re
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -12,15 +14,16 @@ from numpy.typing import NDArray
 
 from dford.service.refusal import Refusal
 
-KINDS = ("number", "category", "text")
 _MOST_CATEGORIES = 20
+_WORDS = 256  # features of a text; two words in one place are told apart by the words around them
 
 
 class ColumnOf(NamedTuple):
     """One column. What is stored here never changes, so that an item means the same for ever.
 
     A number that is missing becomes `mean`, that of the rows in which the column was first read. A category becomes
-    a 1 in its place among `categories`; one that was not among those rows becomes zeros.
+    a 1 in its place among `categories`; one that was not among those rows becomes zeros. Words are counted, each in
+    the place that its hash gives, and the counts scaled to length 1.
     """
 
     name: str
@@ -29,11 +32,15 @@ class ColumnOf(NamedTuple):
     categories: tuple[str, ...] = ()
 
     def width(self) -> int:
-        return {"number": 1, "category": len(self.categories), "text": 0}[self.kind]
+        return len(self.features())
 
     def features(self) -> list[str]:
         """What its numbers are called."""
-        return [self.name] if self.kind == "number" else [f"{self.name}={value}" for value in self.categories]
+        if self.kind == "words":
+            return [f"{self.name}#{place}" for place in range(_WORDS)]
+        if self.kind == "category":
+            return [f"{self.name}={value}" for value in self.categories]
+        return [self.name] if self.kind == "number" else []
 
 
 def encode(columns: Sequence[ColumnOf], row: Mapping[str, Any], field: str) -> NDArray[np.float64]:
@@ -48,27 +55,63 @@ def encode(columns: Sequence[ColumnOf], row: Mapping[str, Any], field: str) -> N
             numbers.append(column.mean if _missing(value) else _number(value, f"{field}.{column.name}"))
         elif column.kind == "category":
             numbers.extend(float(value is not None and str(value) == category) for category in column.categories)
+        elif column.kind == "words":
+            numbers.extend(_counts(value))
     return np.array(numbers)
 
 
-def read_columns(rows: Sequence[Mapping[str, Any]]) -> list[ColumnOf]:
-    """The columns of rows nobody has described: number if all are, category if few differ, text otherwise."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    return [_read(name, [row.get(name) for row in rows]) for name in names]
+def read_columns(rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, str] | None = None) -> list[ColumnOf]:
+    """The columns of rows, of kinds that were said, or else: number if all are, category if few differ, text otherwise.
+
+    Where that leaves nothing to learn from, the text with the most words is learned from by its words.
+    """
+    said = kinds or {}
+    values = {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
+    if unknown := set(said) - set(values):
+        raise Refusal(422, "unknown-column", f"there is no column {min(unknown)!r}", "columns")
+    columns = {name: _read(name, given, said.get(name)) for name, given in values.items()}
+    if not any(column.width() for column in columns.values()):
+        texts = {name: sum(len(_words(one)) for one in values[name]) for name in values if name not in said}
+        if any(texts.values()):
+            longest = max(texts, key=lambda name: texts[name])
+            columns[longest] = ColumnOf(longest, "words")
+    return list(columns.values())
 
 
-def _read(name: str, values: list[Any]) -> ColumnOf:
+def _read(name: str, values: list[Any], kind: str | None) -> ColumnOf:
     given = [value for value in values if not _missing(value)]
+    if kind in {"text", "words"}:
+        return ColumnOf(name, kind)
+    different = sorted({str(value) for value in given})
+    if kind == "category":
+        return ColumnOf(name, "category", categories=tuple(different))
     try:
         numbers = [_number(value, name) for value in given]
-    except Refusal:
-        different = sorted({str(value) for value in given})
+    except Refusal as refusal:
+        if kind == "number":
+            raise Refusal(422, refusal.code, f"column {name!r}: {refusal.sentence}", "columns") from None
         if len(different) <= min(_MOST_CATEGORIES, max(2, len(given) // 2)) and max(map(len, different)) <= 64:
             return ColumnOf(name, "category", categories=tuple(different))
         return ColumnOf(name, "text")
-    if not numbers:
+    if not numbers and kind is None:
         return ColumnOf(name, "text")
-    return ColumnOf(name, "number", mean=math.fsum(numbers) / len(numbers))
+    return ColumnOf(name, "number", mean=math.fsum(numbers) / max(len(numbers), 1))
+
+
+def _words(value: Any) -> list[str]:
+    return re.findall(r"\w+", str(value).lower()) if not _missing(value) else []
+
+
+def _counts(value: Any) -> list[float]:
+    """How often each place's words occur, as a direction: a long text weighs no more than a short one.
+
+    Sums of whole numbers, a root and a division are the same bits on every machine.
+    """
+    counts = [0] * _WORDS
+    for word in _words(value):
+        counts[zlib.crc32(word.encode(errors="replace")) % _WORDS] += 1
+    length = math.sqrt(sum(count * count for count in counts)) or 1.0
+    return [count / length for count in counts]
 
 
 def read_csv(content: bytes) -> list[dict[str, str]]:
@@ -103,6 +146,8 @@ def check(columns: Sequence[ColumnOf], most: int) -> None:
     width = sum(column.width() for column in columns)
     if not 1 <= width <= most:
         sentence = f"the columns make {width} features to learn from; there must be between 1 and {most}"
+        if not width:
+            sentence = "there is nothing to learn from: add a column of numbers, of categories, or of words"
         raise Refusal(422, "bad-columns", sentence, "columns")
 
 

@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from dford.feedback import Question
-from dford.log import FeedbackLog, read_csv
+from dford.log import COLUMNS, FeedbackLog, read_csv
 from dford.service import jobs, reports
 from dford.service.core import Service
 from dford.service.projects import Project
@@ -43,26 +43,87 @@ def log_file(service: Service, project: Project, suffix: str) -> bytes:
 
 
 def feature_names(project: Project) -> list[str]:
-    return [name for column in project.columns if column.kind != "text" for name in column.features()]
+    return _apart([name for column in project.columns for name in column.features()], COLUMNS)
 
 
-def import_log(service: Service, project: Project, content: bytes, person: str) -> tuple[int, int]:
-    """Add another log's rounds; its columns must be the features of this project, by name."""
+def _apart(names: Iterable[str], taken: Iterable[str]) -> list[str]:
+    """The names, with a mark on those that a file would have twice."""
+    kept, seen = list[str](), set(taken)
+    for name in names:
+        while name in seen:
+            name += "'"
+        kept.append(name)
+        seen.add(name)
+    return kept
+
+
+def import_log(service: Service, project: Project, content: bytes, suffix: str, person: str) -> tuple[int, int]:
+    """Add another log's rounds, all or none; its columns must be the features of this project, by name."""
     service.fold(project)
+    read = _read_csv if suffix == ".csv" else _read_parquet
     try:
-        frame = read_csv(io.BytesIO(content), dtype={"level": str, "prediction": str})
-        names = feature_names(project)
-        log = FeedbackLog.from_frame(frame[["level", "prediction", "propensity", "higher", *names]], project.levels)
+        frame = read(service, content, [*COLUMNS, *feature_names(project)])
+        log = FeedbackLog.from_frame(frame, project.levels)
+    except Refusal:
+        raise
     except KeyError as error:
         raise Refusal(422, "bad-log", f"a log of this project has other columns: {error.args[0]}", "body") from None
     except (ValueError, TypeError, OverflowError) as error:
-        raise Refusal(422, "bad-log", " ".join(str(error).split()), "body") from None
-    service.limit(len(log), "body")
+        raise Refusal(422, "bad-log", " ".join(str(error).split())[:500], "body") from None
     if not (np.abs(log.X) <= 1e40).all():
         raise Refusal(422, "bad-log", "a log must have finite numbers alone", "body")
     sequence = service.write(project, lambda connection: jobs.add_log(connection, project.id, log, person))
     service.follow(project, sequence)
     return len(log), sequence
+
+
+def _read_csv(service: Service, content: bytes, names: list[str]) -> Any:
+    # a level may be called NA
+    frame = read_csv(io.BytesIO(content), dtype={"level": str, "prediction": str}, keep_default_na=False)
+    service.limit(len(frame), "body")
+    return frame[names]
+
+
+def _read_parquet(service: Service, content: bytes, names: list[str]) -> Any:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    count, batches = 0, []
+    try:
+        # A few bytes can stand for very much: each level's name is kept once, and rows are counted as they come.
+        with parquet.ParquetFile(pa.BufferReader(content), read_dictionary=["level", "prediction"]) as file:
+            _check_types(file.schema_arrow, names)
+            for batch in file.iter_batches(1000, columns=names):
+                count += batch.num_rows
+                service.limit(count, "body")
+                batches.append(batch)
+        return pa.Table.from_batches(batches).to_pandas(ignore_metadata=True)
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"the file is not Parquet that can be read: {error}") from None
+
+
+def _check_types(schema: Any, names: list[str]) -> None:
+    from pyarrow import types
+
+    for name in names:
+        if schema.names.count(name) != 1:
+            raise KeyError(f"{name!r} is there {schema.names.count(name)} times")
+        kind = schema.field(name).type
+        if name in {"level", "prediction"}:
+            right = types.is_dictionary(kind)
+        else:
+            right = types.is_boolean(kind) if name == "higher" else types.is_floating(kind) or types.is_integer(kind)
+        if not right:
+            raise ValueError(f"the column {name!r} is of type {kind}")
+
+
+def final_levels(service: Service, project: Project) -> bytes:
+    """`levels_file`, once all answers up to now are learned."""
+    fold, head = service.fold(project), service.store.head(project.id)
+    while not fold.wait(head, seconds=1.0):
+        if fold.failure is not None:
+            raise ValueError(f"project {project.name} could not learn: {fold.failure}")
+    return levels_file(service, project)
 
 
 def levels_file(service: Service, project: Project) -> bytes:
@@ -72,7 +133,8 @@ def levels_file(service: Service, project: Project) -> bytes:
     text = io.StringIO(newline="")
     out = csv.writer(text)
     shares = [f"P({level})" for level in project.levels]
-    out.writerow(["item", *shown, "level", *shares, "lowest", "highest"])
+    own = ["level", *shares, "lowest", "highest"]
+    out.writerow(["item", *_apart(shown, ["item", *own]), *own])
     after = 0
     while rows := _page(service, project, after):
         predicted = reports.predictions(fold, [np.frombuffer(row.x) for row in rows])

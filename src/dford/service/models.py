@@ -24,10 +24,10 @@ class Problem(BaseModel):
 
 
 class Column(_In):
-    """How a column is read: as a number, a category, or text that is shown and not learned from."""
+    """How a column is read: as a number, a category, words, or text that is shown and not learned from."""
 
     name: Text
-    kind: Literal["number", "category", "text"]
+    kind: Literal["number", "category", "words", "text"]
     mean: Annotated[float, Field(ge=-1e40, le=1e40)] = Field(0.0, description="What a missing number becomes.")
     categories: list[StrictStr] = Field([], max_length=1000, description="Any other becomes zeros.")
 

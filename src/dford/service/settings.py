@@ -33,6 +33,8 @@ class Settings:
             value = getattr(self, one.name)
             if one.type in {int, float} and not value > 0 and one.name != "port":
                 raise ValueError(f"{one.name} must be above 0; got {value!r}")
+        if not 0 <= self.port < 2**16:
+            raise ValueError(f"port must be between 0 and 65535; got {self.port}")
 
     @classmethod
     def read(

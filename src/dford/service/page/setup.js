@@ -54,7 +54,7 @@ function about({ description, state }) {
   return el("section", { class: "card" }, el("h2", {}, "The scale"), el("dl", { class: "plain" },
     pair("Levels, lowest first", description.levels.join(", ")), pair("Learner", description.learner),
     pair("Items", number(state.items)), pair("Numbers", list("number")), pair("Categories", list("category")),
-    pair("Only shown", list("text"))));
+    pair("Words", list("words")), pair("Only shown", list("text"))));
 }
 
 // The first key of a server closes it to everybody without one: so the first is this person's own, and kept here.

@@ -5,7 +5,7 @@ import { el, fill, number } from "./dom.js";
 
 const ROWS = 5000; // in one part
 const SIZE = 4_000_000; // characters
-const KINDS = { number: "Number", category: "Category", text: "Only shown" };
+const KINDS = { number: "Number", category: "Category", words: "Words", text: "Only shown" };
 
 // The header and the records, uncut where a line end is inside quotes.
 export function records(text) {
@@ -80,7 +80,7 @@ export class Upload {
   show({ columns, rows }, fixed = false) {
     this.columns = columns;
     this.kinds = columns.map((column) => el("select", { "aria-label": `How ${column.name} is read` },
-      Object.entries(KINDS).filter(([kind]) => kind === column.kind || kind === "text" || (kind === "number" && column.kind !== "text"))
+      Object.entries(KINDS).filter(([kind]) => kind === column.kind || kind === "text" || (kind === "number" && column.kind === "category") || (kind === "words" && column.kind !== "number"))
         .map(([kind, name]) => el("option", { value: kind, selected: kind === column.kind }, name))));
     fill(this.table, el("table", {}, el("caption", {}, "How the columns are read, and the first items"),
       el("thead", {}, el("tr", {}, columns.map(({ name }) => el("th", { scope: "col", dir: "auto" }, name))),

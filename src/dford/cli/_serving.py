@@ -1,0 +1,127 @@
+"""What the commands on the service's database share."""
+
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import dford
+from dford.cli._shared import needs
+
+if TYPE_CHECKING:
+    import uvicorn
+
+    from dford.service.core import Service
+    from dford.service.settings import Settings
+    from dford.service.store import Store
+
+
+DATABASE = "A SQLite file or a database URL; the user's own file by default."
+
+
+def open_store(database: str) -> "Store":
+    """A database that is there."""
+    needs("service", "fastapi", "sqlalchemy")
+    from dford.service.store import Store
+
+    with _opening():
+        return Store(_there(database))
+
+
+@contextmanager
+def existing(database: str, **more: Any) -> Iterator["Service"]:
+    """The service on a database that is there, without a server."""
+    needs("service", "fastapi", "sqlalchemy")
+    from dford.service.settings import Settings
+
+    with opened(Settings.read({"database": _there(database), **more})) as service:
+        yield service
+
+
+def _there(database: str) -> str:
+    database = database or os.environ.get("DFORD_DATABASE", "")
+    if database and "://" not in database and not Path(database).is_file():
+        raise FileNotFoundError(f"no database at {database}")
+    return _settled(database)
+
+
+def _settled(database: str) -> str:
+    from dford.service.settings import default_database
+
+    if database:
+        return database
+    default_database().parent.mkdir(parents=True, exist_ok=True)
+    return str(default_database())
+
+
+@contextmanager
+def opened(settings: "Settings") -> Iterator["Service"]:
+    """The service, closed at the end."""
+    from dford.service.core import Service
+
+    with _opening():
+        service = Service(replace(settings, database=_settled(settings.database)))
+    try:
+        yield service
+    finally:
+        service.close()
+
+
+@contextmanager
+def _opening() -> Iterator[None]:
+    """Make a database that cannot be opened the user's to mend."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (SQLAlchemyError, ModuleNotFoundError) as error:
+        raise ValueError(f"the database cannot be opened: {getattr(error, 'orig', error)}") from None
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that takes connections, which wait until somebody serves them."""
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        raise OSError(f"cannot listen: {error.strerror}") from None
+
+
+def make_server(service: "Service") -> "uvicorn.Server":
+    """A server to be run. From now on Ctrl-C and SIGTERM end it, in good order."""
+    import uvicorn
+
+    from dford.service.app import make_app
+
+    config = uvicorn.Config(
+        make_app(service, dford.__version__),
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=2,
+        server_header=False,
+    )
+    server = uvicorn.Server(config)
+
+    def end(*_: object) -> None:  # also once it has ended, when uvicorn raises the signal again: we have more to close
+        server.should_exit = True
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+    return server
+
+
+def run(server: "uvicorn.Server", listening: socket.socket) -> None:
+    """Serve until a signal comes."""
+    sys.setswitchinterval(0.0005)  # the loop, the writer and the learners take turns; the default makes each wait 5 ms
+    server.run(sockets=[listening])
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a second Ctrl-C ends what is left to do
+
+
+def leave() -> NoReturn:
+    """End at once: all is closed, and trees that still grow in a thread would hold up a plain exit, for nothing."""
+    sys.stdout.flush()
+    os._exit(0)

@@ -1,0 +1,74 @@
+"""`dford export` and `dford import`: a project's files, by its database, whether a server runs on it or not."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from dford.cli._serving import DATABASE, existing
+from dford.cli._shared import writing_to
+from dford.files import whole
+
+if TYPE_CHECKING:
+    import typer
+
+
+def add(program: "typer.Typer") -> None:
+    """Add the commands to the program."""
+    import typer
+
+    Project = Annotated[str, typer.Argument(metavar="PROJECT")]
+    Database = Annotated[str, typer.Option(help=DATABASE)]
+
+    @program.command()
+    def export(
+        project: Project,
+        file: Annotated[
+            Path, typer.Argument(dir_okay=False, metavar="FILE", help="Where to: .csv, or .parquet for a log.")
+        ],
+        what: Annotated[str, typer.Option(metavar="log|levels", help="All answers, or every item's level.")] = "log",
+        database: Database = "",
+    ) -> None:
+        """Write a project's answers, or the levels of its items, to a file."""
+        endings = {"log": (".csv", ".parquet"), "levels": (".csv",)}
+        if what not in endings:
+            raise typer.BadParameter(f"{what!r} is none of {', '.join(endings)}", param_hint="--what")
+        _check_ending(file, what, endings[what])
+        _export(project, file, what, database)
+
+    @program.command("import")
+    def import_(
+        project: Project,
+        file: Annotated[Path, typer.Argument(metavar="FILE", help="A log, .csv or .parquet.")],
+        database: Database = "",
+    ) -> None:
+        """Add the answers of another log to a project with the same columns, all or none."""
+        _check_ending(file, "log", (".csv", ".parquet"))
+        if not file.is_file():
+            raise FileNotFoundError(f"no log at {file}")
+        _import(project, file, database)
+
+
+def _check_ending(file: Path, what: str, endings: tuple[str, ...]) -> None:
+    if file.suffix not in endings:
+        verb = "is" if what == "log" else "are"
+        raise ValueError(f"{what} {verb} in a file that ends in {' or '.join(endings)}; got {file.name!r}")
+
+
+def _export(name: str, file: Path, what: str, database: str) -> None:
+    with existing(database) as service:
+        from dford.service import exports
+
+        project = service.project(name)
+        read = (
+            exports.log_file(service, project, file.suffix) if what == "log" else exports.final_levels(service, project)
+        )
+        with writing_to(file.parent, "FILE"), whole(file) as draft:
+            draft.write_bytes(read)
+
+
+def _import(name: str, file: Path, database: str) -> None:
+    with existing(database, items_per_call=2**31 - 1) as service:  # the limit is for strangers, over HTTP
+        from dford.service import exports, keys
+
+        project = service.project(name)
+        count, _ = exports.import_log(service, project, file.read_bytes(), file.suffix, keys.LOCAL.name)
+        print(f"{count:,} answers added to project {name}")

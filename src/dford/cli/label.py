@@ -1,0 +1,134 @@
+"""`dford label`: from a file to the page where its rows are put on a scale."""
+
+import re
+import threading
+import unicodedata
+import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from dford.cli._serving import DATABASE, leave, listen, make_server, opened, run
+from dford.cli._shared import needs, writing_to
+from dford.files import whole
+
+if TYPE_CHECKING:
+    import socket
+
+    import typer
+
+    from dford.service.core import Service
+    from dford.service.sheet import Sheet
+
+_HOST = "127.0.0.1"
+
+
+def add(program: "typer.Typer") -> None:
+    """Add the command to the program."""
+    import typer
+
+    @program.command()
+    def label(
+        file: Annotated[Path, typer.Argument(metavar="FILE", help="A .csv with a line of names; a row is an item.")],
+        levels: Annotated[str, typer.Option(metavar="A,B,C", help="The scale, lowest first.")] = "",
+        project: Annotated[str, typer.Option(metavar="NAME", help="By default the file's own name.")] = "",
+        number: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Read this column as numbers.")] = None,
+        category: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="As categories.")] = None,
+        words: Annotated[
+            list[str] | None, typer.Option(metavar="COLUMN", help="As text whose words are learned from.")
+        ] = None,
+        text: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="As text that is shown alone.")] = None,
+        learner: Annotated[str, typer.Option(metavar="NAME", help="Auto, if nothing is said.")] = "",
+        out: Annotated[
+            Path | None, typer.Option(dir_okay=False, metavar="FILE", help="Write every row's level here at the end.")
+        ] = None,
+        browser: Annotated[bool, typer.Option(help="Open the page.")] = True,
+        database: Annotated[str, typer.Option(help=DATABASE)] = "",
+    ) -> None:
+        """Put the rows of a file on a scale, by yes/no answers on a page.
+
+        For example: dford label reviews.csv --levels "bad,ok,good" --out levels.csv
+
+        How columns are read is shown; --number, --category, --words and --text overrule it, once for each column.
+        Run again, it goes on where it was; rows that are new at the file's end are added.
+        """
+        needs("service", "fastapi", "httptools", "sqlalchemy", "uvicorn")
+        from dford.service.columns import read_csv
+        from dford.service.sheet import Sheet
+
+        if not file.is_file():
+            raise FileNotFoundError(f"no file at {file}")
+        if out is not None and not out.absolute().parent.is_dir():  # told now, not after the work
+            raise typer.BadParameter(f"there is no folder {out.absolute().parent}", param_hint="--out")
+        said = {"number": number, "category": category, "words": words, "text": text}
+        pairs = [(column, kind) for kind, columns in said.items() for column in columns or ()]
+        if len(kinds := dict(pairs)) < len(pairs):
+            raise ValueError("a column is read in one way: name it once")
+        sheet = Sheet(
+            project or _name(file.stem),
+            read_csv(file.read_bytes()),
+            [name.strip() for name in levels.split(",")] if levels else [],
+            learner,
+            kinds,
+        )
+        _label(sheet, file, out, browser, database)
+
+
+def _name(stem: str) -> str:
+    """The nearest that can name a project."""
+    plain = unicodedata.normalize("NFKD", stem).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9]+", "-", plain)[:64].strip("-") or "items"
+
+
+def _label(sheet: "Sheet", file: Path, out: Path | None, browser: bool, database: str) -> None:
+    from dford.service.exports import final_levels
+    from dford.service.settings import Settings
+    from dford.service.sheet import fill
+
+    settings = replace(Settings.read({"database": database or None}), host=_HOST)
+    with opened(settings) as service:
+        project, count = fill(service, sheet)
+        columns = ", ".join(f"{column.name} ({column.kind})" for column in project.columns)
+        print(f"Project {project.name}: {len(sheet.rows):,} items, {count:,} of them new; {columns}")
+        server = make_server(service)
+        with _key(service, project.id) as key:
+            listening = _listen(settings.port)
+            address = f"http://{_HOST}:{listening.getsockname()[1]}/#/{project.name}/answer{key}"
+            print(f"Answer at {address}; Ctrl-C ends it", flush=True)
+            if browser:  # in a thread, as a browser in the terminal would not return
+                threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+            run(server, listening)
+        if out is not None:
+            with writing_to(out.parent), whole(out) as draft:
+                draft.write_bytes(final_levels(service, project))
+            print(f"Levels: {out}")
+        else:
+            where = f" --database {database}" if database else ""
+            print(f"Kept. For the levels so far: dford export {project.name} levels.csv --what levels{where}")
+    leave()
+
+
+@contextmanager
+def _key(service: "Service", project: int) -> Iterator[str]:
+    """What the address needs to open the page: nothing, or where there are keys, one for as long as this runs."""
+    from dford.service import keys
+
+    if not service.keys.any():
+        yield ""
+        return
+    number, key = service.write(None, lambda connection: keys.create(connection, project, "admin", keys.LOCAL.name))
+    try:
+        yield f"?key={key}"
+    finally:
+        service.write(None, lambda connection: keys.revoke(connection, project, number))
+
+
+def _listen(port: int) -> "socket.socket":
+    try:
+        return listen(_HOST, port)
+    except OSError as taken:
+        listening = listen(_HOST, 0)
+        print(f"{taken}; so on port {listening.getsockname()[1]}")
+        return listening

@@ -1,0 +1,100 @@
+"""A project whose items are the rows of a table: made, or gone on with."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from pydantic import ValidationError
+from sqlalchemy import Connection
+
+from dford.service import jobs, models
+from dford.service.columns import check, encode, read_columns
+from dford.service.core import Service
+from dford.service.projects import Project, make_learner
+from dford.service.refusal import Refusal
+from dford.service.tables import items
+
+
+class Sheet(NamedTuple):
+    """A table, and what is said of the project that its rows are for; where nothing is, the project's own holds."""
+
+    name: str
+    rows: Sequence[Mapping[str, Any]]
+    levels: Sequence[str] = ()
+    learner: str = ""
+    kinds: Mapping[str, str] = {}
+    """How columns are read, of those that are not read by what is in them."""
+    seed: int | None = None
+
+
+def fill(service: Service, sheet: Sheet) -> tuple[Project, int]:
+    """The project with the table's rows as its items, and how many of them are new: all in one commit, or nothing."""
+    found = next((project for project in service.store.projects() if project.name == sheet.name), None)
+    new = _described(sheet) if found is None else {}
+    if found is not None:
+        _compare(found, sheet)
+    columns = found.columns if found is not None and found.columns else read_columns(sheet.rows, sheet.kinds)
+    check(columns, service.settings.features_per_item)
+    shown = [json.dumps(row) for row in sheet.rows]
+
+    def job(connection: Connection) -> int:
+        there = () if found is None else connection.scalars(_SHOWN, {"project": found.id}).all()
+        _compare_rows(sheet.name, there, shown)
+        added = [(shown[i], _encoded(columns, sheet.rows[i], i + 1)) for i in range(len(there), len(shown))]
+        number = found.id if found is not None else jobs.create_project(connection, **new)
+        jobs.set_columns(connection, number, columns)
+        if added:
+            jobs.add_items(connection, number, added)
+        return len(added)
+
+    count = service.write(found, job)
+    return service.project(sheet.name), count
+
+
+_SHOWN = sa.select(items.c.shown).where(items.c.project == sa.bindparam("project")).order_by(items.c.number)
+
+
+def _described(sheet: Sheet) -> dict[str, Any]:
+    """A new project, checked as over HTTP."""
+    if not sheet.levels:
+        raise ValueError(f"there is no project {sheet.name!r} yet, and a new one needs --levels, lowest first")
+    said = {"name": sheet.name, "levels": sheet.levels, "learner": sheet.learner or "Auto", "seed": sheet.seed}
+    try:
+        new = models.NewProject.model_validate(said)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise ValueError(f"{place} {first['input']!r}: {first['msg']}") from None
+    make_learner(new.learner, new.parameters, new.levels, 0)
+    return new.model_dump(exclude={"columns"})
+
+
+def _compare(project: Project, sheet: Sheet) -> None:
+    if sheet.levels and list(sheet.levels) != project.levels:
+        raise _differs(project.name, f"has the levels {', '.join(project.levels)}")
+    if sheet.learner and sheet.learner != project.learner:
+        raise _differs(project.name, f"has the learner {project.learner}")
+    read = {column.name: column.kind for column in project.columns}
+    for name, kind in sheet.kinds.items() if read else ():
+        if read.get(name) != kind:
+            raise _differs(project.name, f"reads the column {name!r} as {read.get(name, 'none of its own')}")
+
+
+def _compare_rows(name: str, there: Sequence[str], shown: Sequence[str]) -> None:
+    if len(shown) < len(there):
+        raise _differs(name, f"has {len(there)} items, and the file {len(shown)} rows")
+    for number, (old, row) in enumerate(zip(there, shown, strict=False), 1):
+        if old != row:
+            raise _differs(name, f"has another item {number} than row {number} of the file")
+
+
+def _differs(name: str, what: str) -> Refusal:
+    return Refusal(409, "differs", f"project {name!r} {what}; name another by --project")
+
+
+def _encoded(columns: Any, row: Mapping[str, Any], number: int) -> Any:
+    try:
+        return encode(columns, row, "row")
+    except Refusal as refusal:
+        raise Refusal(refusal.status, refusal.code, f"row {number}: {refusal.sentence}", refusal.field) from None

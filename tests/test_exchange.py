@@ -1,0 +1,285 @@
+"""A project's files, out and in: by command, by HTTP, to the bit; and the copy of a whole database."""
+
+import io
+import random
+import threading
+from pathlib import Path
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+
+from dford.cli import main
+from dford.service.store import Store
+from serving import LEVELS, ROWS, answer_some, learned, ok, problem, replayed, serving, set_up
+
+CSV, BINARY = {"Content-Type": "text/csv"}, {"Content-Type": "application/octet-stream"}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "log.db"
+
+
+def run(*arguments: object) -> int:
+    return main([str(word) for word in arguments])
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("learner", ["Auto", "DFORD", "DirectionalBoosting", "NewtonLogit", "PRIL"])
+def test_an_exported_log_imported_elsewhere_gives_the_state_to_the_bit(
+    file: Path, tmp_path: Path, suffix: str, learner: str
+) -> None:
+    log = tmp_path / f"answers.{suffix}"
+    with serving(file) as client:
+        answer_some(client, set_up(client, learner=learner), 25)
+        before = learned(client, "/projects/rain")["digest"]
+        assert run("export", "rain", log, "--database", file) == 0, "while a server runs on the database"
+        set_up(client, "copy", learner=learner)
+        assert run("import", "copy", log, "--database", file) == 0
+        assert learned(client, "/projects/copy")["digest"] == before
+        # only the answers are the same: those imported are no item's
+        assert ok(client.get("/projects/copy/state"))["items_done"] == 0
+    assert replayed(file, "copy") == before
+
+
+@pytest.mark.parametrize("learner", ["Auto", "DFORD", "NewtonLogit"])
+def test_after_skips_and_retractions_the_copy_has_learned_the_same(file: Path, tmp_path: Path, learner: str) -> None:
+    """Its questions have other numbers, so the next ones may differ; what was learned does not."""
+    log = tmp_path / "answers.parquet"
+    with serving(file) as client:
+        project = set_up(client, learner=learner)
+        number = answer_some(client, project, 10)[3]["number"]
+        ok(client.post(f"{project}/questions/{number}/retract"))
+        waiting = [f"{project}/questions/{ok(client.post(f'{project}/questions'))['number']}" for _ in range(4)]
+        ok(client.post(f"{waiting.pop()}/skip"))
+        for address in reversed(waiting):
+            ok(client.post(f"{address}/answer", json={"higher": True}))
+        answer_some(client, project, 10)
+        before = learned(client, project)
+        assert run("export", "rain", log, "--database", file) == 0
+        copy = set_up(client, "copy", learner=learner)
+        assert run("import", "copy", log, "--database", file) == 0
+        after = learned(client, copy)
+        for what in ("answers", "thresholds", "mae", "curve"):
+            assert after[what] == before[what]
+        assert after["answers"] == 22
+        rows = {"rows": ROWS}
+        predicted = [ok(client.post(f"{name}/predictions", json=rows))["predictions"] for name in (project, copy)]
+        assert predicted[0] == predicted[1]
+
+
+def test_the_levels_are_exported_once_all_is_learned(file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "levels.csv"
+    with serving(file, snapshot_every=1000) as client:
+        project = set_up(client)
+        answer_some(client, project, 40)
+        learned(client, project)
+        assert run("export", "rain", out, "--what", "levels", "--database", file) == 0
+        assert out.read_bytes() == client.get(f"{project}/levels.csv").content
+
+
+def test_the_command_imports_more_than_one_call_may(file: Path, tmp_path: Path) -> None:
+    with serving(file, items_per_call=30) as client:
+        project = set_up(client)
+        answer_some(client, project, 40)
+        for suffix, headers in (("csv", CSV), ("parquet", BINARY)):
+            log = client.get(f"{project}/log.{suffix}").content
+            assert problem(client.post(f"{project}/log.{suffix}", content=log, headers=headers)) == (422, "too-many")
+            (tmp_path / f"log.{suffix}").write_bytes(log)
+            assert run("import", "rain", tmp_path / f"log.{suffix}", "--database", file) == 0
+        assert learned(client, project)["answers"] == 160  # twice as many, twice
+
+
+def test_names_that_a_file_would_have_twice_are_kept_apart(file: Path) -> None:
+    """A column may be called as those of a log are, and a level may be called NA."""
+    columns = [{"name": name, "kind": "number"} for name in ("propensity", "level", "item", "propensity'")]
+    rows = [{"propensity": i, "level": i % 3, "item": -i, "propensity'": 0.5} for i in range(20)]
+    body = {"levels": ["NA", "null"], "columns": columns, "learner": "DFORD", "seed": 1}
+    with serving(file) as client:
+        for name in ("one", "two"):
+            ok(client.post("/projects", json={"name": name, **body}))
+        ok(client.post("/projects/one/items", json={"items": rows}))
+        for i in range(8):
+            number = ok(client.post("/projects/one/questions"))["number"]
+            ok(client.post(f"/projects/one/questions/{number}/answer", json={"higher": i % 2 == 0}))
+        state = learned(client, "/projects/one")
+        log = client.get("/projects/one/log.csv").content
+        assert ok(client.post("/projects/two/log.csv", content=log, headers=CSV))["count"] == 8
+        assert learned(client, "/projects/two")["digest"] == state["digest"]
+        header = client.get("/projects/one/levels.csv").text.splitlines()[0].split(",")
+        assert len(set(header)) == len(header)
+        assert header[:4] == ["item", "propensity", "level'", "item'"]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    with serving(tmp_path_factory.mktemp("exchange") / "log.db", items_per_call=1000) as client:
+        project = set_up(client)
+        answer_some(client, project, 20)
+        client.log = client.get(f"{project}/log.parquet").content
+        yield client
+
+
+def counted(client: Any) -> int:
+    return int(ok(client.get("/projects/rain/state"))["answers"])
+
+
+@settings(max_examples=200)
+@given(content=st.binary(max_size=200), place=st.integers(0, 2**20), how=st.integers(0, 3))
+def test_bad_bytes_are_refused_in_the_one_shape_and_nothing_is_done(
+    server: Any, content: bytes, place: int, how: int
+) -> None:
+    good: bytes = server.log
+    place %= len(good)
+    bad = [
+        content,
+        b"PAR1" + content + b"PAR1",
+        good[:place] + content + good[place + len(content) :],
+        good[:place],
+    ][how]
+    before = counted(server)
+    response = server.post("/projects/rain/log.parquet", content=bad, headers=BINARY)
+    if response.status_code != 201:  # a changed byte may still make a log
+        assert problem(response)[0] == 422
+        assert counted(server) == before
+
+
+def frame(**change: Any) -> pd.DataFrame:
+    rows = 5
+    plain = {
+        "level": ["mild"] * rows,
+        "prediction": ["calm"] * rows,
+        "propensity": [0.5] * rows,
+        "higher": [True] * rows,
+        "size": [1.0] * rows,
+        "colour=blue": [0] * rows,
+        "colour=red": [1.0] * rows,
+    }
+    return pd.DataFrame({name: column for name, column in (plain | change).items() if column is not None})
+
+
+@pytest.mark.parametrize(
+    ("change", "about"),
+    [
+        ({"size": None}, "'size' is there 0 times"),
+        ({"level": [1, 2, 3, 1, 2]}, "'level' is of type int64"),
+        ({"level": ["mild"] * 4 + ["wild"]}, "'wild' is not a level"),
+        ({"level": ["mild"] * 4 + [None]}, "is not a level"),
+        ({"higher": [1, 0, 1, 0, 1]}, "'higher' is of type int64"),
+        ({"higher": [True] * 4 + [None]}, "higher must be True or False"),
+        ({"propensity": [0.5] * 4 + [0.0]}, "a propensity is a probability above 0"),
+        ({"propensity": [0.5] * 4 + [None]}, "a propensity is a probability above 0"),
+        ({"size": [1.0] * 4 + [None]}, "finite numbers alone"),
+        ({"size": [np.inf] * 5}, "finite numbers alone"),
+        ({"size": ["1"] * 5}, "'size' is of type"),
+        ({"size": [[1.0]] * 5}, "'size' is of type"),
+    ],
+)
+def test_a_parquet_log_is_checked_as_a_csv_log_is(server: Any, change: dict[str, Any], about: str) -> None:
+    before = counted(server)
+    for made, status in ((frame(**change), 422), (frame(), 201)):
+        content = io.BytesIO()
+        made.to_parquet(content)
+        response = server.post("/projects/rain/log.parquet", content=content.getvalue(), headers=BINARY)
+        assert response.status_code == status, response.text
+        if status == 422:
+            assert problem(response) == (422, "bad-log")
+            assert about in response.json()["sentence"]
+            assert counted(server) == before
+
+
+def test_a_small_file_of_very_many_rows_is_refused_before_it_fills_the_memory(server: Any) -> None:
+    rows = 3_000_000
+    content = io.BytesIO()
+    made = frame().loc[[0] * rows]
+    made.to_parquet(content, index=False)
+    assert len(content.getvalue()) < 100_000
+    response = server.post("/projects/rain/log.parquet", content=content.getvalue(), headers=BINARY)
+    assert problem(response) == (422, "too-many")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "about"),
+    [
+        (["export", "snow", "log.csv"], "there is no project 'snow'"),
+        (["export", "rain", "log.txt"], ".csv or .parquet"),
+        (["export", "rain", "levels.parquet", "--what", "levels"], "ends in .csv"),
+        (["export", "rain", "log.csv", "--what", "all"], "--what"),
+        (["export", "rain", "log.csv"], "no answers"),
+        (["export", "rain", "nowhere/levels.csv", "--what", "levels"], "nowhere"),
+        (["export", "bare", "levels.csv", "--what", "levels"], "no columns yet"),
+        (["import", "snow", "good.csv"], "there is no project 'snow'"),
+        (["import", "rain", "nowhere.csv"], "no log at nowhere.csv"),
+        (["import", "rain", "FILE.db"], ".csv or .parquet"),
+        (["import", "rain", "bad.csv"], "other columns"),
+        (["import", "rain", "bad.parquet"], "not Parquet"),
+        (["backup", "FILE.db"], "there already"),
+    ],
+)
+def test_a_mistake_gets_one_sentence_and_exit_2(
+    arguments: list[str],
+    about: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with serving("FILE.db") as client:
+        set_up(client)
+        ok(client.post("/projects", json={"name": "bare", "levels": LEVELS}))
+    for name in ("good.csv", "bad.csv", "bad.parquet"):
+        Path(name).write_text("level,higher\nmild,True\n")
+    before = {path.name for path in tmp_path.iterdir()}
+    assert main([*arguments, "--database", "FILE.db"]) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.count("\n") == 1
+    assert about in output.err
+    # a learner that was still being loaded may hold SQLite's own files a moment longer
+    assert {path.name for path in tmp_path.iterdir()} - {"FILE.db-shm", "FILE.db-wal"} == before
+
+
+def test_a_backup_while_people_answer_is_served_and_verified(file: Path, tmp_path: Path) -> None:
+    """Each copy is of one moment: its answers are those of the log up to there, and its state what they make."""
+    stop = threading.Event()
+    with serving(file, snapshot_every=5) as client:
+        project = set_up(client)
+
+        def work(person: int) -> None:
+            chance = random.Random(person)
+            while not stop.is_set():
+                number = ok(client.post(f"{project}/questions"))["number"]
+                higher = {"higher": chance.random() < 0.5}
+                ok(client.post(f"{project}/questions/{number}/answer", json=higher))
+
+        people = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+        for person in people:
+            person.start()
+        try:
+            for n in range(5):
+                head = counted(client)
+                while counted(client) < head + 10:
+                    pass
+                assert run("backup", tmp_path / f"copy{n}.db", "--database", file) == 0
+        finally:
+            stop.set()
+            for person in people:
+                person.join()
+        store = client.service.store
+        whole = [(one.number, one.higher, one.x.tolist()) for one in store.rounds(1, 0, store.head(1))]
+    for n in range(5):
+        copy = tmp_path / f"copy{n}.db"
+        assert run("verify", "--database", copy) == 0
+        kept = Store(str(copy))
+        head = kept.head(1)
+        assert [(one.number, one.higher, one.x.tolist()) for one in kept.rounds(1, 0, head)] == whole[:head]
+        kept.close()
+        with serving(copy) as client:
+            state = learned(client, project)
+            assert state["answers"] == head
+            answer_some(client, project, 1)
+        assert head >= 10 * (n + 1)

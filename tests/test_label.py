@@ -1,0 +1,248 @@
+"""From a file to the page: `dford label`."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from dford.cli import label, main
+from dford.service.core import Service
+from dford.service.settings import Settings
+from dford.service.sheet import Sheet, fill
+from serving import LEVELS, ok, problem, replayed, serving
+
+SHEET = "size,colour,note\n" + "".join(f"{i % 7},{['red', 'blue'][i % 2]},=item {i}\n" for i in range(12))
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    one = Service(Settings(database=str(tmp_path / "log.db")))
+    yield one
+    one.close()
+
+
+class TestSheet:
+    ROWS = tuple({"size": str(i), "note": f"item {i}"} for i in range(6))
+
+    def test_it_is_filled_once_and_grows_at_its_end(self, service: Service) -> None:
+        for rows, added in ((4, 4), (4, 0), (6, 2)):
+            project, count = fill(service, Sheet("rain", self.ROWS[:rows], LEVELS))
+            assert count == added
+        assert service.features(project, [6])[0].tolist() == [5.0]
+        assert (project.learner, project.levels) == ("Auto", LEVELS)
+        assert fill(service, Sheet("rain", self.ROWS)) == (project, 0)
+
+    @pytest.mark.parametrize(
+        ("change", "match"),
+        [
+            ({"levels": ["a", "b"]}, "has the levels calm, mild, strong, severe; name another by --project"),
+            ({"learner": "PRIL"}, "has the learner Auto; .*--project"),
+            ({"rows": ROWS[:3]}, "has 4 items, and the file 3 rows; .*--project"),
+            ({"rows": ROWS[1:]}, "has another item 1 than row 1 of the file; .*--project"),
+            ({"rows": [{"note": "x"}] * 4}, "has another item 1 than row 1"),
+            ({"kinds": {"size": "text"}}, "reads the column 'size' as number; .*--project"),
+            ({"kinds": {"sise": "text"}}, "reads the column 'sise' as none"),
+            ({"rows": (*ROWS[:4], {"size": "many", "note": ""})}, "row 5: 'many' is not a number"),
+        ],
+    )
+    def test_what_differs_is_said_and_nothing_done(self, service: Service, change: dict[str, Any], match: str) -> None:
+        fill(service, Sheet("rain", self.ROWS[:4], LEVELS))
+        with pytest.raises(ValueError, match=match):
+            fill(service, Sheet("rain", self.ROWS[:4])._replace(**change))
+        assert fill(service, Sheet("rain", self.ROWS[:4], LEVELS))[1] == 0
+
+    @pytest.mark.parametrize(
+        ("change", "match"),
+        [
+            ({"levels": []}, "needs --levels"),
+            ({"levels": ["a", ""]}, "levels.1 ''"),
+            ({"levels": ["a", "a"]}, "differ"),
+            ({"name": "Rain!"}, "name 'Rain!'"),
+            ({"learner": "PRank"}, "'PRank' is not one of"),
+            ({"kinds": {"sise": "text"}}, "there is no column 'sise'"),
+            ({"kinds": {"note": "number"}}, "column 'note': 'item 0' is not a number"),
+            ({"kinds": {"note": "text", "size": "text"}}, "there is nothing to learn from"),
+        ],
+    )
+    def test_a_project_that_cannot_be_is_not_begun(self, service: Service, change: dict[str, Any], match: str) -> None:
+        with pytest.raises(ValueError, match=match):
+            fill(service, Sheet("rain", self.ROWS, LEVELS)._replace(**change))
+        assert service.store.projects() == []
+
+    def test_more_rows_than_a_call_may_have_are_one_commit(self, tmp_path: Path) -> None:
+        one = Service(Settings(database=str(tmp_path / "small.db"), items_per_call=2))
+        before = one.store.writer.commits
+        assert fill(one, Sheet("rain", self.ROWS, LEVELS))[1] == 6
+        assert one.store.writer.commits == before + 1
+        one.close()
+
+
+@pytest.mark.parametrize(
+    ("stem", "name"), [("My Items (2)", "my-items-2"), ("Häuser", "hauser"), ("日本", "items"), ("x" * 99, "x" * 64)]
+)
+def test_a_project_is_called_after_its_file(stem: str, name: str) -> None:
+    assert label._name(stem) == name
+
+
+@contextmanager
+def labelling(folder: Path, *more: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+    """`dford label` on a small file, as a process, and what it says until the page is there."""
+    (folder / "items.csv").write_text(SHEET)
+    listening = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    code = listening + "from dford.cli import main; sys.exit(main(sys.argv[1:]))"
+    words = ["label", str(folder / "items.csv"), "--levels", ",".join(LEVELS), "--learner", "DFORD"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *words, "--database", str(folder / "log.db"), *more],
+        env=os.environ | {"DFORD_PORT": "0"} | environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    lines: list[str] = []
+    try:
+        while not (lines and lines[-1].startswith("Answer at ")):
+            lines.append(process.stdout.readline())
+            assert lines[-1], "it ended too soon"
+        yield process, lines
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def split(line: str) -> tuple[str, str]:
+    """The server, and what follows."""
+    found = re.fullmatch(r"Answer at (http://127\.0\.0\.1:\d+)/(#/\S+); Ctrl-C ends it\n", line)
+    assert found is not None, line
+    return found[1], found[2]
+
+
+def test_one_command_goes_from_the_file_to_the_page_and_back_to_a_file(tmp_path: Path) -> None:
+    browser, out = tmp_path / "browser.sh", tmp_path / "levels.csv"
+    browser.write_text(f'#!/bin/sh\necho "$1" > "{tmp_path}/opened"\n')
+    browser.chmod(0o755)
+    with labelling(tmp_path, "--out", str(out), BROWSER=f"{browser} %s") as (process, lines):
+        assert lines[0] == "Project items: 12 items, 12 of them new; size (number), colour (category), note (text)\n"
+        server, page = split(lines[-1])
+        assert page == "#/items/answer"
+        with httpx.Client(base_url=server, timeout=30) as client:
+            for _ in range(5):
+                number = ok(client.post("/projects/items/questions"))["number"]
+                ok(client.post(f"/projects/items/questions/{number}/answer", json={"higher": True}))
+        while not (tmp_path / "opened").exists() or not (tmp_path / "opened").read_text():
+            assert process.poll() is None
+        assert (tmp_path / "opened").read_text() == f"{server}/{page}\n"
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=30)[0] == f"Levels: {out}\n"
+        assert process.returncode == 0
+    rows = out.read_text().splitlines()
+    assert len(rows) == 13
+    assert rows[1].startswith("1,0,red,=item 0,"), "text is written as it was, even where a spreadsheet would calculate"
+    replayed(tmp_path / "log.db", "items")
+
+    with labelling(tmp_path, "--no-browser") as (process, lines):
+        assert "12 items, 0 of them new" in lines[0]
+        server, _ = split(lines[-1])
+        assert ok(httpx.get(f"{server}/projects/items/state"))["answers"] == 5
+        process.send_signal(signal.SIGTERM)
+        assert (
+            f"dford export items levels.csv --what levels --database {tmp_path}" in process.communicate(timeout=30)[0]
+        )
+        assert process.returncode == 0
+
+
+def test_where_there_are_keys_the_page_gets_one_for_as_long_as_it_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Service(Settings(database=str(tmp_path / "log.db"))).close()
+    assert main(["key", "root", "--database", str(tmp_path / "log.db")]) == 0
+    capsys.readouterr()
+    with closing(socket.create_server(("127.0.0.1", 0))) as other:
+        port = other.getsockname()[1]
+        with labelling(tmp_path, "--no-browser", DFORD_PORT=str(port)) as (process, lines):
+            assert "Address already in use" in lines[1]
+            server, page = split(lines[-1])
+            assert f"so on port {server.rpartition(':')[2]}\n" in lines[1]
+            place, _, key = page.partition("?key=")
+            assert place == "#/items/answer"
+            headers = {"Authorization": f"Bearer {key}"}
+            with httpx.Client(base_url=server, timeout=30) as client:
+                assert problem(client.get("/projects/items/state")) == (401, "no-key")
+                assert problem(client.get("/projects", headers=headers)) == (403, "not-allowed")
+                number = ok(client.post("/projects/items/questions", headers=headers))["number"]
+                address = f"/projects/items/questions/{number}/answer"
+                ok(client.post(address, json={"higher": True}, headers=headers))
+                people = ok(client.get("/projects/items/state", headers=headers))["people"]
+                assert people == {"local": 1}, "the same person as without keys"
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=30)
+            assert process.returncode == 0
+    with serving(tmp_path / "log.db") as client:
+        assert problem(client.get("/projects/items/state", headers=headers)) == (401, "no-key")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "about"),
+    [
+        (["label", "nowhere.csv", "--levels", "a,b"], "no file at nowhere.csv"),
+        (["label", "items.csv"], "--levels"),
+        (["label", "items.csv", "--levels", "a,a"], "differ"),
+        (["label", "items.csv", "--levels", "a,b", "--learner", "newtn"], "'newtn' is not one of Auto"),
+        (["label", "items.csv", "--levels", "a,b", "--project", "My Items"], "My Items"),
+        (["label", "items.csv", "--levels", "a,b", "--out", "nowhere/levels.csv"], "--out"),
+        (["label", "items.csv", "--levels", "a,b", "--number", "note"], "'note'"),
+        (["label", "items.csv", "--levels", "a,b", "--text", "wind"], "'wind'"),
+        (["label", "items.csv", "--levels", "a,b", "--text", "note", "--words", "note"], "name it once"),
+        (["label", "empty.csv", "--levels", "a,b"], "a first line of different column names"),
+        (["label", "binary.csv", "--levels", "a,b"], "not UTF-8 text"),
+        (["label", "marks.csv", "--levels", "a,b"], "nothing to learn from: add a column"),
+        (["label", "items.csv", "--levels", "a,b", "--database", "nowhere/log.db"], "the database cannot be opened"),
+        (["label", "items.csv", "--levels", "a,b", "--database", "items.csv"], "file is not a database"),
+        (["serve", "--database", "nosuch://x"], "the database cannot be opened"),
+        (["verify", "--database", "items.csv"], "file is not a database"),
+        (["serve", "--port", "70000"], "port must be between 0 and 65535"),
+    ],
+)
+def test_a_mistake_gets_one_sentence_and_exit_2(
+    arguments: list[str],
+    about: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.delenv("DFORD_DATABASE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    Path("items.csv").write_text(SHEET)
+    Path("empty.csv").touch()
+    Path("binary.csv").write_bytes(b"a\n\xff\n")
+    Path("marks.csv").write_text("note\n---\n+++\n***\n")
+    assert main(arguments) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert re.fullmatch(r"dford: [^\n]+\n", output.err)
+    assert about in output.err
+    database = tmp_path / "data" / "dford" / "dford.db"
+    if database.exists():
+        one = Service(Settings(database=str(database)))
+        assert one.store.projects() == []
+        one.close()
+
+
+@pytest.mark.parametrize("command", ["label FILE", "export rain FILE", "import rain FILE"])
+def test_without_the_service_extra_the_command_says_how_to_get_it(command: str, tmp_path: Path) -> None:
+    file = tmp_path / "log.csv"
+    file.write_text(SHEET)
+    absent = "import sys; sys.modules['sqlalchemy'] = None; from dford.cli import main; sys.exit(main(sys.argv[1:]))"
+    words = [str(file) if word == "FILE" else word for word in command.split()]
+    result = subprocess.run([sys.executable, "-c", absent, *words], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 2
+    assert re.fullmatch(r'dford: [^\n]*sqlalchemy[^\n]*pip install "dford\[service\]"\n', result.stderr)
