@@ -1,7 +1,6 @@
 """The pictures of the page in docs/page: `make screenshots`, with a chromium on the machine."""
 
 import shutil
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -43,7 +42,7 @@ def main() -> None:
         page = context.new_page()
         with serving(file) as client:
             add_demo(client.service)
-            port, home = client.base_url.port, f"{client.base_url}"
+            home = str(client.base_url).rstrip("/")
             page.goto(f"{home}/#/new")
             page.set_input_files("#file", _sheet(client, Path(folder)))
             expect(page.get_by_label("How wind is read")).to_be_visible()
@@ -67,7 +66,6 @@ def main() -> None:
             watch.close()
         answer(page, 2)
         take(page, "offline")
-        del port
         browser.close()
 
 
@@ -81,4 +79,4 @@ def _sheet(client: Any, folder: Path) -> Path:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,12 +1,9 @@
 """What all commands keep: exit statuses, one sentence, completion in the shell."""
 
-import importlib
 import os
 import re
-import signal
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -49,33 +46,6 @@ def test_the_shell_completes_what_commands_take() -> None:
     command = [sys.executable, "-c", "import sys; from dford.cli import main; sys.exit(main())"]
     result = subprocess.run(command, env=os.environ | asked, capture_output=True, text=True, timeout=120)
     assert result.stdout.split() == ["abalone"]
-
-
-@pytest.mark.parametrize("moment", ["numba", "typer"])
-def test_ctrl_c_during_the_imports_ends_quietly(moment: str) -> None:
-    code = f"""
-import signal, sys
-class Pressing:
-    def find_spec(self, name, path=None, target=None):
-        if name == {moment!r}:
-            signal.raise_signal(signal.SIGINT)
-signal.signal(signal.SIGINT, signal.default_int_handler)
-sys.meta_path.insert(0, Pressing())
-from _dford import main
-sys.exit(main())
-"""
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert (result.stdout, result.stderr) == ("", "")
-    assert result.returncode in {130, -signal.SIGINT}
-
-
-def test_the_command_begins_there_and_does_what_main_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    scripts = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())["project"]["scripts"]
-    module, _, function = scripts["dford"].partition(":")
-    before = signal.getsignal(signal.SIGINT)
-    monkeypatch.setattr(sys, "argv", ["dford", "dance"])
-    assert getattr(importlib.import_module(module), function)() == 2
-    assert signal.getsignal(signal.SIGINT) is before
 
 
 @pytest.mark.parametrize(

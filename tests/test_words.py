@@ -58,7 +58,7 @@ def test_places_are_those_of_the_hash_for_ever() -> None:
 
 
 def test_they_are_taken_only_where_nothing_else_is_learned_from() -> None:
-    rows = [{"id": f"r{i}", "size": i, "note": f"a longer text {i}"} for i in range(50)]
+    rows = [{"id": f"r{i}", "size": i % 9, "note": f"a longer text {i}"} for i in range(50)]
 
     def kinds(**said: str) -> list[str]:
         return [column.kind for column in read_columns(rows, said)]
@@ -81,3 +81,11 @@ def test_a_file_of_plain_text_is_served_and_replayed(tmp_path: Path) -> None:
             ok(client.post(f"/projects/rain/questions/{number}/answer", json={"higher": number % 2 == 0}))
         state = learned(client, "/projects/rain")
     assert state["digest"] == replayed(tmp_path / "log.db")
+
+
+def test_numbers_that_only_number_the_rows_are_not_learned_from() -> None:
+    rows = [{"id": str(n), "note": f"word{n} again"} for n in range(101, 121)]
+    assert read_columns(rows) == [ColumnOf("id", "text"), ColumnOf("note", "words")]
+    assert read_columns(rows, {"id": "number"})[0].kind == "number"
+    assert read_columns(rows[::-1])[0].kind == "number"  # counted down: somebody chose this
+    assert read_columns(rows[:9])[0].kind == "number"  # too few to tell

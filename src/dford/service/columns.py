@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import json
 import math
 import re
@@ -63,7 +64,8 @@ def encode(columns: Sequence[ColumnOf], row: Mapping[str, Any], field: str) -> N
 def read_columns(rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, str] | None = None) -> list[ColumnOf]:
     """The columns of rows, of kinds that were said, or else: number if all are, category if few differ, text otherwise.
 
-    Where that leaves nothing to learn from, the text with the most words is learned from by its words.
+    Numbers that only number the rows are text. Where that leaves nothing to learn from, the text with the most words is
+    learned from by its words.
     """
     said = kinds or {}
     values = {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
@@ -93,9 +95,14 @@ def _read(name: str, values: list[Any], kind: str | None) -> ColumnOf:
         if len(different) <= min(_MOST_CATEGORIES, max(2, len(given) // 2)) and max(map(len, different)) <= 64:
             return ColumnOf(name, "category", categories=tuple(different))
         return ColumnOf(name, "text")
-    if not numbers and kind is None:
+    if kind is None and (not numbers or _counts_rows(numbers)):
         return ColumnOf(name, "text")
     return ColumnOf(name, "number", mean=math.fsum(numbers) / max(len(numbers), 1))
+
+
+def _counts_rows(numbers: list[float]) -> bool:
+    """Whether these number the rows, one after the other, and so say nothing of them."""
+    return len(numbers) >= 10 and all(after - before == 1 for before, after in itertools.pairwise(numbers))
 
 
 def _words(value: Any) -> list[str]:
