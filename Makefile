@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Numba keys its cache by the file of the outermost function alone; this makes any change of the engine a new one.
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell cat src/dford/engine/*.py | cksum | cut -d' ' -f1)
 
-.PHONY: demo serve test slow kill-test bench bench-service docs lint clean
+.PHONY: demo serve test slow kill-test bench bench-service screenshots docs lint clean
 
 .venv/ready: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -55,6 +55,10 @@ bench: .venv/ready
 
 bench-service: .venv/ready
 	$(BIN)/python benchmarks/service.py
+
+# the pictures of the page; needs a chromium
+screenshots: .venv/ready
+	$(BIN)/python tests/screenshots.py
 
 docs: .venv/ready
 	$(BIN)/mkdocs build --strict --quiet

@@ -16,6 +16,7 @@ FOLDER = Path(__file__).parent.parent / "docs" / "page"
 
 def answer(page: Page, count: int) -> None:
     for _ in range(count):
+        expect(page.locator(".item dd")).to_have_count(5)
         before = page.locator(".item").inner_text()
         names, values = (page.locator(f".item {tag}").all_inner_texts() for tag in ("dt", "dd"))
         day = {name: value if name == "sky" else float(value) for name, value in zip(names, values, strict=True)}

@@ -245,7 +245,7 @@ class Answer {
     const parts = [`${number(done)} of ${number(state.items)} done`, `${number(state.items - done)} left`];
     const pace = this.pace();
     if (pace) parts.push(`${number(pace, 0)} a minute`);
-    if (state.mae) parts.push(`${number(state.mae.value)} levels off on average, at most ${number(Math.min(state.mae.high, this.levels.length - 1))}`);
+    if (state.mae) parts.push(`${number(state.mae.value)} levels off so far, at most ${number(Math.min(state.mae.high, this.levels.length - 1))}`);
     this.counts.textContent = parts.join(" · ");
     if (done && done === state.items) this.counts.textContent += ". Every item had its turn: what comes now makes the levels surer.";
   }

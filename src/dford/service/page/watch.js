@@ -24,7 +24,7 @@ class Watch {
     const parts = [];
     this.figures = el("ul", { class: "figures" });
     this.when = el("p", { class: "note" });
-    this.error = part("Error", "In levels, from the answers alone. With 95% confidence the true mean is in the band, at all times at once.");
+    this.error = part("Error", "The mean of all predictions so far, each made before its answer, in levels. With 95% confidence the truth is in the band, at all times at once; no label is needed.");
     this.cuts = part("Thresholds", "Where one level ends and the next begins, in the learner's own units.");
     this.counts = part("Items at each level", "As the learner places them now.");
     this.people = part("People", "Answers given, also those taken back later.");
@@ -64,12 +64,14 @@ class Watch {
 
   show(state) {
     const { mae } = state;
+    const lately = secondHalf(state.curve);
     const figure = (value, name) => el("li", {}, el("b", {}, value), " ", name);
     fill(this.figures,
       figure(number(state.answers), "answers"),
       figure(`${number(state.items_done)} of ${number(state.items)}`, "items done"),
       figure(number(state.open), "questions open"),
-      figure(mae ? `${number(mae.value)} levels` : "–", mae ? `off on average, between ${number(mae.low)} and ${number(mae.high)}` : "error not known yet"));
+      figure(mae ? `${number(mae.value)} levels` : "–", mae ? `off so far, between ${number(mae.low)} and ${number(mae.high)}` : "error not known yet"),
+      lately === null ? null : figure(`${number(lately)} levels`, "off in the second half of the answers"));
     const most = this.levels.length - 1; // no error is larger, whatever a few answers show
     const within = (value) => Math.min(value, most);
     draw(this.error, {
@@ -103,6 +105,14 @@ class Watch {
     const text = textsOf(this.project.description).map((name) => shown[name]).find(Boolean) ?? Object.entries(shown).map((pair) => pair.join(" ")).join(", ");
     return String(text).length > 160 ? `${String(text).slice(0, 160)}…` : String(text);
   }
+}
+
+// The mean error so far has the first guesses in it. What came after the checkpoint nearest to the middle, by itself:
+function secondHalf(curve) {
+  const last = curve.at(-1);
+  if (!last || last.answers < 100) return null;
+  const half = curve.reduce((best, one) => (Math.abs(2 * one.answers - last.answers) < Math.abs(2 * best.answers - last.answers) ? one : best));
+  return Math.max(0, (last.answers * last.value - half.answers * half.value) / (last.answers - half.answers));
 }
 
 function bars(pairs, first, second) {
