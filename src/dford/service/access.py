@@ -1,14 +1,18 @@
 """Who may call what."""
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-from fastapi import Depends, Request
+from fastapi import Request, Security
+from fastapi.security import HTTPBearer
 
 from dford.service.core import Service
 from dford.service.keys import Holder
 from dford.service.projects import Project
 from dford.service.refusal import Refusal
+
+# for the OpenAPI document alone, where a function's scope is the role that it needs; the keys are checked below
+_KEY = HTTPBearer(scheme_name="key", description="A key, as dford key makes it.", auto_error=False)
 
 
 class Access(NamedTuple):
@@ -19,7 +23,7 @@ class Access(NamedTuple):
     person: str
 
 
-async def holder(request: Request) -> Holder:
+async def holder(request: Request, _: Annotated[Any, Security(_KEY)]) -> Holder:
     """Who sends the request."""
     service: Service = request.app.state.service
     return service.keys.holder(request.headers.get("authorization"))
@@ -28,7 +32,7 @@ async def holder(request: Request) -> Holder:
 def access(role: str) -> Callable[..., Awaitable[Access]]:
     """What a function that needs this role, in the project of its path, depends on."""
 
-    async def check(request: Request, project: str, by: Annotated[Holder, Depends(holder)]) -> Access:
+    async def check(request: Request, project: str, by: Annotated[Holder, Security(holder, scopes=[role])]) -> Access:
         service: Service = request.app.state.service
         found = service.project(project)
         if not by.may(role, found.id):
@@ -38,7 +42,7 @@ def access(role: str) -> Callable[..., Awaitable[Access]]:
     return check
 
 
-async def whole_server(request: Request, by: Annotated[Holder, Depends(holder)]) -> Service:
+async def whole_server(request: Request, by: Annotated[Holder, Security(holder, scopes=["admin"])]) -> Service:
     """For what is no single project's: an admin key of the whole server."""
     service: Service = request.app.state.service
     if not by.may("admin", None):

@@ -1,11 +1,11 @@
-"""Setting up over HTTP: projects, columns, items, keys, files."""
+"""Setting up over HTTP: projects, columns, items, keys."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import sqlalchemy as sa
-from fastapi import Body, Depends, FastAPI, Query, Response
+from fastapi import Body, Depends, FastAPI, Query
 
-from dford.service import exports, keys, models, reports
+from dford.service import keys, models, reports
 from dford.service.access import Access, access, whole_server
 from dford.service.columns import ColumnOf, check, read_columns, read_csv
 from dford.service.core import Service
@@ -18,14 +18,12 @@ Admin = Annotated[Access, Depends(access("admin"))]
 Reading = Annotated[Access, Depends(access("predict"))]
 Server = Annotated[Service, Depends(whole_server)]
 Csv = Annotated[bytes, Body(media_type="text/csv")]
-Binary = Annotated[bytes, Body(media_type="application/octet-stream")]
 
 
 def add(app: FastAPI) -> None:
     _add_projects(app)
     _add_items(app)
     _add_keys(app)
-    _add_files(app)
 
 
 def _out(project: Project) -> models.ProjectOut:
@@ -44,7 +42,16 @@ def _column_in(column: models.Column) -> ColumnOf:
 def _add_projects(app: FastAPI) -> None:
     @app.post("/projects", status_code=201)
     def create(service: Server, body: models.NewProject) -> models.ProjectOut:
-        """A new project: its scale, and how it learns."""
+        """Create a project: its scale, and how it learns.
+
+        ```
+        POST /projects
+        {"name": "rain", "levels": ["calm", "mild", "strong", "severe"], "seed": 5}
+        → 201
+        {"name": "rain", "levels": ["calm", "mild", "strong", "severe"], "columns": null, "learner": "Auto",
+         "parameters": {}, "seed": 5}
+        ```
+        """
         make_learner(body.learner, body.parameters, body.levels, body.seed or 0)
         columns = [_column_in(column) for column in body.columns or ()]
         if columns:
@@ -60,15 +67,41 @@ def _add_projects(app: FastAPI) -> None:
 
     @app.get("/projects")
     def projects(service: Server) -> list[models.ProjectOut]:
+        """List all projects.
+
+        ```
+        GET /projects
+        → 200
+        [{"name": "rain", "levels": ["calm", ...], ...}]
+        ```
+        """
         return [_out(project) for project in service.store.projects()]
 
     @app.get("/projects/{project}")
     def project(to: Reading) -> models.ProjectOut:
+        """Read a project's description.
+
+        ```
+        GET /projects/rain
+        → 200
+        {"name": "rain", ..., "columns": null, ...}
+        ```
+        """
         return _out(to.project)
 
     @app.put("/projects/{project}/columns")
     def set_up_columns(to: Admin, body: models.Columns) -> models.ProjectOut:
-        """Say how columns are read, once."""
+        """Say how columns are read, once. The same again changes nothing; anything else is 409 `columns-set`.
+
+        ```
+        PUT /projects/rain/columns
+        {"columns": [{"name": "size", "kind": "number", "mean": 3.0},
+                     {"name": "colour", "kind": "category", "categories": ["blue", "red"]},
+                     {"name": "note", "kind": "text"}]}
+        → 200
+        {"name": "rain", ..., "columns": [{"name": "size", "kind": "number", "mean": 3.0, "categories": []}, ...}
+        ```
+        """
         return _out(to.service.set_columns(to.project, [_column_in(column) for column in body.columns]))
 
 
@@ -80,24 +113,62 @@ def _preview(rows: list[dict[str, str]], columns: list[ColumnOf]) -> models.Prev
 def _add_items(app: FastAPI) -> None:
     @app.post("/projects/{project}/items", status_code=201)
     def add_items(to: Admin, body: models.Items) -> models.Added:
-        """Add items, all or none. The first ones also say how columns are read, where nobody has."""
+        """Add items, all or none. The first ones also say how columns are read, where nobody has.
+
+        ```
+        POST /projects/rain/items
+        {"items": [{"size": 2.0, "colour": "red", "note": "Monday"}, {"size": 5.5, "note": "Tuesday"}]}
+        → 201
+        {"first": 1, "count": 2}
+        ```
+        """
         first = to.service.add_items(to.project, body.items, "items")
         return models.Added(first=first, count=len(body.items))
 
     @app.post("/projects/{project}/items.csv", status_code=201)
     def add_csv(to: Admin, body: Csv) -> models.Added:
-        """Add the rows of a CSV file as items, all or none."""
+        """Add the rows of a CSV file as items, all or none.
+
+        ```
+        POST /projects/rain/items.csv
+        size,colour,note
+        1.5,blue,Wednesday
+        ,red,"Thursday, size unknown"
+        → 201
+        {"first": 3, "count": 2}
+        ```
+        """
         rows = read_csv(body)
         return models.Added(first=to.service.add_items(to.project, rows, "body"), count=len(rows))
 
     @app.post("/projects/{project}/preview.csv")
     def preview(to: Admin, body: Csv) -> models.Preview:
-        """How the columns of a CSV file would be read. Nothing is stored."""
+        """Preview a CSV file: how its columns would be read. Nothing is stored.
+
+        ```
+        POST /projects/rain/preview.csv
+        size,colour,note
+        1.5,blue,Wednesday
+        → 200
+        {"columns": [{"name": "size", "kind": "number", ...}, ...], "rows": [{"size": "1.5", ...}], "count": 1}
+        ```
+        """
         return _preview(read_csv(body), to.project.columns)
 
     @app.post("/preview.csv")
     def preview_new(_: Server, body: Csv) -> models.Preview:
-        """How the columns of a CSV file would be read in a new project. Nothing is stored."""
+        """Preview a CSV file in a new project: how its columns would be read. Nothing is stored.
+
+        ```
+        POST /preview.csv
+        size,colour
+        1.5,blue
+        2.5,red
+        → 200
+        {"columns": [{"name": "size", "kind": "number", "mean": 2.0, ...}, {"name": "colour", "kind": "category", ...}],
+         "rows": [{"size": "1.5", "colour": "blue"}, ...], "count": 2}
+        ```
+        """
         return _preview(read_csv(body), [])
 
     @app.get("/projects/{project}/items")
@@ -106,14 +177,31 @@ def _add_items(app: FastAPI) -> None:
         after: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> list[models.ItemOut]:
-        """Items by number, those after one."""
+        """List items by number, those after one.
+
+        ```
+        GET /projects/rain/items?after=1&limit=10
+        → 200
+        [{"number": 2, "shown": {"size": 5.5, "note": "Tuesday"}, "turns": 0}]
+        ```
+        """
         return reports.some_items(to.service, to.project, after, limit)
 
 
 def _add_keys(app: FastAPI) -> None:
     @app.post("/projects/{project}/keys", status_code=201)
     def create_key(to: Admin, body: models.NewKey) -> models.KeyShown:
-        """A new key for this project. It is shown this once."""
+        """Make a key for this project. It is shown this once.
+
+        ```
+        POST /projects/rain/keys
+        {"role": "answer", "name": "ben"}
+        → 201
+        {"id": "4f0c2a91b6d3", "key": "4f0c2a91b6d3..."}
+        ```
+
+        The first key of a server is an admin's, for all projects: 409 `first-key` before that.
+        """
         if not to.service.keys.any():
             sentence = "make an admin key for the whole server first: from the first key on, every request needs one"
             raise Refusal(409, "first-key", sentence, "role")
@@ -121,29 +209,66 @@ def _add_keys(app: FastAPI) -> None:
 
     @app.get("/projects/{project}/keys")
     def all_keys(to: Admin) -> list[models.KeyOut]:
-        """The keys of this project, without what opens it."""
+        """List the keys of this project, those revoked too, without what opens it.
+
+        ```
+        GET /projects/rain/keys
+        → 200
+        [{"id": "4f0c2a91b6d3", "role": "answer", "name": "ben", "revoked": false}]
+        ```
+        """
         return _list_keys(to.service, to.project.id)
 
     @app.delete("/projects/{project}/keys/{key}", status_code=204)
     def revoke_key(to: Admin, key: str) -> None:
-        """From now on the key opens nothing."""
+        """Revoke a key: from now on it opens nothing.
+
+        ```
+        DELETE /projects/rain/keys/4f0c2a91b6d3
+        → 204
+        ```
+        """
         _revoke_key(to.service, to.project.id, key)
 
     @app.post("/keys", status_code=201)
     def create_server_key(service: Server, body: models.NewKey) -> models.KeyShown:
-        """A new key for all projects, shown this once. From the first one on, an admin's, every request needs one."""
+        """Make a key for all projects. It is shown this once.
+
+        ```
+        POST /keys
+        {"role": "predict", "name": "prometheus"}
+        → 201
+        {"id": "4f0c2a91b6d4", "key": "4f0c2a91b6d4..."}
+        ```
+
+        From the first one on, an admin's, every request needs one.
+        """
         if not service.keys.any() and body.role != "admin":
             raise Refusal(409, "first-key", "the first key must be an admin's, or nobody could set up more", "role")
         return _create_key(service, None, body)
 
     @app.get("/keys")
     def all_server_keys(service: Server) -> list[models.KeyOut]:
-        """The keys that open all projects, without what opens them."""
+        """List the keys for all projects, those revoked too, without what opens them.
+
+        ```
+        GET /keys
+        → 200
+        [{"id": "...", "role": "admin", "name": "root", "revoked": false},
+         {"id": "4f0c2a91b6d4", "role": "predict", "name": "prometheus", "revoked": false}]
+        ```
+        """
         return _list_keys(service, None)
 
     @app.delete("/keys/{key}", status_code=204)
     def revoke_server_key(service: Server, key: str) -> None:
-        """From now on the key opens nothing."""
+        """Revoke a key for all projects: from now on it opens nothing.
+
+        ```
+        DELETE /keys/4f0c2a91b6d4
+        → 204
+        ```
+        """
         _revoke_key(service, None, key)
 
 
@@ -163,36 +288,3 @@ def _list_keys(service: Service, project: int | None) -> list[models.KeyOut]:
 def _revoke_key(service: Service, project: int | None, key: str) -> None:
     service.write(None, lambda connection: keys.revoke(connection, project, key))
     service.keys.forget()
-
-
-def _add_files(app: FastAPI) -> None:
-    csv: dict[int | str, dict[str, Any]] = {200: {"content": {"text/csv": {"schema": {"type": "string"}}}}}
-    binary = {"schema": {"type": "string", "format": "binary"}}
-    parquet: dict[int | str, dict[str, Any]] = {200: {"content": {"application/octet-stream": binary}}}
-
-    @app.get("/projects/{project}/log.csv", response_class=Response, responses=csv)
-    def log_csv(to: Admin) -> Response:
-        """The answers in order, without those taken back, in the form that `dford tune` and `evaluate` read."""
-        return Response(exports.log_file(to.service, to.project, ".csv"), media_type="text/csv")
-
-    @app.get("/projects/{project}/log.parquet", response_class=Response, responses=parquet)
-    def log_parquet(to: Admin) -> Response:
-        content = exports.log_file(to.service, to.project, ".parquet")
-        return Response(content, media_type="application/octet-stream")
-
-    @app.get("/projects/{project}/levels.csv", response_class=Response, responses=csv)
-    def levels_csv(to: Admin) -> Response:
-        """Every item with its level, the probabilities, and the interval that its own answers leave."""
-        return Response(exports.levels_file(to.service, to.project), media_type="text/csv")
-
-    @app.post("/projects/{project}/log.csv", status_code=201)
-    def import_csv(to: Admin, body: Csv) -> models.Imported:
-        """Add the rounds of another log, all or none."""
-        count, sequence = exports.import_log(to.service, to.project, body, ".csv", to.person)
-        return models.Imported(count=count, sequence=sequence)
-
-    @app.post("/projects/{project}/log.parquet", status_code=201)
-    def import_parquet(to: Admin, body: Binary) -> models.Imported:
-        """Add the rounds of another log, all or none."""
-        count, sequence = exports.import_log(to.service, to.project, body, ".parquet", to.person)
-        return models.Imported(count=count, sequence=sequence)

@@ -7,7 +7,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import PlainTextResponse
 from starlette.exceptions import HTTPException
 
-from dford.service import admin, models, pages, quick, reports
+from dford.service import admin, files, models, pages, quick, reference, reports
 from dford.service.access import Access, access, holder, whole_server
 from dford.service.core import Service
 from dford.service.guard import Guard, refused
@@ -33,6 +33,8 @@ def make_app(service: Service, version: str) -> FastAPI:
         version=version,
         description="Put things on an ordered scale by asking one yes/no question about each.",
         responses=PROBLEMS,
+        docs_url=None,  # it loads scripts from elsewhere
+        redoc_url=None,
     )
     app.state.service, app.state.overviews = service, Overviews(service)
     guards: list[Guard] = []
@@ -45,16 +47,32 @@ def make_app(service: Service, version: str) -> FastAPI:
     _add_errors(app)
     _add_rounds(app)
     admin.add(app)
+    files.add(app)
     pages.add(app)
 
     @app.get("/health")
     def health() -> models.Health:
+        """Say that the server answers, and its database too.
+
+        ```
+        GET /health
+        → 200
+        {"status": "ok", "version": "..."}
+        ```
+        """
         service.store.head(0)  # the database answers
         return models.Health(status="ok", version=version)
 
     @app.get("/me")
     def me(by: Annotated[Holder, Depends(holder)]) -> models.Me:
-        """Whose key this is, and what it opens."""
+        """Say whose key this is, and what it opens.
+
+        ```
+        GET /me
+        → 200
+        {"name": "root", "role": "admin", "project": null, "open": false}
+        ```
+        """
         name = None if by.project is None else service.store.project_name(by.project)
         return models.Me(name=by.name, role=by.role, project=name, open=not service.keys.any())
 
@@ -62,9 +80,19 @@ def make_app(service: Service, version: str) -> FastAPI:
 
     @app.get("/metrics", response_class=Response, responses=text)
     def metrics(_: Annotated[Service, Depends(whole_server)]) -> Response:
-        """Counts for Prometheus."""
+        """Read counts, in the text format of Prometheus.
+
+        ```
+        GET /metrics
+        → 200
+        ...
+        dford_writes_waiting 0
+        ...
+        ```
+        """
         return PlainTextResponse(metrics_text(service, guards[-1]))
 
+    reference.add(app)
     return app
 
 
@@ -75,10 +103,27 @@ def _add_rounds(app: FastAPI) -> None:
     def ask(
         to: Answering, body: Annotated[models.Ask | None, Body()] = None, idempotency_key: IdempotencyKey = None
     ) -> models.QuestionOut:
-        """The next question: about an item of the pool that nobody else has before him, the next one or one by number;
-        or about features sent along.
+        """Ask the next question: about an item of the pool that nobody else has before him, or about features sent.
 
-        With the same Idempotency-Key the same question comes again.
+        ```
+        POST /projects/rain/questions
+        → 200
+        {"number": 1, "item": 1, "shown": {"size": 2.0, "colour": "red", "note": "Monday"}, "level": "strong",
+         "prediction": "mild", "propensity": 0.13..., "expires": ..., "fate": "open"}
+        ```
+
+        With the same Idempotency-Key the same question comes again. About features that are no item:
+
+        ```
+        POST /projects/rain/questions
+        Idempotency-Key: visit-27
+        {"features": {"size": 4.5, "colour": "blue"}}
+        → 200
+        {"number": 2, "item": null, "shown": {"colour": "blue", "size": 4.5}, ...}
+        ```
+
+        `{"item": 3}` asks about that one, if nobody has it before him: 409 `item-taken` otherwise. Where every item is
+        before somebody, it is 404 `nothing-to-ask`.
         """
         features, item = (None, None) if body is None else (body.features, body.item)
         number = to.service.ask(to.project, to.person, idempotency_key, features, item)
@@ -86,26 +131,57 @@ def _add_rounds(app: FastAPI) -> None:
 
     @app.get("/projects/{project}/questions/{number}")
     def question(to: Answering, number: Number) -> models.QuestionOut:
+        """Read a question again, and what became of it.
+
+        ```
+        GET /projects/rain/questions/1
+        → 200
+        {"number": 1, "item": 1, ..., "fate": "open"}
+        ```
+        """
         return reports.question(to.service, to.project, number)
 
     @app.post(quick.PATH)
     async def tell(to: Answering, number: Number, body: models.AnswerIn) -> models.AnswerOut:
         """Answer a question, once: the same answer again gives the first response, the other one 409.
 
-        The response comes when the answer is on disk.
+        The response comes when the answer is on disk. An answer that comes late, after `expires`, counts too.
+
+        ```
+        POST /projects/rain/questions/1/answer
+        {"higher": true}
+        → 200
+        {"question": 1, "higher": true, "sequence": 1, "at": ...}
+        ```
         """
         told = await to.service.tell(to.project, number, body.higher, to.person)
         return models.AnswerOut(**told._asdict())
 
     @app.post("/projects/{project}/questions/{number}/skip")
     def pass_over(to: Answering, number: Number) -> models.SkipOut:
-        """Close a question without an answer."""
+        """Skip: close a question without an answer. Nothing is learned, and its item waits for its next turn.
+
+        ```
+        POST /projects/rain/questions/2/skip
+        → 200
+        {"question": 2}
+        ```
+        """
         to.service.write(to.project, lambda connection: skip(connection, to.project.id, number, to.person))
         return models.SkipOut(question=number)
 
     @app.post("/projects/{project}/questions/{number}/retract")
     def take_back(to: Answering, number: Number) -> models.RetractOut:
-        """Take an answer back: the learner learns again without it, and the item is next again."""
+        """Take an answer back: the learner learns again without it, and the item is next again.
+
+        ```
+        POST /projects/rain/questions/1/retract
+        → 200
+        {"question": 1, "sequence": 3}
+        ```
+
+        The log keeps both. The question takes no other answer: ask again.
+        """
         job = lambda connection: retract(connection, to.project.id, number, to.person)  # noqa: E731
         sequence = to.service.write(to.project, job)
         to.service.follow(to.project, sequence)
@@ -113,7 +189,16 @@ def _add_rounds(app: FastAPI) -> None:
 
     @app.post("/projects/{project}/predictions")
     def predict(to: Predicting, body: models.ToPredict) -> models.Predictions:
-        """The levels of items by number, then of rows, by the latest state."""
+        """Predict the levels of items by number, then of rows, by the latest state.
+
+        ```
+        POST /projects/rain/predictions
+        {"items": [1], "rows": [{"size": 6.0, "colour": "blue"}]}
+        → 200
+        {"sequence": 1, "thresholds": [...],
+         "predictions": [{"level": ..., "probabilities": {"calm": ...}, "score": ...}, {...}]}
+        ```
+        """
         to.service.limit(len(body.items) + len(body.rows), "items")
         fold = to.service.fold(to.project)
         rows = to.service.features(to.project, body.items)
@@ -121,12 +206,27 @@ def _add_rounds(app: FastAPI) -> None:
 
     @app.get("/projects/{project}/state")
     def state(to: Predicting, digest: Annotated[bool, Query()] = False) -> models.State:
-        """Counts, thresholds, and the error that the answers alone show, now and over time."""
+        """Read counts, thresholds, and the error that the answers alone show, now and over time.
+
+        ```
+        GET /projects/rain/state
+        → 200
+        {"items": 4, "items_done": 1, "questions": 2, "open": 0, "answers": 1, "retractions": 0, "sequence": 1,
+         "learned": 1, "thresholds": ..., "history": ..., "people": {"root": 1}, "digest": null}
+        ```
+        """
         return reports.state(to.service, to.project, digest)
 
     @app.get("/projects/{project}/levels")
     def levels(to: Predicting) -> models.Levels:
-        """How many items are at each level, and which the learner is least sure of. It may be some seconds old."""
+        """Count the items at each level, and show those that the learner is least sure of. It may be some seconds old.
+
+        ```
+        GET /projects/rain/levels
+        → 200
+        {"sequence": 1, "items": 4, "counts": {"calm": ...}, "unsure": [{"item": ..., "sureness": ...}, ...]}
+        ```
+        """
         found: models.Levels = app.state.overviews.levels(to.project)
         return found
 

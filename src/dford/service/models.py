@@ -26,27 +26,27 @@ class Problem(BaseModel):
 class Column(_In):
     """How a column is read: as a number, a category, words, or text that is shown and not learned from."""
 
-    name: Text
+    name: Text = Field(description="As items have it.")
     kind: Literal["number", "category", "words", "text"]
     mean: Annotated[float, Field(ge=-1e40, le=1e40)] = Field(0.0, description="What a missing number becomes.")
     categories: list[StrictStr] = Field([], max_length=1000, description="Any other becomes zeros.")
 
 
 class NewProject(_In):
-    name: Name
+    name: Name = Field(description="In lower case, as it is in paths.")
     levels: list[Text] = Field(min_length=2, max_length=100, description="The scale, lowest first.")
     columns: list[Column] | None = Field(None, description="Read from the first items where not given.")
-    learner: str = "Auto"
+    learner: str = Field("Auto", description="A learner of the library that asks, by name.")
     parameters: dict[str, Any] = Field(
         {}, description='Of the learner; a policy is {"policy": "Nearby", "exploration": 0.1}.'
     )
-    seed: Annotated[int, Field(ge=0, lt=2**32)] | None = None
+    seed: Annotated[int, Field(ge=0, lt=2**32)] | None = Field(None, description="Of the policy's draws.")
 
 
 class ProjectOut(BaseModel):
     name: str
-    levels: list[str]
-    columns: list[Column] | None
+    levels: list[str] = Field(description="The scale, lowest first.")
+    columns: list[Column] | None = Field(description="Null until they are set.")
     learner: str
     parameters: dict[str, Any]
     seed: int
@@ -62,7 +62,7 @@ class Items(_In):
 
 class Added(BaseModel):
     first: int = Field(description="The number of the first item.")
-    count: int
+    count: int = Field(description="How many were added. Their numbers follow one another.")
 
 
 class Preview(BaseModel):
@@ -70,12 +70,12 @@ class Preview(BaseModel):
 
     columns: list[Column]
     rows: list[dict[str, str]] = Field(description="The first five.")
-    count: int
+    count: int = Field(description="Of all rows.")
 
 
 class ItemOut(BaseModel):
     number: int
-    shown: Row
+    shown: Row = Field(description="The item as it was added.")
     turns: int = Field(description="How often it was answered or skipped.")
 
 
@@ -91,25 +91,25 @@ class Ask(_In):
 
 
 class QuestionOut(BaseModel):
-    number: int
-    item: int | None
-    shown: Row
+    number: int = Field(description="To answer it by.")
+    item: int | None = Field(description="The number of the item, or null: features were sent.")
+    shown: Row = Field(description="The item, or the features sent, to be shown.")
     level: str = Field(description="Is the right level above this one?")
-    prediction: str
-    propensity: float
+    prediction: str = Field(description="The level that the learner believed when it asked.")
+    propensity: float = Field(description="With which probability it asked about this level.")
     expires: float = Field(description="Until then nobody else is asked about this item.")
-    fate: Literal["open", "answered", "skipped", "retracted"]
+    fate: Literal["open", "answered", "skipped", "retracted"] = Field(description="What became of it.")
 
 
 class AnswerIn(_In):
-    higher: StrictBool
+    higher: StrictBool = Field(description="Whether the right level is above the one of the question.")
 
 
 class AnswerOut(BaseModel):
     question: int
     higher: bool
-    sequence: int
-    at: float
+    sequence: int = Field(description="The place of the answer in the project's log.")
+    at: float = Field(description="When it was written.")
 
 
 class SkipOut(BaseModel):
@@ -118,26 +118,26 @@ class SkipOut(BaseModel):
 
 class RetractOut(BaseModel):
     question: int
-    sequence: int
+    sequence: int = Field(description="The place of the retraction in the project's log.")
 
 
 class ToPredict(_In):
     """Items by number, or rows of features."""
 
-    items: list[Number] = []
-    rows: list[Row] = []
+    items: list[Number] = Field([], description="Numbers of items of the pool.")
+    rows: list[Row] = Field([], description="Items that need not be in the pool.")
 
 
 class Prediction(BaseModel):
-    level: str
-    probabilities: dict[str, float] | None = Field(description="None where the learner has none.")
-    score: float | None
+    level: str = Field(description="The level that the learner believes.")
+    probabilities: dict[str, float] | None = Field(description="Null where the learner has none.")
+    score: float | None = Field(description="Where it lies, on the scale of the thresholds.")
 
 
 class Predictions(BaseModel):
     sequence: int = Field(description="Of the last answer learned from.")
     thresholds: list[float] | None = Field(description="What scores are compared with, where the learner does that.")
-    predictions: list[Prediction]
+    predictions: list[Prediction] = Field(description="In the order asked for: items, then rows.")
 
 
 class Unsure(BaseModel):
@@ -160,12 +160,16 @@ class Levels(BaseModel):
 
 
 class Estimate(BaseModel):
+    """A figure, and the interval that it is in."""
+
     value: float
     low: float
     high: float
 
 
 class Point(Estimate):
+    """The error after so many answers."""
+
     answers: int
 
 
@@ -177,34 +181,34 @@ class Cuts(BaseModel):
 class State(BaseModel):
     items: int
     items_done: int = Field(description="Answered or skipped at least once.")
-    questions: int
-    open: int
+    questions: int = Field(description="Asked so far.")
+    open: int = Field(description="Questions that wait for an answer, and have not expired.")
     answers: int = Field(description="Those taken back are left out.")
     retractions: int
     sequence: int = Field(description="Of the last answer or retraction.")
     learned: int = Field(description="The sequence number up to which the learner has learned.")
-    thresholds: list[float] | None
+    thresholds: list[float] | None = Field(description="Between the levels, as scores, if the learner has them.")
     mae: Estimate | None = Field(description="The mean error in levels, without labels, at 95% at all times at once.")
-    curve: list[Point]
+    curve: list[Point] = Field(description="The same over time.")
     history: list[Cuts] = Field(description="The thresholds over time; empty where the learner has none.")
-    people: dict[str, int]
+    people: dict[str, int] = Field(description="How many answers each gave, those taken back too.")
     digest: str | None = Field(description="SHA-256 of the learner's state, where asked for.")
 
 
 class NewKey(_In):
     role: Literal["admin", "answer", "predict"]
-    name: Name
+    name: Name = Field(description="Whose it is: the person who answers with it.")
 
 
 class KeyOut(BaseModel):
-    id: str
+    id: str = Field(description="To revoke it by; it opens nothing.")
     role: str
     name: str
     revoked: bool
 
 
 class KeyShown(BaseModel):
-    id: str
+    id: str = Field(description="To revoke it by; it opens nothing.")
     key: str = Field(description="Shown this once.")
 
 
@@ -216,8 +220,8 @@ class Me(BaseModel):
 
 
 class Imported(BaseModel):
-    count: int
-    sequence: int
+    count: int = Field(description="Of answers.")
+    sequence: int = Field(description="Of the last of them.")
 
 
 class Health(BaseModel):

@@ -14,3 +14,46 @@ class Refusal(ValueError):  # noqa: N818
 def busy(sentence: str) -> Refusal:
     """Nothing was done, and the same request may succeed in a moment."""
     return Refusal(503, "busy", sentence, retry_after=1)
+
+
+# Every refusal there is, for the reference; a test fails where one is missing, or is no more.
+CODES = {
+    (401, "no-key"): "There is no key in the request, or one that is unknown or revoked.",
+    (403, "foreign"): "The server has no keys, and the request names another host than this machine, or comes from "
+    "another site's page.",
+    (403, "not-allowed"): "The key is of a lower role, or of another project.",
+    (404, "no-item"): "The project has no item of this number.",
+    (404, "no-key"): "The project has no key of this id.",
+    (404, "no-project"): "There is no project of this name.",
+    (404, "no-question"): "The project has no question of this number.",
+    (404, "nothing-to-ask"): "Every item is before somebody, or there is none. Add items, or wait.",
+    (408, "slow"): "The body did not arrive within `request_seconds`. Nothing was done.",
+    (409, "answered"): "An answered question cannot be skipped. Retract the answer instead.",
+    (409, "answered-otherwise"): "The question has the other answer already, which stands.",
+    (409, "columns-set"): "The project has other columns, and they do not change.",
+    (409, "differs"): "A project of this name has another scale, other columns or other items than the file.",
+    (409, "first-key"): "The first key of a server is an admin's, for all projects.",
+    (409, "item-taken"): "The item is before somebody. Ask about another one.",
+    (409, "key-reused"): "The Idempotency-Key came before, with another request. Take a new one.",
+    (409, "no-answers"): "There is no answer to export yet.",
+    (409, "no-columns"): "The project has no columns yet. Set them, or add items.",
+    (409, "not-answered"): "The question has no answer to take back.",
+    (409, "project-exists"): "There is a project of this name already.",
+    (409, "retracted"): "The answer was taken back, and the question takes no other. Ask again.",
+    (409, "skipped"): "The question was skipped, and takes no answer. Ask again.",
+    (413, "too-large"): "The body is larger than `body_bytes`.",
+    (422, "bad-columns"): "The columns have a name twice, categories that do not differ, or make no feature or more "
+    "than `features_per_item`.",
+    (422, "bad-learner"): "There is no such learner, or it cannot have these parameters.",
+    (422, "bad-log"): "The file is not a log of this project: its columns, its levels or its numbers.",
+    (422, "invalid"): "The request is not of the form described here: `field` says where.",
+    (422, "not-a-number"): "A column of numbers got something else, or a number beyond 1e40.",
+    (422, "not-csv"): "The file is not CSV with a first line of different names and as many values in every row.",
+    (422, "not-text"): "The file is not UTF-8.",
+    (422, "too-many"): "There are more items, predictions or answers than `items_per_call`, or none.",
+    (422, "unknown-column"): "The project has no column of this name.",
+    (429, "too-many-open"): "The project has `open_questions` that wait for an answer. Answer or skip some.",
+    (500, "defect"): "Something is wrong with the server. Its log says what.",
+    (503, "busy"): "Too many writes wait, or the project is being loaded, or the server is closing. Nothing was done.",
+    (503, "not-written"): "The database could not be written: a full disk, say. Nothing was done.",
+}
