@@ -60,6 +60,10 @@ bench-service: .venv/ready
 screenshots: .venv/ready
 	$(BIN)/python tests/screenshots.py
 
+# the HTTP reference, which a test compares with the code
+docs/http.md: .venv/ready $(wildcard src/dford/service/*.py)
+	$(BIN)/python -m dford.service.reference > $@
+
 docs: .venv/ready
 	$(BIN)/mkdocs build --strict --quiet
 
