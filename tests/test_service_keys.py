@@ -17,6 +17,7 @@ import pytest
 import dford
 from dford.cli import main
 from dford.service import client as client_module
+from dford.service import keys
 from dford.service.core import Service
 from dford.service.settings import Settings
 from dford.service.writer import Writer
@@ -66,6 +67,9 @@ def test_each_role_may_do_its_part_and_no_more(file: Path, capsys: pytest.Captur
                 assert problem(other) == (403, "not-allowed")
             for headers in ({}, bearer("x"), bearer(root + "x"), {"Authorization": f"Basic {root}"}):
                 assert problem(client.request(method, project + path, json=body, headers=headers)) == (401, "no-key")
+        _, watcher = client.service.write(None, lambda connection: keys.create(connection, None, "predict", "watcher"))
+        assert client.get("/metrics", headers=bearer(watcher)).status_code == 200
+        assert problem(client.get("/projects", headers=bearer(watcher))) == (403, "not-allowed")
         for path in ("/projects", "/metrics"):
             assert problem(client.get(path, headers=bearer(made["admin"]))) == (403, "not-allowed")
             assert client.get(path, headers=bearer(root)).status_code == 200
@@ -131,7 +135,9 @@ def test_without_a_key_it_listens_on_loopback_alone(file: Path, capsys: pytest.C
 
 def test_without_a_key_no_other_sites_page_is_served(file: Path) -> None:
     with serving(file) as client:
-        for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Host": "[::"}):
+        foreign = [{"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Host": "[::"}]
+        by_proxy = [{"X-Forwarded-For": "192.0.2.1"}, {"Forwarded": "for=192.0.2.1"}, {"Via": "1.1 proxy"}]
+        for headers in foreign + by_proxy:
             assert problem(client.get("/projects", headers=headers)) == (403, "foreign")
         own = str(client.base_url).rstrip("/")
         assert client.get("/projects", headers={"Origin": own}).status_code == 200

@@ -42,12 +42,16 @@ def access(role: str) -> Callable[..., Awaitable[Access]]:
     return check
 
 
-async def whole_server(request: Request, by: Annotated[Holder, Security(holder, scopes=["admin"])]) -> Service:
-    """For what is no single project's: an admin key of the whole server."""
-    service: Service = request.app.state.service
-    if not by.may("admin", None):
-        raise _forbidden("admin")
-    return service
+def whole_server(role: str) -> Callable[..., Awaitable[Service]]:
+    """For what is no single project's: a key of the whole server."""
+
+    async def check(request: Request, by: Annotated[Holder, Security(holder, scopes=[role])]) -> Service:
+        service: Service = request.app.state.service
+        if not by.may(role, None):
+            raise _forbidden(role)
+        return service
+
+    return check
 
 
 def _forbidden(role: str) -> Refusal:

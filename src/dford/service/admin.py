@@ -16,7 +16,7 @@ from dford.service.tables import keys as key_table
 
 Admin = Annotated[Access, Depends(access("admin"))]
 Reading = Annotated[Access, Depends(access("predict"))]
-Server = Annotated[Service, Depends(whole_server)]
+Server = Annotated[Service, Depends(whole_server("admin"))]
 Csv = Annotated[bytes, Body(media_type="text/csv")]
 
 

@@ -79,7 +79,7 @@ def make_app(service: Service, version: str) -> FastAPI:
     text: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
 
     @app.get("/metrics", response_class=Response, responses=text)
-    def metrics(_: Annotated[Service, Depends(whole_server)]) -> Response:
+    def metrics(_: Annotated[Service, Depends(whole_server("predict"))]) -> Response:
         """Read counts, in the text format of Prometheus.
 
         ```

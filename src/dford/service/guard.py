@@ -27,6 +27,7 @@ _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
 ]
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+_BY_PROXY = {b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip"}
 
 
 def refused(refusal: Refusal) -> JSONResponse:
@@ -95,7 +96,9 @@ class Guard:
                 return b"".join(parts)
 
     def _check_origin(self, scope: Message) -> None:
-        """Without keys, whoever reaches the server may do all: so it must not be another site's page in a browser."""
+        """Without keys, whoever reaches the server may do all: so it must not be another site's page in a browser, nor
+        somebody behind a proxy. A proxy that tells neither the host asked for nor of itself looks like this machine.
+        """
         if self._service.keys.any():
             return
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
@@ -104,8 +107,8 @@ class Guard:
             trusted = urlsplit(f"//{host}").hostname in LOOPBACK and (origin is None or urlsplit(origin).netloc == host)
         except ValueError:
             trusted = False
-        if not trusted:
-            sentence = "a server without keys answers its own machine alone, and no other site's page"
+        if not trusted or _BY_PROXY & headers.keys():
+            sentence = "a server without keys answers its own machine alone, and no proxy or other site's page"
             raise Refusal(403, "foreign", sentence, "Host")
 
 

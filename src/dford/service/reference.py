@@ -36,9 +36,9 @@ Authorization: Bearer 4f0c2a91b6d3.…
 A key is for all projects (`dford key anna` makes one) or for one of them. A role may do what those before it may.
 """
 _ROLE_ENTRIES = [
-    ("`predict`", "reads the state, the items and predictions of a project."),
+    ("`predict`", "reads the state, the items and predictions of a project; for all projects, the metrics too."),
     ("`answer`", "is asked, answers, skips and retracts. The name of the key is the person who answered."),
-    ("`admin`", "sets up: columns, items, keys, files. For all projects it also makes new ones."),
+    ("`admin`", "sets up: columns, items, keys, files. For all projects, it lists them and makes new ones."),
 ]
 _AGAIN = """
 When the line breaks, nobody knows whether a request was done. These can be sent again, and are done once:

@@ -19,8 +19,8 @@ def busy(sentence: str) -> Refusal:
 # Every refusal there is, for the reference; a test fails where one is missing, or is no more.
 CODES = {
     (401, "no-key"): "There is no key in the request, or one that is unknown or revoked.",
-    (403, "foreign"): "The server has no keys, and the request names another host than this machine, or comes from "
-    "another site's page.",
+    (403, "foreign"): "The server has no keys, and the request names another host than this machine, or comes through "
+    "a proxy or from another site's page.",
     (403, "not-allowed"): "The key is of a lower role, or of another project.",
     (404, "no-item"): "The project has no item of this number.",
     (404, "no-key"): "The project has no key of this id.",
