@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from dford.cli import main
 from killing import kill_test
-from serving import learned, ok, replayed, serving, set_up
+from serving import learned, ok, problem, replayed, serving, set_up
 
 BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 pytestmark = pytest.mark.skipif(not BINARIES, reason="PostgreSQL is not installed")
@@ -67,3 +68,29 @@ def test_two_servers_on_one_store_have_one_state(database: str) -> None:
 
 def test_two_servers_one_killed_at_random_moments_lose_nothing(database: str) -> None:
     kill_test(database, kills=3, people=4, learner="DFORD", seconds=0.2, count=2)
+
+
+def test_a_database_that_goes_away_is_a_clear_503_and_nothing_is_lost(
+    database: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import psycopg
+
+    cluster, _, name = database.replace("+psycopg", "").rpartition("/")
+    with serving(database) as client, psycopg.connect(f"{cluster}/postgres", autocommit=True) as operator:
+        project = set_up(client)
+        question = ok(client.post(f"{project}/questions"))
+        answer = f"{project}/questions/{question['number']}/answer"
+        operator.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+        operator.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
+        for response in (
+            client.get("/health"),
+            client.post(answer, json={"higher": True}),
+            client.post(f"{project}/questions"),
+        ):
+            assert problem(response) in {(503, "not-read"), (503, "not-written")}
+            assert response.headers["Retry-After"]
+        assert main(["verify", "--database", database]) == 1
+        assert "cannot be opened" in capsys.readouterr().err
+        operator.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+        assert client.get("/health").status_code == 200
+        assert ok(client.post(answer, json={"higher": True}))["sequence"] == 1

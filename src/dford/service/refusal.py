@@ -55,5 +55,6 @@ CODES = {
     (429, "too-many-open"): "The project has `open_questions` that wait for an answer. Answer or skip some.",
     (500, "defect"): "Something is wrong with the server. Its log says what.",
     (503, "busy"): "Too many writes wait, or the project is being loaded, or the server is closing. Nothing was done.",
+    (503, "not-read"): "The database could not be read: it does not answer, say.",
     (503, "not-written"): "The database could not be written: a full disk, say. Nothing was done.",
 }

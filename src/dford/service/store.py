@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 from sqlalchemy import Connection, Engine, event
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from dford.service import tables
 from dford.service.columns import from_json
@@ -45,16 +46,22 @@ class Store:
         try:
             with self._writing.begin() as connection:
                 tables.migrate(connection)
-        except BaseException:
+        except BaseException as error:
             self._dispose()
+            if isinstance(error, DBAPIError):
+                raise OSError(f"the database at {self.url} cannot be opened: {_said(error)}") from None
             raise
         self.writer = Writer(self._writing, queue_length)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A connection that sees one moment (SQLite), or what is committed (PostgreSQL)."""
-        with self._reading.begin() as connection:
-            yield connection
+        try:
+            with self._reading.begin() as connection:
+                yield connection
+        except (OperationalError, InterfaceError) as error:
+            sentence = f"the database could not be read ({_said(error)}); try again in a moment"
+            raise Refusal(503, "not-read", sentence, retry_after=5) from error
 
     def close(self) -> None:
         """Finish what was submitted, and close every file."""
@@ -186,6 +193,10 @@ _SNAPSHOT = (
     .order_by(snapshots.c.sequence.desc())
     .limit(1)
 )
+
+
+def _said(error: DBAPIError) -> str:
+    return " ".join(str(error.orig).split())
 
 
 def _project(row: Any) -> Project:
