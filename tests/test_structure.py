@@ -1,6 +1,7 @@
 """The house: who may import whom, what the base needs, and how much memory a long life takes."""
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -106,3 +107,31 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     # two bits a question are kept to tell a repeated answer from another one: 250 kB in a million
     assert int(result.stdout) < 2_000  # kB
+
+
+def defined(file: Path) -> set[str]:
+    """The functions, classes and names that a file makes, at its top or in a class."""
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, ast.Assign):
+            found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return found
+
+
+def test_every_guarantee_names_tests_that_exist() -> None:
+    """And every `make` in the docs is in the Makefile."""
+    text = (ROOT / "docs" / "service.md").read_text()
+    table = text.partition("| guarantee | test |\n|---|---|\n")[2].partition("\n\n")[0]
+    tests = set.union(*(defined(file) for file in (ROOT / "tests").glob("test_*.py")))
+    assert len(table.splitlines()) > 10
+    for line in table.splitlines():
+        named = re.findall(r"`([^`]+)`", line.split("|")[2])
+        assert named, line
+        for name in named:
+            assert name in tests or name.startswith("make "), name
+    targets = re.findall(r"^([\w/.-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    for file in [*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]:
+        for target in re.findall(r"(?:`|^)make ([a-z-]+)", file.read_text(), re.MULTILINE):
+            assert target in targets, (file.name, target)
