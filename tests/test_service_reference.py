@@ -11,13 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from hypothesis import given
 from hypothesis import strategies as st
+from playwright.sync_api import sync_playwright
 
 from dford.service import blocks, keys, reference
 from dford.service.app import make_app
 from dford.service.refusal import CODES
 from serving import learned, serving
+from test_page import CHROMIUM, FLAGS, needs_browser
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "dford" / "service"
@@ -128,7 +131,7 @@ def test_the_page_is_whole_and_asks_nobody_else(tmp_path: Path, document: Any) -
         if tag == "a":
             assert (attributes["href"] or "")[1:] in ids
         elif "href" in attributes:
-            assert attributes["href"] == "/page/reference.css"
+            assert attributes["href"] in {"/page/reference.css", "/page/icon.svg"}
     levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
     assert levels[0] == 1
     assert all(later <= before + 1 for before, later in itertools.pairwise(levels))
@@ -139,10 +142,33 @@ def test_the_page_is_whole_and_asks_nobody_else(tmp_path: Path, document: Any) -
             assert field.get("description", "") in page.text
 
 
+@needs_browser
+def test_the_page_can_be_read_on_a_phone_and_a_wide_screen_by_everybody(tmp_path: Path) -> None:
+    """By axe: names, order of headings, AA contrast and more."""
+    with serving(tmp_path / "log.db") as client, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        said: list[str] = []
+        asked: list[str] = []
+        looks: list[Any] = [{"color_scheme": scheme} for scheme in ("light", "dark")]
+        for look, width in itertools.product(looks, (360, 1920)):
+            page = browser.new_page(viewport={"width": width, "height": 900}, **look)
+            page.on("console", lambda message: said.append(message.text))
+            page.on("request", lambda request: asked.append(request.url))
+            page.goto(f"{client.base_url}/docs")
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            assert Axe().run(page).response["violations"] == []
+            page.keyboard.press("Tab")
+            page.keyboard.press("Enter")
+            assert page.url.endswith("/docs#text")
+        browser.close()
+    assert said == []
+    assert all(url.startswith(str(client.base_url)) for url in asked)
+
+
 @given(text=st.text())
 def test_text_is_only_text(text: str) -> None:
     every = [blocks.Heading(2, text), blocks.Example(text), blocks.Entries([(text, text)]), *blocks.prose(text)]
-    page, empty = (Page(blocks.page(some, text, "/x.css")) for some in (every, []))
+    page, empty = (Page(blocks.page(some, text, "/x.css", "/x.svg")) for some in (every, []))
     own = {"h2", "pre", "code", "dl", "dt", "dd", "p", "a"}
     assert {tag for tag, _ in page.tags} <= {tag for tag, _ in empty.tags} | own
 

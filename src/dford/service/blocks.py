@@ -62,14 +62,15 @@ def _markdown(block: Block) -> str:
     return block.text
 
 
-def page(blocks: Sequence[Block], title: str, style: str) -> str:
+def page(blocks: Sequence[Block], title: str, style: str, icon: str) -> str:
     """A page without scripts: its contents, then the blocks."""
     headings = [block for block in blocks if isinstance(block, Heading) and block.id]
     return "\n".join(
         [
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f'<title>{html.escape(title)}</title>\n<link rel="stylesheet" href="{style}">\n</head>\n<body>',
+            f'<title>{html.escape(title)}</title>\n<link rel="icon" href="{icon}">',
+            f'<link rel="stylesheet" href="{style}">\n</head>\n<body>',
             '<a class="skip" href="#text">Skip the contents</a>\n<nav aria-label="Contents">\n<ul>',
             *(f'<li class="level-{e.level}"><a href="#{e.id}">{_inline(e.text)}</a></li>' for e in headings),
             '</ul>\n</nav>\n<main id="text">',

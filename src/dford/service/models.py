@@ -155,7 +155,7 @@ class Levels(BaseModel):
 
     sequence: int = Field(description="Of the last answer learned from, then.")
     items: int
-    counts: dict[str, int]
+    counts: dict[str, int] = Field(description="Of items, by level.")
     unsure: list[Unsure] = Field(description="The items that the learner is least sure of, least first.")
 
 
@@ -174,6 +174,8 @@ class Point(Estimate):
 
 
 class Cuts(BaseModel):
+    """The thresholds after so many answers."""
+
     answers: int
     thresholds: list[float]
 
@@ -213,7 +215,7 @@ class KeyShown(BaseModel):
 
 
 class Me(BaseModel):
-    name: str
+    name: str = Field(description="Whose key it is.")
     role: str
     project: str | None = Field(description="The one project that the key is for; none: all.")
     open: bool = Field(description="Whether there is no key yet, so that this machine may do all.")

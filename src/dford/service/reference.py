@@ -86,7 +86,8 @@ def add(app: FastAPI) -> None:
     @app.get("/docs", include_in_schema=False)
     def docs() -> HTMLResponse:
         title = f"{app.title} {app.version}: HTTP reference"
-        return HTMLResponse(page(list(reference(app.openapi())), title, "/page/reference.css"))
+        all_blocks = list(reference(app.openapi()))
+        return HTMLResponse(page(all_blocks, title, "/page/reference.css", "/page/icon.svg"))
 
 
 def reference(document: Schema) -> Iterator[Block]:
