@@ -89,7 +89,7 @@ def test_a_database_that_goes_away_is_a_clear_503_and_nothing_is_lost(
         ):
             assert problem(response) in {(503, "not-read"), (503, "not-written")}
             assert response.headers["Retry-After"]
-        assert main(["verify", "--database", database]) == 1
+        assert main(["verify", "--database", database]) == 2
         assert "cannot be opened" in capsys.readouterr().err
         operator.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
         assert client.get("/health").status_code == 200

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 from sqlalchemy import Connection, Engine, event
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import InterfaceError, OperationalError
 
 from dford.service import tables
 from dford.service.columns import from_json
@@ -46,10 +46,8 @@ class Store:
         try:
             with self._writing.begin() as connection:
                 tables.migrate(connection)
-        except BaseException as error:
+        except BaseException:
             self._dispose()
-            if isinstance(error, DBAPIError):
-                raise OSError(f"the database at {self.url} cannot be opened: {_said(error)}") from None
             raise
         self.writer = Writer(self._writing, queue_length)
 
@@ -60,7 +58,7 @@ class Store:
             with self._reading.begin() as connection:
                 yield connection
         except (OperationalError, InterfaceError) as error:
-            sentence = f"the database could not be read ({_said(error)}); try again in a moment"
+            sentence = f"the database could not be read ({' '.join(str(error.orig).split())}); try again in a moment"
             raise Refusal(503, "not-read", sentence, retry_after=5) from error
 
     def close(self) -> None:
@@ -193,10 +191,6 @@ _SNAPSHOT = (
     .order_by(snapshots.c.sequence.desc())
     .limit(1)
 )
-
-
-def _said(error: DBAPIError) -> str:
-    return " ".join(str(error.orig).split())
 
 
 def _project(row: Any) -> Project:
