@@ -16,4 +16,5 @@ class ProbableLearner(LiveLearner):
         """The probability of every level, in the order of `classes_`."""
         check_is_fitted(self)
         above = self._form.above(self._rows(X, anew=False))
-        return -np.diff(above, axis=1, prepend=1.0, append=0.0)
+        edges = np.pad(above, ((0, 0), (1, 1)), constant_values=((0, 0), (1.0, 0.0)))
+        return edges[:, :-1] - edges[:, 1:]  # not -np.diff, in which what is impossible has the probability -0.0

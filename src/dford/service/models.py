@@ -135,7 +135,7 @@ class Prediction(BaseModel):
 
 
 class Predictions(BaseModel):
-    sequence: int = Field(description="Of the last answer learned from.")
+    sequence: int = Field(description="Up to which all answers were learned; the next ones may be too.")
     thresholds: list[float] | None = Field(description="What scores are compared with, where the learner does that.")
     predictions: list[Prediction] = Field(description="In the order asked for: items, then rows.")
 
