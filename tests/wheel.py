@@ -10,6 +10,7 @@ from dford.datasets import make_synthetic
 assert importlib.util.find_spec("pytest") is None, "this must run where only the wheel is installed"
 assert ".venv" not in dford.__file__, dford.__file__
 assert (Path(dford.__file__).parent / "py.typed").exists()
+assert (Path(dford.__file__).parent / "service" / "page" / "index.html").exists()
 
 X, y = make_synthetic(2000, random_state=0)
 model = dford.DFORD(kernel="poly", clip=11.0, random_state=0).fit(X, y)
