@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import uvicorn
 
 from dford.service.app import make_app
 from dford.service.core import Service
+from dford.service.quick import QuickProtocol
 from dford.service.settings import Settings
 from dford.service.verify import verify
 
@@ -28,7 +30,8 @@ COLUMNS = [
 def serving(file: Path | str, port: int = 0, **settings: Any) -> Iterator[Any]:
     """A client of a real server on this file, closed at the end."""
     service = Service(Settings(database=str(file), **settings))
-    config = uvicorn.Config(make_app(service, "test"), port=port, log_level="error", timeout_graceful_shutdown=1)
+    app, http = make_app(service, "test"), partial(QuickProtocol, service)
+    config = uvicorn.Config(app, http=http, port=port, log_level="error", timeout_graceful_shutdown=1)  # type: ignore[arg-type]
     server, socket = uvicorn.Server(config), config.bind_socket()
     thread = threading.Thread(target=server.run, args=([socket],))
     thread.start()

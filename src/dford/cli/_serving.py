@@ -1,5 +1,6 @@
 """What the commands on the service's database share."""
 
+import gc
 import os
 import signal
 import socket
@@ -7,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -96,9 +98,11 @@ def make_server(service: "Service") -> "uvicorn.Server":
     import uvicorn
 
     from dford.service.app import make_app
+    from dford.service.quick import QuickProtocol
 
     config = uvicorn.Config(
         make_app(service, dford.__version__),
+        http=partial(QuickProtocol, service),  # type: ignore[arg-type]
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=2,
@@ -116,6 +120,8 @@ def make_server(service: "Service") -> "uvicorn.Server":
 
 def run(server: "uvicorn.Server", listening: socket.socket) -> None:
     """Serve until a signal comes."""
+    gc.collect()
+    gc.freeze()  # modules and routes stay: no later collection need look at them
     sys.setswitchinterval(0.0005)  # the loop, the writer and the learners take turns; the default makes each wait 5 ms
     server.run(sockets=[listening])
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a second Ctrl-C ends what is left to do

@@ -7,15 +7,16 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import PlainTextResponse
 from starlette.exceptions import HTTPException
 
-from dford.service import admin, files, models, pages, quick, reference, reports
+from dford.service import admin, files, models, pages, reference, reports
 from dford.service.access import Access, access, holder, whole_server
 from dford.service.core import Service
 from dford.service.guard import Guard, refused
 from dford.service.keys import Holder
 from dford.service.metrics import metrics_text
 from dford.service.overview import Overviews
-from dford.service.refusal import Refusal
-from dford.service.rounds import retract, skip
+from dford.service.quick import PATH
+from dford.service.refusal import Refusal, defect
+from dford.service.rounds import Told, retract, skip
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": models.Problem} for status in (400, 401, 403, 404, 405, 408, 409, 413, 422, 429, 500, 503)
@@ -37,13 +38,7 @@ def make_app(service: Service, version: str) -> FastAPI:
         redoc_url=None,
     )
     app.state.service, app.state.overviews = service, Overviews(service)
-    guards: list[Guard] = []
-
-    def guard(inner: Any) -> Guard:
-        guards.append(Guard(inner, service))
-        return guards[-1]
-
-    app.add_middleware(guard)
+    app.add_middleware(Guard, service=service)
     _add_errors(app)
     _add_rounds(app)
     admin.add(app)
@@ -90,7 +85,7 @@ def make_app(service: Service, version: str) -> FastAPI:
         ...
         ```
         """
-        return PlainTextResponse(metrics_text(service, guards[-1]))
+        return PlainTextResponse(metrics_text(service))
 
     reference.add(app)
     return app
@@ -141,7 +136,7 @@ def _add_rounds(app: FastAPI) -> None:
         """
         return reports.question(to.service, to.project, number)
 
-    @app.post(quick.PATH)
+    @app.post(PATH)
     async def tell(to: Answering, number: Number, body: models.AnswerIn) -> models.AnswerOut:
         """Answer a question, once: the same answer again gives the first response, the other one 409.
 
@@ -154,7 +149,7 @@ def _add_rounds(app: FastAPI) -> None:
         {"question": 1, "higher": true, "sequence": 1, "at": ...}
         ```
         """
-        told = await to.service.tell(to.project, number, body.higher, to.person)
+        told = await to.service.tell(to.project, Told(number, body.higher, to.person))
         return models.AnswerOut(**told._asdict())
 
     @app.post("/projects/{project}/questions/{number}/skip")
@@ -252,5 +247,5 @@ def _add_errors(app: FastAPI) -> None:
         return response
 
     @app.exception_handler(Exception)
-    def defect(_: Request, error: Exception) -> Response:
-        return refused(Refusal(500, "defect", "something is wrong with the server; its log says what"))
+    def unknown(_: Request, error: Exception) -> Response:
+        return refused(defect())

@@ -3,8 +3,11 @@
 import asyncio
 import json
 import threading
+import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -19,10 +22,11 @@ from dford.service.fold import Fold
 from dford.service.keys import Keys
 from dford.service.people import People
 from dford.service.projects import Project
-from dford.service.refusal import Refusal, busy
+from dford.service.refusal import Refusal
 from dford.service.settings import Settings
 from dford.service.store import Store
 from dford.service.tables import items
+from dford.service.writer import Work
 
 T = TypeVar("T")
 _PATIENCE = 0.05  # seconds that a question waits for the answers before it to be learned
@@ -36,6 +40,10 @@ class Service:
         self._workers = ThreadPoolExecutor(4, "dford-fold")
         self._projects: dict[str, Project] = {}
         self._folds: dict[str, Fold] = {}
+        self._roused: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.TimerHandle, Callable[[], None]]]] = {}
+        self._rousing = threading.Lock()
+        self.requests: Counter[tuple[str, str, int]] = Counter()
+        self.seconds: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     def close(self) -> None:
@@ -70,20 +78,62 @@ class Service:
     def write(self, project: Project | None, job: Callable[[Connection], T]) -> T:
         return self.store.writer.do(None if project is None else project.id, job, self.settings.request_seconds)
 
-    async def written(self, future: "Future[T]") -> T:
-        """As `Writer.do`, for a job submitted, without holding a thread."""
-        waiter, seconds = asyncio.wrap_future(future), self.settings.request_seconds
-        done, _ = await asyncio.wait({waiter}, timeout=seconds)
-        if not done and future.cancel():
-            raise busy(f"the write did not begin within {seconds:g} s, and was not done; try again")
-        return await waiter
-
-    async def tell(self, project: Project, number: int, higher: bool, person: str) -> rounds.Answered:
+    async def tell(self, project: Project, told: rounds.Told) -> rounds.Answered:
         """Record an answer; it is on disk when this returns, and learned soon after."""
-        job = partial(rounds.answer, project=project.id, number=number, higher=higher, person=person)
-        told = await self.written(self.store.writer.submit(project.id, job))
-        self.follow(project, told.sequence)
-        return told
+        waiter = asyncio.get_running_loop().create_future()
+
+        def wake(_: Any) -> None:
+            if not waiter.done():  # or else the request is gone
+                waiter.set_result(None)
+
+        work = self.begin_telling(project, told, asyncio.get_running_loop(), wake)
+        await waiter
+        return self.told(project, work)
+
+    def begin_telling(
+        self,
+        project: Project,
+        told: rounds.Told,
+        loop: asyncio.AbstractEventLoop,
+        then: Callable[[Work[rounds.Answered]], None],
+    ) -> Work[rounds.Answered]:
+        """Have an answer recorded, without waiting; `then` is called in the loop, once it is, or is given up."""
+        work: Work[rounds.Answered] = Work(project.id, rounds.answer, told, shared=True)
+        seconds = self.settings.request_seconds
+        timer = loop.call_later(seconds, work.give_up, seconds)
+        work.then = partial(self._rouse, loop, timer, partial(then, work))
+        try:
+            return self.store.writer.put(work)
+        except Refusal:
+            timer.cancel()
+            raise
+
+    def told(self, project: Project, work: Work[rounds.Answered]) -> rounds.Answered:
+        """What became of an answer; it is learned soon."""
+        answered = work.result()
+        self.follow(project, answered.sequence)
+        return answered
+
+    def _rouse(self, loop: asyncio.AbstractEventLoop, timer: asyncio.TimerHandle, then: Callable[[], None]) -> None:
+        """Called in any thread. All who waited for one commit are called together: to rouse a loop is slow."""
+        with self._rousing:
+            roused = loop in self._roused
+            self._roused.setdefault(loop, []).append((timer, then))
+        if not roused:
+            with suppress(RuntimeError):  # the loop is closed, and nobody waits
+                loop.call_soon_threadsafe(self._call_all, loop)
+
+    def _call_all(self, loop: asyncio.AbstractEventLoop) -> None:
+        with self._rousing:
+            waiting = self._roused.pop(loop)
+        for timer, then in waiting:
+            timer.cancel()
+            then()
+
+    def count(self, method: str, path: str, status: int, begin: float) -> None:
+        """Count a request."""
+        self.requests[method, path, status] += 1
+        self.seconds[path] += time.perf_counter() - begin  # type: ignore[assignment]
 
     def follow(self, project: Project, sequence: int) -> None:
         """Have the project's learner, if it is loaded, learn what is new."""

@@ -82,7 +82,7 @@ class Fold:
     def _catch_up(self) -> None:
         try:
             while True:
-                self._learn_up_to(self._store.head(self.project.id))
+                self._learn_up_to(*self._store.news(self.project.id, self.sequence))
                 with self._moved:
                     self._moved.notify_all()
                     if self.sequence >= self._wanted or self._closing:
@@ -95,14 +95,14 @@ class Fold:
             if not self._closing:
                 _LOG.exception("project %s could not learn", self.project.name)
 
-    def _learn_up_to(self, head: int) -> None:
+    def _learn_up_to(self, head: int, taken_back: bool) -> None:
         """Bring the state to `head`, or part of the way: it is always that of one sequence number, or `_torn`."""
         if not self._loaded:
             model, after = self._latest(head)
             with self._moved:
                 self._model, self.sequence, self._loaded = model, after, True
                 self._moved.notify_all()
-        elif self._torn or self._store.taken_back(self.project.id, self.sequence, head):
+        elif self._torn or taken_back:
             model, after = self._latest(head)  # a model apart: until it has caught up, the old one answers
         else:
             model, after = self._model, self.sequence

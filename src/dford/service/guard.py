@@ -2,15 +2,13 @@
 
 import asyncio
 import time
-from collections import Counter
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.responses import JSONResponse
 
 from dford.service.core import Service
-from dford.service.quick import PATH, quick_answer
 from dford.service.refusal import Refusal
 
 Message = MutableMapping[str, Any]
@@ -21,7 +19,7 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; worker-src 'self'; "
     "manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-_HEADERS = [
+HEADERS = [
     (b"content-security-policy", _POLICY.encode()),
     (b"referrer-policy", b"no-referrer"),
     (b"x-content-type-options", b"nosniff"),
@@ -44,8 +42,6 @@ class Guard:
 
     def __init__(self, app: Any, service: Service) -> None:
         self._app, self._service = app, service
-        self.requests: Counter[tuple[str, str, int]] = Counter()
-        self.seconds: Counter[str] = Counter()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -57,26 +53,22 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message["headers"], *_HEADERS]
+                message["headers"] = [*message["headers"], *HEADERS]
             await send(message)
 
         try:
             self._check_origin(scope)
-            body = await asyncio.wait_for(self._body(scope, receive), self._service.settings.request_seconds)
-            response = await quick_answer(self._service, scope, body)
-            if response is None:
-                await self._app(scope, _replay(body, receive), sending)
-            else:
-                await response(scope, receive, sending)
+            async with asyncio.timeout(self._service.settings.request_seconds):
+                body = await self._body(scope, receive)
+            await self._app(scope, _replay(body, receive), sending)
         except Refusal as refusal:
             await refused(refusal)(scope, receive, sending)
         except TimeoutError:
             slow = Refusal(408, "slow", "the request took too long to arrive, and nothing was done")
             await refused(slow)(scope, receive, sending)
         finally:
-            path = getattr(scope.get("route"), "path", "") or (PATH if scope["path"].endswith("/answer") else "")
-            self.requests[scope["method"], path, status] += 1
-            self.seconds[path] += time.perf_counter() - begin  # type: ignore[assignment]
+            path = getattr(scope.get("route"), "path", "")
+            self._service.count(scope["method"], path, status, begin)
 
     async def _body(self, scope: Message, receive: Receive) -> bytes:
         most, parts, size = self._service.settings.body_bytes, [], 0
@@ -99,17 +91,23 @@ class Guard:
         """Without keys, whoever reaches the server may do all: so it must not be another site's page in a browser, nor
         somebody behind a proxy. A proxy that tells neither the host asked for nor of itself looks like this machine.
         """
-        if self._service.keys.any():
-            return
-        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
-        host, origin = headers.get(b"host", "localhost"), headers.get(b"origin")
-        try:
-            trusted = urlsplit(f"//{host}").hostname in LOOPBACK and (origin is None or urlsplit(origin).netloc == host)
-        except ValueError:
-            trusted = False
-        if not trusted or _BY_PROXY & headers.keys():
+        if not self._service.keys.any() and not trusted(dict(scope["headers"])):
             sentence = "a server without keys answers its own machine alone, and no proxy or other site's page"
             raise Refusal(403, "foreign", sentence, "Host")
+
+
+def trusted(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether a request comes from this machine, and from no proxy or other site's page."""
+    host, origin = headers.get(b"host", b"localhost").decode("latin-1"), headers.get(b"origin")
+    if _BY_PROXY & headers.keys():
+        return False
+    if origin is None and host.rpartition(":")[0] in LOOPBACK:
+        return True
+    try:
+        same = origin is None or urlsplit(origin.decode("latin-1")).netloc == host
+        return same and urlsplit(f"//{host}").hostname in LOOPBACK
+    except ValueError:
+        return False
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

@@ -4,12 +4,11 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 from dford.service.core import Service
-from dford.service.guard import Guard
 
 _Family: TypeAlias = tuple[str, str, str, list[tuple[dict[str, str], float]]]
 
 
-def metrics_text(service: Service, guard: Guard) -> str:
+def metrics_text(service: Service) -> str:
     folds = service.folds()
     families: list[_Family] = [
         (
@@ -18,14 +17,14 @@ def metrics_text(service: Service, guard: Guard) -> str:
             "Requests by method, path and status.",
             [
                 ({"method": method, "path": path, "status": str(status)}, count)
-                for (method, path, status), count in guard.requests.items()
+                for (method, path, status), count in service.requests.items()
             ],
         ),
         (
             "dford_request_seconds_total",
             "counter",
             "Seconds spent on requests, by path.",
-            [({"path": path}, seconds) for path, seconds in guard.seconds.items()],
+            [({"path": path}, seconds) for path, seconds in service.seconds.items()],
         ),
         ("dford_commits_total", "counter", "Transactions committed.", [({}, service.store.writer.commits)]),
         ("dford_writes_waiting", "gauge", "Writes in the queue.", [({}, service.store.writer.waiting())]),

@@ -16,6 +16,10 @@ def busy(sentence: str) -> Refusal:
     return Refusal(503, "busy", sentence, retry_after=1)
 
 
+def defect() -> Refusal:
+    return Refusal(500, "defect", "something is wrong with the server; its log says what")
+
+
 # Every refusal there is, for the reference; a test fails where one is missing, or is no more.
 CODES = {
     (401, "no-key"): "There is no key in the request, or one that is unknown or revoked.",

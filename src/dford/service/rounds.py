@@ -1,7 +1,9 @@
 """Questions, answers, skips, retractions: each happens once, whatever is sent how often. Jobs for the writer."""
 
+import json
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,18 +24,25 @@ _project: Any = sa.bindparam("project_")
 _now: Any = sa.bindparam("now")
 _OPEN = sa.select(sa.func.count()).select_from(leases).where(leases.c.project == _project, leases.c.expires > _now)
 _EXPIRE = leases.delete().where(leases.c.project == _project, leases.c.expires <= _now)
-_END_LEASE = leases.delete().where(leases.c.project == _project, leases.c.question == sa.bindparam("question_"))
 _head = heads.update().where(heads.c.project == _project)
 _NUMBER = _head.values(question=heads.c.question + 1).returning(heads.c.question)
 _SEQUENCE = _head.values(sequence=heads.c.sequence + 1).returning(heads.c.sequence)
-_turns = pool.update().where(pool.c.project == _project, pool.c.item == sa.bindparam("item_"))
-_TURN = _turns.values(turns=pool.c.turns + sa.bindparam("by"))
-_ADD_QUESTION, _ADD_LEASE, _ADD_ANSWER = questions.insert(), leases.insert(), answers.insert()
+_SET_HEAD = _head.values(sequence=sa.bindparam("head"))
+_AT = sa.select(answers.c.at).where(answers.c.project == _project, answers.c.question == sa.bindparam("number"))
+_ADD_QUESTION, _ADD_LEASE = questions.insert(), leases.insert()
 _ASKED = sa.select(questions.c.number, questions.c.item, questions.c.shown).where(
     questions.c.project == _project,
     questions.c.person == sa.bindparam("person"),
     questions.c.key == sa.bindparam("key"),
 )
+
+
+class Told(NamedTuple):
+    """An answer, as it was sent."""
+
+    number: int
+    higher: bool
+    person: str
 
 
 class Answered(NamedTuple):
@@ -141,27 +150,45 @@ _ITEMS = sa.select(heads.c.item).where(heads.c.project == sa.bindparam("project"
 _WANTED = _free.where(pool.c.item == sa.bindparam("item"))
 
 
-def answer(connection: Connection, project: int, number: int, higher: bool, person: str) -> Answered:
-    """Record the answer to a question, once."""
-    row = _fate(connection, project, number)
-    if row.retraction is not None:
-        raise Refusal(409, "retracted", f"the answer to question {number} was taken back; ask again", "question")
-    if row.sequence is not None:
-        if row.higher != higher:
+def answer(connection: Connection, project: int, told: Sequence[Told]) -> list[Answered | Refusal]:
+    """Record answers, each once, and say of each what became of it."""
+    head, fates = _fates(connection, project, [one.number for one in told])
+    now, outcomes, new = time.time(), list[Answered | Refusal](), dict[int, Told]()
+    for one in told:
+        outcome = _before(connection, project, one, fates.get(one.number))
+        if outcome is None:
+            head += 1
+            outcome, new[head] = Answered(one.number, one.higher, head, now), one
+            fates[one.number] = fates[one.number]._replace(sequence=head, higher=one.higher, at=now)
+        outcomes.append(outcome)
+    if new:
+        rows = [(sequence, one.number, one.higher, one.person) for sequence, one in new.items()]
+        listing = _listing(connection)
+        connection.execute(listing.add_answers, {"project": project, "rows": json.dumps(rows), "at": now})
+        connection.execute(_SET_HEAD, {"project_": project, "head": head})
+        _settle(connection, project, {one.number: fates[one.number].item for one in new.values()})
+    return outcomes
+
+
+def _before(connection: Connection, project: int, told: Told, fate: "_Fate | None") -> Answered | Refusal | None:
+    """What is said of an answer to a question that takes none any more."""
+    number = told.number
+    if fate is None:
+        return _no_question(number)
+    if fate.retraction is not None:
+        return Refusal(409, "retracted", f"the answer to question {number} was taken back; ask again", "question")
+    if fate.sequence is not None:
+        if fate.higher != told.higher:
             sentence = (
-                f"question {number} was answered higher={str(row.higher).lower()} before; the first answer stands"
+                f"question {number} was answered higher={str(fate.higher).lower()} before; the first answer stands"
             )
-            raise Refusal(409, "answered-otherwise", sentence, "higher")
-        return Answered(number, higher, row.sequence, row.at)
-    if row.skip is not None:
-        raise Refusal(409, "skipped", f"question {number} was skipped, so it takes no answer; ask again", "question")
-    now, sequence = time.time(), _next(connection, project)
-    connection.execute(
-        _ADD_ANSWER,
-        {"project": project, "sequence": sequence, "question": number, "higher": higher, "person": person, "at": now},
-    )
-    _settle(connection, project, number, row.item)
-    return Answered(number, higher, sequence, now)
+            return Refusal(409, "answered-otherwise", sentence, "higher")
+        place = {"project_": project, "number": number}
+        at: float = fate.at if fate.at is not None else connection.execute(_AT, place).scalar_one()
+        return Answered(number, told.higher, fate.sequence, at)
+    if fate.skip is not None:
+        return Refusal(409, "skipped", f"question {number} was skipped, so it takes no answer; ask again", "question")
+    return None
 
 
 def skip(connection: Connection, project: int, number: int, person: str) -> None:
@@ -174,7 +201,7 @@ def skip(connection: Connection, project: int, number: int, person: str) -> None
     if row.skip is None:
         values = {"project": project, "question": number, "person": person, "at": time.time()}
         connection.execute(skips.insert(), values)
-        _settle(connection, project, number, row.item)
+        _settle(connection, project, {number: row.item})
 
 
 def retract(connection: Connection, project: int, number: int, person: str) -> int:
@@ -184,7 +211,7 @@ def retract(connection: Connection, project: int, number: int, person: str) -> i
         raise Refusal(409, "not-answered", f"question {number} has no answer to take back", "question")
     if row.retraction is not None:
         return int(row.retraction)
-    sequence = _next(connection, project)
+    sequence: int = connection.execute(_SEQUENCE, {"project_": project}).scalar_one()
     connection.execute(
         retractions.insert(),
         {
@@ -197,45 +224,103 @@ def retract(connection: Connection, project: int, number: int, person: str) -> i
         },
     )
     if row.item is not None:
-        connection.execute(_TURN, {"project_": project, "item_": row.item, "by": -1})
+        turn = {"project": project, "numbers": json.dumps([row.item]), "by": -1}
+        connection.execute(_listing(connection).turn, turn)
     return sequence
 
 
-_FATE = (
-    sa.select(
-        questions.c.item,
-        answers.c.sequence,
-        answers.c.higher,
-        answers.c.at,
-        skips.c.question.label("skip"),
-        retractions.c.sequence.label("retraction"),
+class _Fate(NamedTuple):
+    """What became of a question."""
+
+    item: int | None
+    sequence: int | None
+    higher: bool | None
+    skip: int | None
+    retraction: int | None
+    at: float | None = None
+    """Of an answer, if it was given just now."""
+
+
+class _Listing(NamedTuple):
+    """Statements about many rows at once.
+
+    The rows come and go as one JSON text. Each row that SQLite is given or asked for by itself lets go of the
+    interpreter's lock, and under load a thread waits long to have it again.
+    """
+
+    fates: sa.TextClause
+    add_answers: sa.TextClause
+    end_leases: sa.TextClause
+    turn: sa.TextClause
+
+
+def _make_listing(numbers: str, rows: str, part: str, all_of: str) -> _Listing:
+    columns = "q.item, a.sequence, a.higher, s.question, r.sequence"
+    sequence, question, higher, person = (part.format(i) for i in range(4))
+    same = "{0}.project = q.project AND {0}.question = q.number"
+    return _Listing(
+        sa.text(
+            "SELECT (SELECT sequence FROM heads WHERE project = :project) AS head, "
+            f"CAST({all_of.format('q.number, ' + columns)} AS TEXT) AS fates FROM questions q "
+            f"LEFT JOIN answers a ON {same.format('a')} LEFT JOIN skips s ON {same.format('s')} "
+            f"LEFT JOIN retractions r ON {same.format('r')} WHERE q.project = :project AND q.number IN ({numbers})"
+        ),
+        sa.text(
+            "INSERT INTO answers (project, sequence, question, higher, person, at) "
+            f"SELECT :project, CAST({sequence} AS INTEGER), CAST({question} AS INTEGER), CAST({higher} AS BOOLEAN), "
+            f"{person}, :at FROM {rows}"
+        ),
+        sa.text(f"DELETE FROM leases WHERE project = :project AND question IN ({numbers})"),
+        sa.text(f"UPDATE pool SET turns = turns + :by WHERE project = :project AND item IN ({numbers})"),
     )
-    .join(
-        answers, (answers.c.project == questions.c.project) & (answers.c.question == questions.c.number), isouter=True
-    )
-    .join(skips, (skips.c.project == questions.c.project) & (skips.c.question == questions.c.number), isouter=True)
-    .join(
-        retractions,
-        (retractions.c.project == questions.c.project) & (retractions.c.question == questions.c.number),
-        isouter=True,
-    )
-    .where(questions.c.project == sa.bindparam("project"), questions.c.number == sa.bindparam("number"))
-)
 
 
-def _fate(connection: Connection, project: int, number: int) -> Any:
-    row = connection.execute(_FATE, {"project": project, "number": number}).first()
-    if row is None:
-        raise Refusal(404, "no-question", f"there is no question {number} in this project", "question")
-    return row
+_LISTINGS = {
+    "sqlite": _make_listing(
+        "SELECT value FROM json_each(:numbers)",
+        "json_each(:rows)",
+        "json_extract(value, '$[{}]')",
+        "json_group_array(json_array({}))",
+    ),
+    "postgresql": _make_listing(
+        "SELECT CAST(value AS INTEGER) FROM json_array_elements_text(CAST(:numbers AS JSON))",
+        "json_array_elements(CAST(:rows AS JSON))",
+        "value ->> {}",
+        "json_agg(json_build_array({}))",
+    ),
+}
 
 
-def _next(connection: Connection, project: int) -> int:
-    sequence: int = connection.execute(_SEQUENCE, {"project_": project}).scalar_one()
-    return sequence
+def _listing(connection: Connection) -> _Listing:
+    return _LISTINGS[connection.dialect.name]
 
 
-def _settle(connection: Connection, project: int, number: int, item: int | None) -> None:
-    connection.execute(_END_LEASE, {"project_": project, "question_": number})
-    if item is not None:
-        connection.execute(_TURN, {"project_": project, "item_": item, "by": 1})
+def _fates(connection: Connection, project: int, numbers: Sequence[int]) -> tuple[int, dict[int, _Fate]]:
+    """The last sequence number, and what became of those questions that there are."""
+    place = {"project": project, "numbers": json.dumps(numbers)}
+    row = connection.execute(_listing(connection).fates, place).one()
+    return row.head, {
+        number: _Fate(item, sequence, None if higher is None else bool(higher), skip, retraction)
+        for number, item, sequence, higher, skip, retraction in json.loads(row.fates or "[]")
+    }
+
+
+def _fate(connection: Connection, project: int, number: int) -> _Fate:
+    fate = _fates(connection, project, [number])[1].get(number)
+    if fate is None:
+        raise _no_question(number)
+    return fate
+
+
+def _no_question(number: int) -> Refusal:
+    return Refusal(404, "no-question", f"there is no question {number} in this project", "question")
+
+
+def _settle(connection: Connection, project: int, questions: Mapping[int, int | None]) -> None:
+    """End the leases of questions, and give their items a turn; two may be about the same item."""
+    listing = _listing(connection)
+    connection.execute(listing.end_leases, {"project": project, "numbers": json.dumps(list(questions))})
+    turns = Counter(item for item in questions.values() if item is not None)
+    for by in set(turns.values()):
+        chosen = json.dumps([item for item, count in turns.items() if count == by])
+        connection.execute(listing.turn, {"project": project, "numbers": chosen, "by": by})

@@ -103,6 +103,12 @@ class Store:
                 return
             after = page[-1].sequence
 
+    def news(self, project: int, after: int) -> tuple[int, bool]:
+        """The head, and whether a retraction since `after` takes back an answer up to there."""
+        with self.reading() as connection:
+            row = connection.execute(_NEWS, {"project": project, "after": after}).one()
+        return row.sequence, row.taken_back
+
     def taken_back(self, project: int, after: int, head: int) -> bool:
         """Whether a retraction in (after, head] takes back an answer up to `after`."""
         with self.reading() as connection:
@@ -176,6 +182,16 @@ _TAKEN_BACK = sa.select(
         retractions.c.answer <= sa.bindparam("after"),
     )
 )
+_NEWS = sa.select(
+    heads.c.sequence,
+    sa.exists()
+    .where(
+        retractions.c.project == heads.c.project,
+        retractions.c.sequence > sa.bindparam("after"),
+        retractions.c.answer <= sa.bindparam("after"),
+    )
+    .label("taken_back"),
+).where(heads.c.project == sa.bindparam("project"))
 _SNAPSHOT = (
     sa.select(snapshots.c.sequence, snapshots.c.model)
     .where(

@@ -3,8 +3,7 @@
 import queue
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine
@@ -17,47 +16,85 @@ T = TypeVar("T")
 _GROUP = 256  # jobs in one commit, so that none waits for more than so many others
 
 
-class _Work(NamedTuple):
-    project: int | None
-    job: Callable[[Connection], Any]
-    future: "Future[Any]"
+class Work(Generic[T]):
+    """A job on its way to the writer. (A Future of the standard library takes longer than an answer.)
+
+    A job is a function of a connection. It refuses before it writes, and may be run more than once. A shared job does
+    the same thing for all who wait for it, in one call: it takes a connection, the project and all entries, and gives
+    an outcome for each.
+    """
+
+    __slots__ = ("_done", "_outcome", "_waits", "entry", "job", "project", "shared", "then")
+
+    def __init__(self, project: int | None, job: Callable[..., Any], entry: Any = None, shared: bool = False) -> None:
+        self.project, self.job, self.entry, self.shared = project, job, entry, shared
+        self.then: Callable[[], Any] | None = None  # called once it is done, by whoever has done it
+        self._waits = [True]  # taken, once, by the writer or by whoever gives it up
+        self._done = threading.Lock()  # held until it is
+        self._done.acquire()
+        self._outcome: Any = None
+
+    def begin(self) -> bool:
+        """Whether it is the caller's to finish."""
+        try:
+            return self._waits.pop()
+        except IndexError:
+            return False
+
+    def give_up(self, seconds: float) -> None:
+        """Have it never done, unless it has begun."""
+        if self.begin():
+            self.finish(busy(f"the write did not begin within {seconds:g} s, and was not done; try again"))
+
+    def finish(self, outcome: T | Exception) -> None:
+        self._outcome = outcome
+        self._done.release()
+        if self.then is not None:
+            self.then()
+
+    def result(self, seconds: float = -1) -> T:
+        """What it gave or raised, once that is known."""
+        if not self._done.acquire(timeout=seconds):
+            raise TimeoutError
+        self._done.release()
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        outcome: T = self._outcome
+        return outcome
 
 
 class Writer:
-    """A job is a function of a connection. It refuses before it writes, and may be run more than once.
-
-    All jobs that wait go into one transaction, and every outcome is delivered after its commit: what was acknowledged
-    is on disk, and so is what a refusal was based on.
-    """
+    """All jobs that wait go into one transaction, and every outcome is delivered after its commit: what was
+    acknowledged is on disk, and so is what a refusal was based on."""
 
     def __init__(self, engine: Engine, length: int) -> None:
-        self._engine = engine
-        self._queue: queue.Queue[_Work | None] = queue.Queue(length)
+        self._engine, self._length = engine, length
+        self._queue: queue.SimpleQueue[Work[Any] | None] = queue.SimpleQueue()
         self._closed = threading.Lock()  # held once closing has begun
         self.commits = 0
         self._thread = threading.Thread(target=self._run, name="dford-writer", daemon=True)
         self._thread.start()
 
-    def submit(self, project: int | None, job: Callable[[Connection], T]) -> "Future[T]":
+    def submit(self, project: int | None, job: Callable[[Connection], T]) -> Work[T]:
         """Have the job done, with the project's numbers locked."""
-        work = _Work(project, job, Future())
+        return self.put(Work(project, job))
+
+    def put(self, work: Work[T]) -> Work[T]:
         if self._closed.locked():
             raise busy("the server is closing; try again in a moment")
-        try:
-            self._queue.put_nowait(work)
-        except queue.Full:
-            raise busy(f"{self._queue.maxsize} writes wait already; try again in a moment") from None
-        return work.future
+        if self._queue.qsize() >= self._length:
+            raise busy(f"{self._length} writes wait already; try again in a moment")
+        self._queue.put(work)
+        return work
 
     def do(self, project: int | None, job: Callable[[Connection], T], seconds: float) -> T:
         """Wait for the job; one that has not begun in time is never done."""
-        future = self.submit(project, job)
+        work = self.submit(project, job)
         try:
-            return future.result(seconds)
+            return work.result(seconds)
         except TimeoutError:
-            if future.cancel():
-                raise busy(f"the write did not begin within {seconds:g} s, and was not done; try again") from None
-            return future.result()  # it is being committed
+            work.give_up(seconds)
+            return work.result()  # of the commit, if it is under way
 
     def waiting(self) -> int:
         return self._queue.qsize()
@@ -77,38 +114,44 @@ class Writer:
             last = None in group
             while last and not self._queue.empty():  # came in while closing began
                 group.append(self._queue.get())
-            ready = [work for work in group if work is not None and work.future.set_running_or_notify_cancel()]
+            ready = [work for work in group if work is not None and work.begin()]
             if ready:
                 self._write(ready)
 
-    def _write(self, group: list[_Work]) -> None:
+    def _write(self, group: list[Work[Any]]) -> None:
         try:
             outcomes = self._commit(group)
         except Exception as error:
             if len(group) == 1:
-                group[0].future.set_exception(_unwritten(error))
+                group[0].finish(_unwritten(error))
                 return
             for work in group:  # one of them failed, and took the others with it: each by itself, then
                 self._write([work])
             return
         for work, outcome in zip(group, outcomes, strict=True):
-            if isinstance(outcome, Refusal):
-                work.future.set_exception(outcome)
-            else:
-                work.future.set_result(outcome)
+            work.finish(outcome)
 
-    def _commit(self, group: list[_Work]) -> list[Any]:
-        outcomes: list[Any] = []
+    def _commit(self, group: list[Work[Any]]) -> list[Any]:
+        outcomes: list[Any] = [None] * len(group)
+        shared: dict[tuple[int | None, Callable[..., Any]], list[int]] = {}
+        for place, work in enumerate(group):
+            if work.shared:
+                shared.setdefault((work.project, work.job), []).append(place)
         with self._engine.begin() as connection:
             if connection.dialect.name != "sqlite":  # which has one writer anyway
                 projects = sorted({work.project for work in group if work.project is not None})
                 rows = sa.select(heads.c.project).where(heads.c.project.in_(projects)).order_by(heads.c.project)
                 connection.execute(rows.with_for_update())
-            for work in group:
-                try:
-                    outcomes.append(work.job(connection))
-                except Refusal as refusal:
-                    outcomes.append(refusal)
+            for (project, job), places in shared.items():  # nobody has heard of any yet, so any order will do
+                given = job(connection, project, [group[place].entry for place in places])
+                for place, outcome in zip(places, given, strict=True):
+                    outcomes[place] = outcome
+            for place, work in enumerate(group):
+                if not work.shared:
+                    try:
+                        outcomes[place] = work.job(connection)
+                    except Refusal as refusal:
+                        outcomes[place] = refusal
         self.commits += 1
         return outcomes
 
