@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Numba keys its cache by the file of the outermost function alone; this makes any change of the engine a new one.
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell cat src/dford/engine/*.py | cksum | cut -d' ' -f1)
 
-.PHONY: demo serve test slow kill-test bench bench-service screenshots docs lint clean
+.PHONY: demo serve test slow kill-test kill-test-postgres bench bench-service screenshots docs lint clean
 
 .venv/ready: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -34,6 +34,10 @@ slow: .venv/ready
 # 200 kills, instead of a few
 kill-test: .venv/ready
 	$(BIN)/python tests/killing.py
+
+# the same with two servers on one PostgreSQL, which is started for it
+kill-test-postgres: .venv/ready
+	$(BIN)/python tests/killing.py --postgres --servers 2
 
 lint: .venv/ready
 	$(BIN)/ruff check .

@@ -10,11 +10,13 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import httpx
 
+from postgres import BINARIES, new_database, temporary_cluster
 from serving import learned, replayed, set_up
 
 # Imports take seconds, so each server is a fork of a process that has them, and has compiled what it will call.
@@ -181,8 +183,12 @@ if __name__ == "__main__":
     parser.add_argument("--people", type=int, default=8)
     parser.add_argument("--learner", default="DFORD")
     parser.add_argument("--servers", type=int, default=1)
-    parser.add_argument("--database", help="an empty one; a new SQLite file where not given")
+    parser.add_argument("--postgres", action="store_true", help="on a PostgreSQL server of its own, instead of SQLite")
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as folder:
-        place = chosen.database or str(Path(folder) / "log.db")
+    with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as folder, ExitStack() as stack:
+        place = str(Path(folder) / "log.db")
+        if chosen.postgres:
+            if not BINARIES:
+                sys.exit("PostgreSQL is not installed")
+            place = new_database(stack.enter_context(temporary_cluster()), "killed")
         print(kill_test(place, chosen.kills, chosen.people, chosen.learner, count=chosen.servers))

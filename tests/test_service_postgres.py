@@ -1,56 +1,26 @@
 """The same guarantees on PostgreSQL, from two server processes at once."""
 
-import os
-import pwd
-import shutil
-import socket
-import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from dford.cli import main
 from killing import kill_test
+from postgres import BINARIES, new_database, temporary_cluster
 from serving import learned, ok, problem, replayed, serving, set_up
 
-BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 pytestmark = pytest.mark.skipif(not BINARIES, reason="PostgreSQL is not installed")
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[str]:
-    """A server of our own, which nobody else can reach; as root it must run as somebody else."""
-    folder = Path("/tmp") / f"dford-postgres-{os.getpid()}"
-    folder.mkdir()
-    user = pwd.getpwnam("postgres") if os.getuid() == 0 else pwd.getpwuid(os.getuid())
-    os.chown(folder, user.pw_uid, user.pw_gid)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-
-    def run(program: str, *arguments: str) -> None:
-        command = [str(BINARIES[-1] / program), *arguments]
-        subprocess.run(command, check=True, user=user.pw_uid, stdout=subprocess.DEVNULL, cwd=folder)
-
-    run("initdb", "-D", str(folder / "data"), "-A", "trust", "-U", "dford")
-    options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1"
-    run("pg_ctl", "-D", str(folder / "data"), "-o", options, "-w", "-l", str(folder / "log"), "start")
-    try:
-        yield f"postgresql+psycopg://dford@127.0.0.1:{port}"
-    finally:
-        run("pg_ctl", "-D", str(folder / "data"), "-m", "immediate", "stop")
-        shutil.rmtree(folder)
+    with temporary_cluster() as address:
+        yield address
 
 
 @pytest.fixture
 def database(cluster: str, request: pytest.FixtureRequest) -> str:
-    import psycopg
-
-    name = f"d{abs(hash(request.node.name)) % 10**8}"
-    with psycopg.connect(cluster.replace("+psycopg", "") + "/postgres", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    return f"{cluster}/{name}"
+    return new_database(cluster, f"d{abs(hash(request.node.name)) % 10**8}")
 
 
 def test_two_servers_on_one_store_have_one_state(database: str) -> None:

@@ -121,8 +121,10 @@ def _add_rounds(app: FastAPI) -> None:
         before somebody, it is 404 `nothing-to-ask`.
         """
         features, item = (None, None) if body is None else (body.features, body.item)
-        number = to.service.ask(to.project, to.person, idempotency_key, features, item)
-        return reports.question(to.service, to.project, number)
+        asked = to.service.ask(to.project, to.person, idempotency_key, features, item)
+        if isinstance(asked, int):
+            return reports.question(to.service, to.project, asked)
+        return reports.asked(to.project, asked)
 
     @app.get("/projects/{project}/questions/{number}")
     def question(to: Answering, number: Number) -> models.QuestionOut:

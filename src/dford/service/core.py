@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
-from dford.service import jobs, rounds
+from dford.service import asking, jobs, rounds
 from dford.service.columns import ColumnOf, check, encode, read_columns
 from dford.service.fold import Fold
 from dford.service.keys import Keys
@@ -170,7 +170,7 @@ class Service:
         key: str | None = None,
         features: Mapping[str, Any] | None = None,
         item: int | None = None,
-    ) -> int:
+    ) -> asking.Asked | int:
         fold, sent = self.fold(project), None
         if features is not None:
             sent = json.dumps(features, sort_keys=True), encode(project.columns, features, "features")
@@ -178,7 +178,7 @@ class Service:
         return self.write(
             project,
             partial(
-                rounds.ask,
+                asking.ask,
                 project=project,
                 asker=fold.question,
                 person=person,

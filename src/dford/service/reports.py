@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dford.learners import LiveLearner
 from dford.service import models
+from dford.service.asking import Asked
 from dford.service.core import Service
 from dford.service.fold import Fold
 from dford.service.projects import Project
@@ -137,6 +138,20 @@ def question(service: Service, project: Project, number: int) -> models.Question
         propensity=row.propensity,
         expires=row.expires,
         fate=_fate(row),
+    )
+
+
+def asked(project: Project, new: Asked) -> models.QuestionOut:
+    """As `question`, of one that was asked just now."""
+    return models.QuestionOut(
+        number=new.number,
+        item=new.item,
+        shown=json.loads(new.shown),
+        level=str(new.question.level),
+        prediction=str(new.question.prediction),
+        propensity=float(new.question.propensity),
+        expires=new.expires,
+        fate="open",
     )
 
 

@@ -102,6 +102,7 @@ leases = Table(
     Column("expires", Double, nullable=False),
 )
 Index("leases_by_item", leases.c.project, leases.c.item)
+_leases_by_expiry = Index("leases_by_expiry", leases.c.project, leases.c.expires)
 snapshots = Table("snapshots", metadata, _project(), _number("sequence"), Column("model", LargeBinary, nullable=False))
 keys = Table(
     "keys",
@@ -121,8 +122,12 @@ def _first(connection: Connection) -> None:
     metadata.create_all(connection)
 
 
+def _second(connection: Connection) -> None:
+    _leases_by_expiry.create(connection, checkfirst=True)
+
+
 # Number n makes version n of n - 1. Once released, one is never changed: tables that change later are spelled out here.
-MIGRATIONS: list[Callable[[Connection], None]] = [_first]
+MIGRATIONS: list[Callable[[Connection], None]] = [_first, _second]
 
 
 def migrate(connection: Connection) -> None:

@@ -1,0 +1,45 @@
+"""A PostgreSQL server for a while, which nobody else can reach."""
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+
+
+@contextmanager
+def temporary_cluster() -> Iterator[str]:
+    """Its address; as root it runs as somebody else, as it must."""
+    folder = Path("/tmp") / f"dford-postgres-{os.getpid()}"
+    folder.mkdir()
+    user = pwd.getpwnam("postgres") if os.getuid() == 0 else pwd.getpwuid(os.getuid())
+    os.chown(folder, user.pw_uid, user.pw_gid)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+
+    def run(program: str, *arguments: str) -> None:
+        command = [str(BINARIES[-1] / program), *arguments]
+        subprocess.run(command, check=True, user=user.pw_uid, stdout=subprocess.DEVNULL, cwd=folder)
+
+    run("initdb", "-D", str(folder / "data"), "-A", "trust", "-U", "dford")
+    options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1"
+    run("pg_ctl", "-D", str(folder / "data"), "-o", options, "-w", "-l", str(folder / "log"), "start")
+    try:
+        yield f"postgresql+psycopg://dford@127.0.0.1:{port}"
+    finally:
+        run("pg_ctl", "-D", str(folder / "data"), "-m", "immediate", "stop")
+        shutil.rmtree(folder)
+
+
+def new_database(cluster: str, name: str) -> str:
+    import psycopg
+
+    with psycopg.connect(cluster.replace("+psycopg", "") + "/postgres", autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return f"{cluster}/{name}"
