@@ -47,25 +47,25 @@ class Server:
         self._nursery = subprocess.Popen(
             [sys.executable, "-c", _NURSERY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        self.url, self._pid = "", 0
+        self.url, self.pid = "", 0
         self.start()
 
     def start(self) -> None:
         assert self._nursery.stdin is not None
         self._nursery.stdin.write(self._line)
         self._nursery.stdin.flush()
-        self.url, self._pid = "", 0
-        while not (self.url and self._pid):
+        self.url, self.pid = "", 0
+        while not (self.url and self.pid):
             line = self._read()
             if line.startswith("pid "):
-                self._pid = int(line.split()[1])
+                self.pid = int(line.split()[1])
             else:
                 assert " on http" in line, line
                 self.url = line.split(" on ")[1].split(",")[0]
 
     def end(self, number: signal.Signals) -> int:
         """Send the signal; returns the exit status."""
-        os.kill(self._pid, number)
+        os.kill(self.pid, number)
         return int(self._read().split()[1])
 
     def close(self) -> None:

@@ -1,7 +1,6 @@
 """Who may do what, how much of it, and the client."""
 
 import asyncio
-import os
 import re
 import sqlite3
 import subprocess
@@ -290,19 +289,3 @@ def test_verify_says_what_is_wrong(file: Path, capsys: pytest.CaptureFixture[str
     assert main(["verify", "--database", str(file)]) == 1
     assert "rain: the sequence numbers have gaps" in capsys.readouterr().err
     assert main(["verify", "--database", str(file) + "x"]) == 2
-
-
-def test_no_file_descriptor_is_left_open(file: Path) -> None:
-    def count() -> int:
-        return len(os.listdir("/proc/self/fd"))
-
-    with serving(file) as client:
-        project = set_up(client)
-        counts = []
-        for _ in range(2):
-            for _ in range(100):
-                client.get(f"{project}/state")
-                with httpx.Client() as other:
-                    other.get(f"{client.base_url}/health")
-            counts.append(count())
-        assert counts[1] - counts[0] < 10

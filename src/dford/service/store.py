@@ -46,6 +46,7 @@ class Store:
         try:
             with self._writing.begin() as connection:
                 tables.migrate(connection)
+                connection.execute(_WRITE_NOTHING)
         except BaseException:
             self._dispose()
             raise
@@ -145,6 +146,8 @@ class Store:
         os.replace(draft, file)
 
 
+# SQLite begins to write a read-only file without a word, and says so at the first row, or at none
+_WRITE_NOTHING = tables.schema_version.update().where(sa.false()).values(version=0)
 _PROJECTS = sa.select(projects, columns.c.columns).join(columns, columns.c.project == projects.c.id, isouter=True)
 _HEAD = sa.select(heads.c.sequence).where(heads.c.project == sa.bindparam("project"))
 _retracted = sa.exists().where(
