@@ -1,5 +1,6 @@
 """What must survive: kills, a full disk, a file that cannot be written, any order of calls, later versions."""
 
+import math
 import shutil
 import signal
 import sqlite3
@@ -16,6 +17,7 @@ import sqlalchemy as sa
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from dford.service.core import Service
+from dford.service.jobs import spaced
 from dford.service.settings import Settings
 from dford.service.store import Store
 from dford.service.verify import verify
@@ -118,6 +120,21 @@ def test_waiting_writes_share_one_commit(tmp_path: Path) -> None:
         assert writer.commits == 2
     finally:
         service.close()
+
+
+@hypothesis.given(st.lists(st.integers(1, 50), min_size=1, max_size=200))
+def test_snapshots_are_few_and_a_retraction_learns_at_most_twice_what_came_since(gaps: list[int]) -> None:
+    kept: list[int] = []
+    head = 0
+    for gap in gaps:
+        head += gap
+        kept = spaced([head, *kept])
+        assert kept[0] == head
+        assert len(kept) <= 2 * math.log2(head) + 3
+        for answer in range(1, head + 1):
+            since = head - answer + 1
+            learned_again = head - max((k for k in kept if k < answer), default=0)
+            assert learned_again <= max(2 * since, since + max(gaps))
 
 
 def test_a_snapshot_that_lies_is_found(tmp_path: Path) -> None:

@@ -1,13 +1,16 @@
 """The same guarantees on PostgreSQL, from two server processes at once."""
 
 from collections.abc import Iterator
+from itertools import product
 
 import pytest
 
 from dford.cli import main
+from dford.service.rounds import Told
 from killing import kill_test
 from postgres import BINARIES, new_database, temporary_cluster
 from serving import learned, ok, problem, replayed, serving, set_up
+from test_service_together import compare, prepare
 
 pytestmark = pytest.mark.skipif(not BINARIES, reason="PostgreSQL is not installed")
 
@@ -64,3 +67,12 @@ def test_a_database_that_goes_away_is_a_clear_503_and_nothing_is_lost(
         operator.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
         assert client.get("/health").status_code == 200
         assert ok(client.post(answer, json={"higher": True}))["sequence"] == 1
+
+
+def test_answers_written_together_are_those_written_one_by_one_here_too(database: str) -> None:
+    service, project = prepare(database)
+    try:
+        for told in product([1, 2, 3, 4, 5, 6, 7, 13], [True, False]):
+            compare(service, project, [Told(*told, "anna"), Told(5, True, "b"), Told(7, True, 'c "ö" \\')])
+    finally:
+        service.close()

@@ -14,9 +14,7 @@ from sqlalchemy import Connection
 from dford.log import FeedbackLog
 from dford.service.columns import ColumnOf, to_json
 from dford.service.refusal import Refusal
-from dford.service.tables import answers, columns, heads, items, pool, projects, questions, snapshots
-
-_KEPT_SNAPSHOTS = 4
+from dford.service.tables import answers, columns, heads, items, pool, projects, questions, retractions, snapshots
 
 
 def create_project(
@@ -86,10 +84,31 @@ def add_log(connection: Connection, project: int, log: FeedbackLog, person: str)
 
 
 def keep_snapshot(connection: Connection, project: int, sequence: int, model: bytes) -> None:
-    """Keep a state, and let go of the oldest ones: the log can always make them again."""
+    """Keep a state, and let go of those that are of little use: the log can always make them again."""
     own = snapshots.c.project == project
     connection.execute(snapshots.delete().where(own, snapshots.c.sequence == sequence))
     connection.execute(snapshots.insert(), {"project": project, "sequence": sequence, "model": model})
-    newest = sa.select(snapshots.c.sequence).where(own).order_by(snapshots.c.sequence.desc()).limit(_KEPT_SNAPSHOTS)
-    kept = connection.scalars(newest).all()
-    connection.execute(snapshots.delete().where(own, snapshots.c.sequence < kept[-1]))
+    outdated = sa.exists().where(
+        retractions.c.project == project,
+        retractions.c.sequence > snapshots.c.sequence,
+        retractions.c.answer <= snapshots.c.sequence,
+    )
+    connection.execute(snapshots.delete().where(own, outdated))  # nothing can be folded from these any more
+    there = connection.scalars(sa.select(snapshots.c.sequence).where(own).order_by(snapshots.c.sequence.desc())).all()
+    few = spaced(there)
+    if len(few) < len(there):
+        connection.execute(snapshots.delete().where(own, snapshots.c.sequence.not_in(few)))
+
+
+def spaced(sequences: Sequence[int]) -> list[int]:
+    """Of the numbers of snapshots, newest first, those to keep: few, and close where they are near the newest.
+
+    To take an answer back, what came since the last snapshot before it is learned again. One is let go where the next
+    older one, or the beginning, is at most twice as far back as the next newer one: so this is at most twice what came
+    since the answer, or what is between two snapshots more. Distances only grow, so what was so once stays so.
+    """
+    kept: list[int] = list(sequences[:1])
+    for sequence, older in zip(sequences[1:], [*sequences[2:], 0], strict=False):
+        if sequences[0] - older > 2 * (sequences[0] - kept[-1]):
+            kept.append(sequence)
+    return kept
