@@ -8,17 +8,15 @@ import random
 from typing import Any
 
 import numpy as np
-import sqlalchemy as sa
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from dford.feedback import Question
-from dford.service import jobs, rounds
+from dford.service import asking, jobs, rounds
 from dford.service.core import Service
 from dford.service.fold import new_model
 from dford.service.projects import Project
 from dford.service.sheet import Sheet, fill
-from dford.service.tables import questions
 
 LEVELS = ["calm", "mild", "strong", "severe"]
 _DAYS, _ANSWERS, _WRONG = 200, 400, 0.05
@@ -83,21 +81,18 @@ def severity(day: dict[str, Any]) -> int:
 
 def _answer(connection: Connection, project: Project) -> None:
     """Ask and answer as people would, one after the other, all in one commit."""
-    chance, model, items, asked = random.Random(1), new_model(project), days(), list[Question]()
+    chance, model, items = random.Random(1), new_model(project), days()
 
     def asker(x: NDArray[np.float64], number: int) -> Question:
-        asked.append(model.question(x.copy(), number))
-        return asked[-1]
+        return model.question(x.copy(), number)
 
     for _ in range(_ANSWERS):
-        number = rounds.ask(
+        asked = asking.ask(
             connection, project, asker, "simulated", None, None, None, lease_seconds=1.0, most_open=_ANSWERS
         )
-        item = connection.scalar(
-            sa.select(questions.c.item).where(questions.c.project == project.id, questions.c.number == number)
-        )
-        above = severity(items[(item or 0) - 1]) > 1 + LEVELS.index(asked[-1].level)
+        assert isinstance(asked, asking.Asked)  # without a key it is a new one
+        above = severity(items[(asked.item or 0) - 1]) > 1 + LEVELS.index(asked.question.level)
         higher = above != (chance.random() < _WRONG)
-        rounds.answer(connection, project.id, number, higher, "simulated")
-        model.learn(asked[-1], higher)
+        rounds.answer(connection, project.id, [rounds.Told(asked.number, higher, "simulated")])
+        model.learn(asked.question, higher)
     jobs.keep_snapshot(connection, project.id, _ANSWERS, model.to_bytes())

@@ -77,7 +77,7 @@ class Keys:
 def create(connection: Connection, project: int | None, role: str, name: str) -> tuple[str, str]:
     """A new key: its id, and the key itself, which nobody can show again."""
     if "\0" in name:  # no database keeps it, or none keeps what follows
-        raise Refusal(422, "bad-name", "a name has no NUL character", "name")
+        raise Refusal(422, "invalid", "a name has no NUL character", "name")
     number = secrets.token_hex(6)
     token = f"{number}.{secrets.token_urlsafe(32)}"
     values = {"id": number, "project": project, "role": role, "name": name, "hash": _hash(token), "at": time.time()}
