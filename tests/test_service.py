@@ -66,6 +66,33 @@ def test_the_same_answer_again_gets_the_first_response_and_the_other_409(file: P
         assert client.post(answer, json={"higher": True}).content == first.content
 
 
+def test_many_answers_at_once_get_what_each_would_have_got_alone(file: Path, tmp_path: Path) -> None:
+    bits = [True, False, True, True, False]
+    digests = []
+    for kept, together in ((file, True), (tmp_path / "other.db", False)):
+        with serving(kept) as client:
+            project = set_up(client)
+            numbers = [ok(client.post(f"{project}/questions"))["number"] for _ in bits]
+            pairs = [*zip(numbers, bits, strict=True), (numbers[0], True), (numbers[1], True), (99, True)]
+            body = [{"question": number, "higher": higher} for number, higher in pairs]
+            if together:
+                for _ in range(2):  # sent again, done once
+                    outcomes = ok(client.post(f"{project}/answers", json={"answers": body}))["outcomes"]
+                    got = [(one["status"], (one["answer"] or one["problem"])) for one in outcomes]
+                    assert [status for status, _ in got] == [200] * 6 + [409, 404]
+                    assert [one["sequence"] for _, one in got[:6]] == [1, 2, 3, 4, 5, 1]
+                    assert [one["code"] for _, one in got[6:]] == ["answered-otherwise", "no-question"]
+                assert problem(client.post(f"{project}/answers", json={"answers": []})) == (422, "invalid")
+            else:
+                for (number, higher), (status, said) in zip(pairs, got, strict=True):
+                    response = client.post(f"{project}/questions/{number}/answer", json={"higher": higher})
+                    assert response.status_code == status
+                    assert {**response.json(), "at": None} == {**said, "at": None} or status != 200
+                    assert response.json() == said or status == 200
+            digests.append(learned(client, project)["digest"])
+    assert digests[0] == digests[1] == replayed(file)
+
+
 def test_the_short_way_of_a_plain_answer_is_the_documented_one(file: Path) -> None:
     with serving(file) as client:
         project = set_up(client)

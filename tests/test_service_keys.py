@@ -127,6 +127,26 @@ def test_the_answers_are_the_key_holders(file: Path) -> None:
         assert ok(client.get(f"{project}/state", headers=bearer(key)))["people"] == {"anna": 1}
 
 
+def test_an_answer_is_taken_back_by_whoever_gave_it_or_an_admin(file: Path) -> None:
+    with serving(file) as client:
+        project = set_up(client)
+        root = bearer(ok(client.post("/keys", json={"role": "admin", "name": "root"}))["key"])
+        anna, ben = (
+            bearer(ok(client.post(f"{project}/keys", json={"role": "answer", "name": name}, headers=root))["key"])
+            for name in ("anna", "ben")
+        )
+        numbers = []
+        for _ in range(2):
+            numbers.append(ok(client.post(f"{project}/questions", headers=anna))["number"])
+            body = {"higher": True}
+            ok(client.post(f"{project}/questions/{numbers[-1]}/answer", json=body, headers=anna))
+        first, second = (f"{project}/questions/{number}/retract" for number in numbers)
+        assert problem(client.post(first, headers=ben)) == (403, "not-yours")
+        assert ok(client.get(f"{project}/state", headers=ben))["retractions"] == 0
+        assert ok(client.post(first, headers=anna))["sequence"] == 3
+        assert ok(client.post(second, headers=root))["sequence"] == 4
+
+
 def test_without_a_key_it_listens_on_loopback_alone(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--database", str(file), "--host", "0.0.0.0", "--port", "0"]) == 2
     assert "there is no key" in capsys.readouterr().err
@@ -215,6 +235,15 @@ def test_the_client_asks_and_tells_in_the_librarys_words(file: Path) -> None:
                 client.tell(question, 1)
             client.retract(question)
             client.drop(client.ask({"size": 1.0}))
+            later = [client.ask({"size": float(size)}) for size in range(3)]
+            told = client.tell_many([(later[0], True), (later[0], False), (later[2], False), (question, True)])
+            assert told[::2] == [3, 4]
+            assert [(one.status, one.code) for one in told if isinstance(one, client_module.ServiceError)] == [
+                (409, "answered-otherwise"),
+                (409, "retracted"),
+            ]
+            with pytest.raises(TypeError, match="must be True or False"):
+                client.tell_many([(later[1], 1)])
             assert client.state()["retractions"] == 1
             assert len(client.predict([ROWS[0]], items=[1, 2])) == 3
 
@@ -222,12 +251,12 @@ def test_the_client_asks_and_tells_in_the_librarys_words(file: Path) -> None:
             async with dford.AsyncClient(url, "rain") as client:
                 asked = await asyncio.gather(client.ask(), client.ask())
                 assert asked[0].item != asked[1].item
-                await asyncio.gather(*(client.tell(question, True) for question in asked))
+                assert await client.tell_many([(question, True) for question in asked]) == [5, 6]
                 await client.drop(await client.ask())
                 await client.retract(asked[0])
                 return len(await client.predict(items=[1])) + int((await client.state())["answers"])
 
-        assert asyncio.run(both()) == 2
+        assert asyncio.run(both()) == 4
 
 
 def test_a_broken_line_asks_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,7 +46,7 @@ def prepare(database: str) -> tuple[Service, int]:
     service.write(project, lambda c: answer(c, number, [Told(1, True, "anna"), Told(2, False, "anna")]))
     service.write(project, lambda c: skip(c, number, 3, "anna"))
     service.write(project, lambda c: answer(c, number, [Told(4, True, "anna")]))
-    service.write(project, lambda c: retract(c, number, 4, "anna"))
+    service.write(project, lambda c: retract(c, number, 4, "anna", anybodys=False))
     return service, number
 
 

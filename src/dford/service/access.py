@@ -21,6 +21,7 @@ class Access(NamedTuple):
     service: Service
     project: Project
     person: str
+    admin: bool
 
 
 async def holder(request: Request, _: Annotated[Any, Security(_KEY)]) -> Holder:
@@ -37,7 +38,7 @@ def access(role: str) -> Callable[..., Awaitable[Access]]:
         found = service.project(project)
         if not by.may(role, found.id):
             raise _forbidden(role)
-        return Access(service, found, by.name)
+        return Access(service, found, by.name, by.may("admin", found.id))
 
     return check
 

@@ -1,10 +1,11 @@
 """The service over HTTP."""
 
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Body, Depends, FastAPI, Header, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import PlainTextResponse
+from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
 
 from dford.service import admin, files, models, pages, reference, reports
@@ -16,7 +17,7 @@ from dford.service.metrics import metrics_text
 from dford.service.overview import Overviews
 from dford.service.quick import PATH
 from dford.service.refusal import Refusal, defect
-from dford.service.rounds import Told, retract, skip
+from dford.service.rounds import Answered, Told, retract, skip
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": models.Problem} for status in (400, 401, 403, 404, 405, 408, 409, 413, 422, 429, 500, 503)
@@ -154,6 +155,27 @@ def _add_rounds(app: FastAPI) -> None:
         told = await to.service.tell(to.project, Told(number, body.higher, to.person))
         return models.AnswerOut(**told._asdict())
 
+    @app.post("/projects/{project}/answers", response_model=models.Outcomes)
+    def tell_many(to: Answering, body: models.Answers) -> Response:
+        """Answer many questions at once: each as if it had come alone, and all on disk when the response comes.
+
+        ```
+        POST /projects/rain/answers
+        {"answers": [{"question": 1, "higher": true}, {"question": 1, "higher": false}]}
+        → 200
+        {"outcomes": [{"question": 1, "status": 200,
+         "answer": {"question": 1, "higher": true, "sequence": 1, "at": ...}, "problem": null},
+         {"question": 1, "status": 409, "answer": null, "problem": {"code": "answered-otherwise", ...}}]}
+        ```
+
+        Sent again, it is done once. One that is refused does not hold up the others.
+        """
+        to.service.limit(len(body.answers), "answers")
+        told = [Told(one.question, one.higher, to.person) for one in body.answers]
+        said = to.service.tell_many(to.project, told)
+        # as it is: to check thousands of outcomes of our own takes longer than to write them down
+        return JSONResponse({"outcomes": [_outcome(*pair) for pair in zip(told, said, strict=True)]})
+
     @app.post("/projects/{project}/questions/{number}/skip")
     def pass_over(to: Answering, number: Number) -> models.SkipOut:
         """Skip: close a question without an answer. Nothing is learned, and its item waits for its next turn.
@@ -177,9 +199,10 @@ def _add_rounds(app: FastAPI) -> None:
         {"question": 1, "sequence": 3}
         ```
 
-        The log keeps both. The question takes no other answer: ask again.
+        The log keeps both. The question takes no other answer: ask again. Another person's answer needs the role
+        `admin`.
         """
-        job = lambda connection: retract(connection, to.project.id, number, to.person)  # noqa: E731
+        job = partial(retract, project=to.project.id, number=number, person=to.person, anybodys=to.admin)
         sequence = to.service.write(to.project, job)
         to.service.follow(to.project, sequence)
         return models.RetractOut(question=number, sequence=sequence)
@@ -226,6 +249,13 @@ def _add_rounds(app: FastAPI) -> None:
         """
         found: models.Levels = app.state.overviews.levels(to.project)
         return found
+
+
+def _outcome(told: Told, said: Answered | Refusal) -> dict[str, Any]:
+    if isinstance(said, Refusal):
+        problem = {"code": said.code, "sentence": said.sentence, "field": said.field}
+        return {"question": told.number, "status": said.status, "answer": None, "problem": problem}
+    return {"question": told.number, "status": 200, "answer": said._asdict(), "problem": None}
 
 
 def _add_errors(app: FastAPI) -> None:

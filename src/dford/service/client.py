@@ -58,6 +58,21 @@ def _tell(question: Asked, higher: bool) -> Call:
     return Call("POST", f"/questions/{question.number}/answer", {"json": {"higher": higher}}, lambda r: r["sequence"])
 
 
+def _tell_many(answers: Sequence[tuple[Asked, bool]]) -> Call:
+    calls = [_tell(question, higher) for question, higher in answers]  # which refuse what is no bool
+    told = [{"question": asked.number, **call.request["json"]} for (asked, _), call in zip(answers, calls, strict=True)]
+
+    def read(response: Any) -> list[int | ServiceError]:
+        return [
+            one["answer"]["sequence"]
+            if one["problem"] is None
+            else ServiceError(one["status"], one["problem"]["code"], one["problem"]["sentence"])
+            for one in response["outcomes"]
+        ]
+
+    return Call("POST", "/answers", {"json": {"answers": told}}, read)
+
+
 def _drop(question: Asked) -> Call:
     return Call("POST", f"/questions/{question.number}/skip", {}, lambda _: None)
 
@@ -118,6 +133,10 @@ class Client:
         """Answer: is the right level above `question.level`? Returns once it is on the service's disk."""
         return int(self._do(_tell(question, higher)))
 
+    def tell_many(self, answers: Sequence[tuple[Asked, bool]]) -> list[int | ServiceError]:
+        """Answer many questions in one call: of each, what `tell` returns, or the error that it would raise."""
+        return list(self._do(_tell_many(answers)))
+
     def drop(self, question: Asked) -> None:
         """Skip the question: nothing is learned."""
         self._do(_drop(question))
@@ -165,6 +184,9 @@ class AsyncClient:
 
     async def tell(self, question: Asked, higher: bool) -> int:
         return int(await self._do(_tell(question, higher)))
+
+    async def tell_many(self, answers: Sequence[tuple[Asked, bool]]) -> list[int | ServiceError]:
+        return list(await self._do(_tell_many(answers)))
 
     async def drop(self, question: Asked) -> None:
         await self._do(_drop(question))

@@ -90,6 +90,14 @@ class Service:
         await waiter
         return self.told(project, work)
 
+    def tell_many(self, project: Project, told: Sequence[rounds.Told]) -> list[rounds.Answered | Refusal]:
+        """Record answers, in one commit, and say of each what became of it."""
+        outcomes = self.write(project, partial(rounds.answer, project=project.id, told=told))
+        taken = [one.sequence for one in outcomes if isinstance(one, rounds.Answered)]
+        if taken:
+            self.follow(project, max(taken))
+        return outcomes
+
     def begin_telling(
         self,
         project: Project,

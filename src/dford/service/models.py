@@ -112,6 +112,27 @@ class AnswerOut(BaseModel):
     at: float = Field(description="When it was written.")
 
 
+class OneAnswer(AnswerIn):
+    question: Number
+
+
+class Answers(_In):
+    answers: list[OneAnswer] = Field(min_length=1)
+
+
+class Outcome(BaseModel):
+    """Of one answer among many: it was taken, or was not."""
+
+    question: int
+    status: int = Field(description="That of the response which the answer alone would have got.")
+    answer: AnswerOut | None = Field(description="What it would have been, if the answer was taken.")
+    problem: Problem | None = Field(description="Why it was not taken.")
+
+
+class Outcomes(BaseModel):
+    outcomes: list[Outcome] = Field(description="One for each answer, in the order sent.")
+
+
 class SkipOut(BaseModel):
     question: int
 

@@ -68,7 +68,7 @@ cannot be read.
 _GROUPS = {
     "Projects": {"", "columns"},
     "Items": {"items", "items.csv", "preview.csv"},
-    "Questions and answers": {"questions"},
+    "Questions and answers": {"questions", "answers"},
     "Predictions and state": {"predictions", "state", "levels"},
     "Keys": {"keys"},
     "Files": {"log.csv", "log.parquet", "levels.csv"},

@@ -26,6 +26,7 @@ CODES = {
     (403, "foreign"): "The server has no keys, and the request names another host than this machine, or comes through "
     "a proxy or from another site's page.",
     (403, "not-allowed"): "The key is of a lower role, or of another project.",
+    (403, "not-yours"): "Another person gave this answer, and the key is no admin's.",
     (404, "no-item"): "The project has no item of this number.",
     (404, "no-key"): "The project has no key of this id.",
     (404, "no-project"): "There is no project of this name.",

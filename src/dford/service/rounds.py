@@ -19,6 +19,8 @@ _SEQUENCE = _head.values(sequence=heads.c.sequence + 1).returning(heads.c.sequen
 _SET_HEAD = _head.values(sequence=sa.bindparam("head"))
 _AT = sa.select(answers.c.at).where(answers.c.project == _project, answers.c.question == sa.bindparam("number"))
 
+_WHOSE = sa.select(answers.c.person).where(answers.c.project == _project, answers.c.question == sa.bindparam("number"))
+
 
 class Told(NamedTuple):
     """An answer, as it was sent."""
@@ -91,11 +93,18 @@ def skip(connection: Connection, project: int, number: int, person: str) -> None
         _settle(connection, project, {number: row.item})
 
 
-def retract(connection: Connection, project: int, number: int, person: str) -> int:
-    """Take an answer back, once; returns the sequence number of this. Its item is next again."""
+def retract(connection: Connection, project: int, number: int, person: str, anybodys: bool) -> int:
+    """Take an answer back, one's own or anybody's, once; returns the sequence number of this.
+
+    Its item is next again.
+    """
     row = _fate(connection, project, number)
     if row.sequence is None:
         raise Refusal(409, "not-answered", f"question {number} has no answer to take back", "question")
+    if not anybodys and connection.scalar(_WHOSE, {"project_": project, "number": number}) != person:
+        raise Refusal(
+            403, "not-yours", f"question {number} was answered by another; an admin may retract it", "question"
+        )
     if row.retraction is not None:
         return int(row.retraction)
     sequence: int = connection.execute(_SEQUENCE, {"project_": project}).scalar_one()
