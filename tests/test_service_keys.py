@@ -318,3 +318,9 @@ def test_verify_says_what_is_wrong(file: Path, capsys: pytest.CaptureFixture[str
     assert main(["verify", "--database", str(file)]) == 1
     assert "rain: the sequence numbers have gaps" in capsys.readouterr().err
     assert main(["verify", "--database", str(file) + "x"]) == 2
+
+
+def test_a_name_that_no_database_keeps_whole_is_refused(file: Path) -> None:
+    with serving(file) as client:
+        assert problem(client.post("/keys", json={"role": "admin", "name": "an\0na"})) == (422, "invalid")
+        assert client.get("/health").status_code == 200  # there is no key yet
