@@ -62,16 +62,17 @@ def bare_commits(folder: Path, count: int = 300) -> float:
 def answers_per_second(folder: Path, disk: str, at_once: int = 1) -> None:
     """Many people who answer, so many questions in a request, and bare commits, in turns."""
     folder.mkdir()
-    ask_many(folder / "log.db", TURNS * ANSWERS * at_once)
+    count = ANSWERS if at_once == 1 else 5 * ANSWERS  # in a turn
+    ask_many(folder / "log.db", TURNS * count)
     server = Server(str(folder / "log.db"))
     bare, rates, slowest = [], [], []
     with multiprocessing.get_context("spawn").Pool(1) as other:
         for turn in range(TURNS):
             bare.append(other.apply(bare_commits, (folder,)))
-            numbers = range(turn * ANSWERS * at_once + 1, (turn + 1) * ANSWERS * at_once + 1)
+            numbers = range(turn * count + 1, (turn + 1) * count + 1)
             requests = answers(numbers) if at_once == 1 else many_answers(numbers, at_once)
             took, seconds = other.apply(send_all, (server.url, requests, CLIENTS))
-            rates.append(len(numbers) / took)
+            rates.append(count / took)
             slowest.append(1e3 * np.quantile(seconds, 0.99))
     ratio = statistics.median(rate / one for rate, one in zip(rates, bare, strict=True))
     middle = [statistics.median(figures) for figures in (rates, slowest, bare)]

@@ -1,8 +1,16 @@
+import csv
 import hashlib
 import os
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 # Numba keys its cache by the file of the outermost function alone: a change in another file of the engine
 # would go unseen, so every version of the engine has a cache of its own.
@@ -20,3 +28,53 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("dford")
 
 collect_ignore = ["wheel.py", "saved/make.py", "saved/make_service.py"]  # programs, not tests
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    from playwright.sync_api import sync_playwright
+
+    from browsing import CHROMIUM, FLAGS
+
+    if CHROMIUM is None:
+        pytest.skip("there is no chromium on this machine")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def new_page(browser: "Browser") -> "Iterator[Callable[..., Page]]":
+    """Pages that note what goes wrong in them, and whom they ask."""
+    contexts, troubles, hosts = [], [], set()
+
+    def make(**options: Any) -> "Page":
+        context = browser.new_context(**options)
+        context.set_default_timeout(15_000)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("console", lambda said: troubles.append(said.text) if "Content Security" in said.text else None)
+        page.on("request", lambda request: hosts.add(re.sub(r"^(\w+://[^/]*).*", r"\1", request.url)))
+        return page
+
+    yield make
+    for context in contexts:
+        context.close()
+    assert troubles == []
+    assert all(re.fullmatch(r"http://127\.0\.0\.1:\d+|blob:.*|data:.*", host) for host in hosts), hosts
+
+
+@pytest.fixture
+def items(tmp_path: Path) -> Path:
+    """A file for the page: days, of which the wind tells the level."""
+    file = tmp_path / "Stormy days.csv"
+    with file.open("w", newline="") as out:
+        rows = csv.writer(out)
+        rows.writerow(["day", "wind", "sky"])
+        rows.writerows(
+            [f"Day {n}, wind {wind},\nas it was", wind, ["dark", "clear"][n % 2]]
+            for n, wind in enumerate((17 * n) % 112 for n in range(60))
+        )
+    return file

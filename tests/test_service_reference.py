@@ -7,6 +7,7 @@ import itertools
 import json
 import re
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,13 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from hypothesis import given
 from hypothesis import strategies as st
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Page as BrowserPage
 
+from browsing import home
 from dford.service import blocks, keys, reference
 from dford.service.app import make_app
 from dford.service.refusal import CODES
 from serving import learned, serving
-from test_page import CHROMIUM, FLAGS, needs_browser
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "dford" / "service"
@@ -142,27 +143,18 @@ def test_the_page_is_whole_and_asks_nobody_else(tmp_path: Path, document: Any) -
             assert field.get("description", "") in page.text
 
 
-@needs_browser
-def test_the_page_can_be_read_on_a_phone_and_a_wide_screen_by_everybody(tmp_path: Path) -> None:
-    """By axe: names, order of headings, AA contrast and more."""
-    with serving(tmp_path / "log.db") as client, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        said: list[str] = []
-        asked: list[str] = []
-        looks: list[Any] = [{"color_scheme": scheme} for scheme in ("light", "dark")]
-        for look, width in itertools.product(looks, (360, 1920)):
-            page = browser.new_page(viewport={"width": width, "height": 900}, **look)
-            page.on("console", lambda message: said.append(message.text))
-            page.on("request", lambda request: asked.append(request.url))
-            page.goto(f"{client.base_url}/docs")
+def test_the_page_can_be_read_on_a_phone_and_a_wide_screen_by_everybody(
+    tmp_path: Path, new_page: Callable[..., BrowserPage]
+) -> None:
+    with serving(tmp_path / "log.db") as client:
+        for scheme, width in itertools.product(("light", "dark"), (360, 1920)):
+            page = new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+            page.goto(home(client) + "docs")
             assert page.evaluate("document.documentElement.scrollWidth") <= width
             assert Axe().run(page).response["violations"] == []
             page.keyboard.press("Tab")
             page.keyboard.press("Enter")
             assert page.url.endswith("/docs#text")
-        browser.close()
-    assert said == []
-    assert all(url.startswith(str(client.base_url)) for url in asked)
 
 
 @given(text=st.text())

@@ -1,0 +1,24 @@
+"""What the tests in a browser share."""
+
+import shutil
+from typing import Any
+
+from playwright.sync_api import Page, expect
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+
+
+def home(client: Any) -> str:
+    return str(client.base_url).rstrip("/") + "/"
+
+
+def press(page: Page, key: str) -> None:
+    """Press a key at the question, and see the next one at once."""
+    before = page.locator(".item").inner_text()
+    page.keyboard.press(key)
+    expect(page.locator(".item")).not_to_have_text(before, use_inner_text=True)
+
+
+def saved(page: Page) -> None:
+    expect(page.locator("#network")).to_have_text("Everything is saved")
