@@ -169,3 +169,24 @@ def test_two_windows_and_a_contradiction_lose_nothing(tmp_path: Path, new_page: 
 def _note(client: Any, project: str, number: int) -> str:
     question = ok(client.get(f"{project}/questions/{number}"))
     return str(question["shown"]["note"]) + "\n" if question["fate"] == "open" else "no such text"
+
+
+def test_a_busy_server_is_waited_for_and_said(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+    page = new_page()
+    with serving(tmp_path / "log.db", open_questions=1) as client:
+        project = set_up(client, learner="NewtonLogit")
+        taken = ok(client.post(f"{project}/questions"))["number"]
+        page.goto(home(client) + "#/rain/answer")
+        expect(page.locator(".item")).to_contain_text("1 questions are open already")
+        expect(page.get_by_role("button", name="Yes")).to_be_disabled()
+        ok(client.post(f"{project}/questions/{taken}/skip"))
+        expect(page.locator(".question em")).to_be_visible()
+        body = '{"code": "not-written", "sentence": "the database could not be written", "field": null}'
+        page.route("**/answer", lambda route: route.fulfill(status=503, content_type="application/json", body=body))
+        page.keyboard.press("ArrowRight")
+        expect(page.locator("#network")).to_have_text(
+            "The server is busy: 1 answer waits in this browser, and will be sent"
+        )
+        page.unroute("**/answer")
+        saved(page)
+        assert ok(client.get(f"{project}/state"))["answers"] == 1

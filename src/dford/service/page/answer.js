@@ -6,8 +6,12 @@ import { textsOf } from "./project.js";
 import { Scale, standing } from "./scale.js";
 
 const FEWEST = 3; // questions fetched ahead; at most a tenth of what was answered, so that none is asked on old news
-const MOST = 20;
+const MOST = 10;
 const REMEMBERED = 20; // acts that can be undone
+const WHY = {
+  "nothing-to-ask": "Every item is before somebody just now, or there is none yet. This page looks again by itself.",
+  "no-network": "The server cannot be reached. This page asks for a question as soon as it can.",
+};
 const KEYS = { ArrowLeft: "no", ArrowRight: "yes", ArrowDown: "skip", ArrowUp: "undo" };
 
 export function show(main, project) {
@@ -123,13 +127,11 @@ class Answer {
         this.keep();
         if (this.ahead.length === 1) this.draw();
       }
-      this.empty = false;
       this.project.reached(true);
     } catch (problem) {
       if (!(problem instanceof Problem)) throw problem;
-      this.empty = problem.code === "nothing-to-ask";
-      if (problem.passing) this.project.reached(false);
-      else if (!this.empty) notice(problem.sentence);
+      this.why = WHY[problem.code] ?? problem.sentence;
+      this.project.reached(problem.status !== 0);
       pause = Math.max(problem.retryAfter, 3);
     } finally {
       this.fetching = false;
@@ -198,9 +200,8 @@ class Answer {
 
   drawNothing() {
     fill(this.item, el("p", { class: "nothing" }, this.again != null ? "Taken back; the item comes again in a moment."
-      : this.empty ? "Every item is before somebody just now, or there is none yet. This page looks again by itself."
-        : "There is no question here yet. This page asks for one as soon as the server can be reached."));
-    fill(this.heading, this.empty ? "Nothing to answer" : "A moment");
+      : this.why ?? "The first question is on its way."));
+    fill(this.heading, "No question just now");
   }
 
   // What is text and what is not, of an item.

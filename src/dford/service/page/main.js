@@ -97,7 +97,8 @@ function network() {
   const answers = count === 1 ? "1 answer waits" : `${count} answers wait`;
   const trouble = project.outbox.trouble;
   let text = "Everything is saved";
-  if (trouble && !trouble.passing && count) text = `${answers} in this browser: ${trouble.sentence}`;
+  if (trouble && count && !trouble.passing) text = `${answers} in this browser: ${trouble.sentence}`;
+  else if (trouble && count && trouble.status) text = `The server is busy: ${answers} in this browser, and will be sent`;
   else if (!navigator.onLine || (trouble && count) || !project.reachable)
     text = count ? `No connection: ${answers} in this browser, and will be sent` : "No connection";
   else if (count) text = count > 2 ? `Sending ${count} answers` : "Everything is saved or being sent";
