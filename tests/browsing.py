@@ -14,7 +14,8 @@ def home(client: Any) -> str:
 
 
 def press(page: Page, key: str) -> None:
-    """Press a key at the question, and see the next one at once."""
+    """Press a key at the question, once it is there, and see the next one at once."""
+    expect(page.locator(".buttons .yes")).to_be_enabled()
     before = page.locator(".item").inner_text()
     page.keyboard.press(key)
     expect(page.locator(".item")).not_to_have_text(before, use_inner_text=True)

@@ -166,6 +166,31 @@ def test_two_windows_and_a_contradiction_lose_nothing(tmp_path: Path, new_page: 
         assert ok(client.get(f"{project}/state"))["answers"] == 11
 
 
+def test_an_undo_while_another_window_sends_is_a_retraction(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+    page = new_page()
+    with serving(tmp_path / "log.db") as client:
+        project = set_up(client, learner="NewtonLogit")
+        other = page.context.new_page()
+        for window in (page, other):
+            window.goto(home(client) + "#/rain/answer")
+            expect(window.locator(".question em")).to_be_visible()
+        held: list[Any] = []
+        hold = True
+        page.route("**/answer", lambda route: held.append(route) if hold else route.continue_())
+        page.bring_to_front()
+        press(page, "ArrowRight")
+        other.bring_to_front()
+        press(other, "ArrowLeft")
+        other.keyboard.press("ArrowUp")
+        expect(other.locator(".last")).to_have_text("")
+        hold = False
+        held[0].continue_()
+        saved(page)
+        saved(other)
+        state = ok(client.get(f"{project}/state"))
+        assert (state["answers"], state["retractions"]) == (1, 1)
+
+
 def _note(client: Any, project: str, number: int) -> str:
     question = ok(client.get(f"{project}/questions/{number}"))
     return str(question["shown"]["note"]) + "\n" if question["fate"] == "open" else "no such text"

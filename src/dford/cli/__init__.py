@@ -1,10 +1,12 @@
 """The command `dford`: one module a command, each adding itself to the program."""
 
 import _thread
-import sys
+import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import dford
@@ -20,37 +22,53 @@ COMMANDS = (demo, run, compare, tune, evaluate, data, reproduce, label, serve, f
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status: 1 when it failed, 2 after a user's mistake, 130 after Ctrl-C."""
-    hook, sys.unraisablehook = sys.unraisablehook, _insist
     try:
-        if missing := [name for name in ("matplotlib", "rich", "typer") if find_spec(name) is None]:
-            return refuse(f'the command line needs {" and ".join(missing)}: run pip install "dford[lab]".')
-        import typer
-
-        # Typer raises the UsageError of click, or of its own copy of click, by version.
-        UsageError: Any = typer.BadParameter.__base__
-        try:
-            return _program()(arguments, prog_name="dford", standalone_mode=False) or 0
-        except UsageError as mistake:
-            return refuse(mistake.format_message())
-        except (ValueError, FileNotFoundError) as mistake:  # what the library raises for bad input
-            return refuse(str(mistake))
-        except OSError as failure:
-            return refuse(str(failure), status=1)
+        with _patience():
+            return _run(arguments)
     except KeyboardInterrupt:
         return 130
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    if missing := [name for name in ("matplotlib", "rich", "typer") if find_spec(name) is None]:
+        return refuse(f'the command line needs {" and ".join(missing)}: run pip install "dford[lab]".')
+    import typer
+
+    # Typer raises the UsageError of click, or of its own copy of click, by version.
+    UsageError: Any = typer.BadParameter.__base__
+    try:
+        return _program()(arguments, prog_name="dford", standalone_mode=False) or 0
+    except UsageError as mistake:
+        return refuse(mistake.format_message())
+    except (ValueError, FileNotFoundError) as mistake:  # what the library raises for bad input
+        return refuse(str(mistake))
+    except OSError as failure:
+        return refuse(str(failure), status=1)
+
+
+@contextmanager
+def _patience() -> Iterator[None]:
+    """Ctrl-C as always, but for the middle of a compilation, where it would break LLVM: there, a moment later."""
+    alone = threading.current_thread() is threading.main_thread()
+    if not alone or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # somebody else's to say
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        while frame is not None:
+            if frame.f_globals.get("__name__", "").partition(".")[0] in {"numba", "llvmlite"}:
+                again = threading.Timer(0.05, _thread.interrupt_main)
+                again.daemon = True
+                again.start()
+                return
+            frame = frame.f_back
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
     finally:
-        sys.unraisablehook = hook
-
-
-def _insist(unraisable: "sys.UnraisableHookArgs") -> None:
-    """Press Ctrl-C again, once out of here, where it was lost.
-
-    LLVM calls back into Python while it compiles, and an exception raised there goes no further.
-    """
-    if unraisable.exc_type is KeyboardInterrupt:
-        threading.Timer(0.05, _thread.interrupt_main).start()
-    else:
-        sys.__unraisablehook__(unraisable)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _program() -> "typer.Typer":

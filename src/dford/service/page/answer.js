@@ -102,7 +102,7 @@ class Answer {
     const before = this.done.shift();
     if (!before) return;
     const { question, act, entry } = before;
-    if (this.project.outbox.withdraw(entry)) this.ahead.unshift(question);
+    if (await this.project.outbox.withdraw(entry)) this.ahead.unshift(question);
     else {
       if (act === "answer") this.project.outbox.add({ question: question.number, act: "retract" });
       this.again = question.item;

@@ -17,7 +17,7 @@ let turn = 0;
 // #/ · #/new · #/name/view; a key in the link is kept, and taken out of the address
 function place() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
-  const [name, view] = path.split("/").map(decodeURIComponent);
+  const [name, view] = path.split("/").map((part) => { try { return decodeURIComponent(part); } catch { return part; } });
   const key = new URLSearchParams(query ?? "").get("key");
   if (key !== null) {
     keepKey(name || null, key);

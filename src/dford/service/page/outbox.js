@@ -37,12 +37,16 @@ export class Outbox extends EventTarget {
     return entry;
   }
 
-  // Take back what has not gone out yet. Whether that was so:
-  withdraw(entry) {
-    if (entry === this.underWay || localStorage.getItem(entry) === null) return false;
-    localStorage.removeItem(entry);
-    this.changed();
-    return true;
+  // Take back what has not gone out yet. Whether that was so: another window may be sending it just now.
+  async withdraw(entry) {
+    const remove = (lock) => {
+      if (!lock || entry === this.underWay || localStorage.getItem(entry) === null) return false;
+      localStorage.removeItem(entry);
+      this.changed();
+      return true;
+    };
+    if (this.sending || !navigator.locks) return remove(true);
+    return navigator.locks.request(this.prefix, { ifAvailable: true }, remove);
   }
 
   waiting() {
@@ -50,7 +54,7 @@ export class Outbox extends EventTarget {
   }
 
   acts() {
-    return this.waiting().map((entry) => JSON.parse(localStorage.getItem(entry)));
+    return this.waiting().map((entry) => JSON.parse(localStorage.getItem(entry))).filter(Boolean);
   }
 
   changed() {
@@ -69,19 +73,23 @@ export class Outbox extends EventTarget {
   }
 
   async sendAll() {
+    this.sending = true;
     try {
       for (let entry; (entry = this.waiting()[0]) && !this.ears.signal.aborted; ) {
         this.underWay = entry;
         if (!(await this.sendOne(entry))) break;
       }
     } finally {
+      this.sending = false;
       this.underWay = null;
     }
     this.changed();
   }
 
   async sendOne(entry) {
-    const { question, act, higher } = JSON.parse(localStorage.getItem(entry));
+    const kept = localStorage.getItem(entry);
+    if (kept === null) return true; // another window had it
+    const { question, act, higher } = JSON.parse(kept);
     try {
       const json = act === "answer" ? { higher } : undefined;
       await send("POST", inside(this.project, `/questions/${question}/${act}`), { project: this.project, json });
