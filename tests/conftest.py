@@ -32,12 +32,13 @@ collect_ignore = ["wheel.py", "saved/make.py", "saved/make_service.py"]  # progr
 
 @pytest.fixture(scope="module")
 def browser() -> "Iterator[Browser]":
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
     from browsing import CHROMIUM, FLAGS
 
     if CHROMIUM is None:
         pytest.skip("there is no chromium on this machine")
+    expect.set_options(timeout=20_000)  # a first question may have to wait for the compiler
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield chromium
@@ -51,7 +52,7 @@ def new_page(browser: "Browser") -> "Iterator[Callable[..., Page]]":
 
     def make(**options: Any) -> "Page":
         context = browser.new_context(**options)
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(20_000)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: troubles.append(str(error)))
