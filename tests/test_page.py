@@ -139,14 +139,20 @@ def test_an_answer_shows_at_once_and_is_sent_in_the_background(tmp_path: Path, n
         assert ok(client.get(f"{project}/state"))["answers"] == 2
 
 
+def second_window(page: Page, client: Any) -> Page:
+    """A window beside this one; both have a question of their own."""
+    other = page.context.new_page()
+    for window in (page, other):
+        window.goto(home(client) + "#/rain/answer")
+        expect(window.locator(".question em")).to_be_visible()
+    return other
+
+
 def test_two_windows_and_a_contradiction_lose_nothing(tmp_path: Path, new_page: Callable[..., Page]) -> None:
     page = new_page()
     with serving(tmp_path / "log.db") as client:
         project = set_up(client, learner="NewtonLogit")
-        other = page.context.new_page()
-        for window in (page, other):
-            window.goto(home(client) + "#/rain/answer")
-            expect(window.locator(".question em")).to_be_visible()
+        other = second_window(page, client)
         assert page.locator(".item").inner_text() != other.locator(".item").inner_text()
         for _ in range(5):
             for window in (page, other):
@@ -170,10 +176,7 @@ def test_an_undo_while_another_window_sends_is_a_retraction(tmp_path: Path, new_
     page = new_page()
     with serving(tmp_path / "log.db") as client:
         project = set_up(client, learner="NewtonLogit")
-        other = page.context.new_page()
-        for window in (page, other):
-            window.goto(home(client) + "#/rain/answer")
-            expect(window.locator(".question em")).to_be_visible()
+        other = second_window(page, client)
         held: list[Any] = []
         hold = True
         page.route("**/answer", lambda route: held.append(route) if hold else route.continue_())

@@ -86,6 +86,19 @@ def test_an_invitation_holds_a_key_and_the_answers_are_that_persons(
         expect(guest.locator("#network")).to_contain_text("1 answer waits in this browser: send a key that is valid")
 
 
+def test_a_project_called_new_is_not_the_form_for_a_new_one(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+    page = new_page()
+    with serving(tmp_path / "log.db") as client:
+        set_up(client, "new", learner="NewtonLogit")
+        page.goto(home(client))
+        page.get_by_role("link", name="new", exact=True).click()
+        expect(page.locator(".question em")).to_be_visible()
+        page.goto(home(client) + "#/new")
+        expect(page.get_by_role("heading", name="New project")).to_be_visible()
+        page.goto(home(client) + "#/new/constructor")  # no view: the first one is shown
+        expect(page.locator(".question em")).to_be_visible()
+
+
 def test_watch_moves_while_people_answer(tmp_path: Path, new_page: Callable[..., Page]) -> None:
     page = new_page()
     with serving(tmp_path / "log.db") as client:

@@ -23,11 +23,12 @@ function place() {
     keepKey(name || null, key);
     history.replaceState(null, "", `#/${path}`);
   }
-  return { name: name ?? "", view: view in VIEWS ? view : "answer" };
+  const begins = name === "new" && view === undefined; // a project may be called new too
+  return { name: begins ? "" : name, view: Object.hasOwn(VIEWS, view ?? "") ? view : "answer", begins };
 }
 
 async function route() {
-  const { name, view } = place();
+  const { name, view, begins } = place();
   const mine = ++turn;
   stop();
   stop = () => {};
@@ -37,9 +38,9 @@ async function route() {
   }
   fill(byId("main"));
   try {
-    if (name === "" || name === "new") {
+    if (name === "") {
       links("", "");
-      const done = await (name ? setup.showNew : home.show)(byId("main"));
+      const done = await (begins ? setup.showNew : home.show)(byId("main"));
       settle(mine, done);
     } else {
       project ??= opened(name);
@@ -83,7 +84,7 @@ async function me(name) {
 }
 
 function links(name, view, role) {
-  byId("project-name").textContent = name === "new" ? "" : name;
+  byId("project-name").textContent = name;
   const shown = !name ? [] : Object.keys(VIEWS).filter((one) => one === "watch" || (one === "setup" ? role === "admin" : role !== "predict"));
   fill(byId("views"), shown.map((one) =>
     el("a", { href: `#/${encodeURIComponent(name)}/${one}`, "aria-current": one === view ? "page" : null }, NAMES[one])));
@@ -120,7 +121,7 @@ function askForKey(main, name, problem) {
   const button = el("button", { class: "main" }, "Open");
   const enter = async (event) => {
     event.preventDefault();
-    keepKey(name && name !== "new" ? name : null, input.value.trim());
+    keepKey(name || null, input.value.trim());
     await busy(button, route);
   };
   const why = keyOf(name || null) ? problem.sentence : "This server wants a key. It came with your invitation, or from dford key.";

@@ -5,6 +5,7 @@ import { notice } from "./dom.js";
 import { inside, send } from "./api.js";
 
 const PAUSES = [1, 2, 4, 8, 15]; // seconds between attempts
+const PATIENCE = 500; // milliseconds
 
 export class Outbox extends EventTarget {
   constructor(project) {
@@ -37,16 +38,18 @@ export class Outbox extends EventTarget {
     return entry;
   }
 
-  // Take back what has not gone out yet. Whether that was so: another window may be sending it just now.
+  // Take back what has not gone out yet. Whether that was so: this window or another may be sending it just now, and
+  // that is not waited for long.
   async withdraw(entry) {
-    const remove = (lock) => {
-      if (!lock || entry === this.underWay || localStorage.getItem(entry) === null) return false;
+    const remove = () => {
+      if (entry === this.underWay || localStorage.getItem(entry) === null) return false;
       localStorage.removeItem(entry);
       this.changed();
       return true;
     };
-    if (this.sending || !navigator.locks) return remove(true);
-    return navigator.locks.request(this.prefix, { ifAvailable: true }, remove);
+    if (this.sending || !navigator.locks) return remove();
+    const patience = { signal: AbortSignal.timeout(PATIENCE) };
+    return navigator.locks.request(this.prefix, patience, remove).catch(() => false);
   }
 
   waiting() {
