@@ -65,8 +65,8 @@ screenshots: .venv/ready
 	$(BIN)/python tests/screenshots.py
 
 # the HTTP reference, which a test compares with the code
-docs/http.md: .venv/ready $(wildcard src/dford/service/*.py)
-	$(BIN)/python -m dford.service.reference > $@
+docs/http.md: .venv/ready $(shell find src/dford/service -name "*.py")
+	$(BIN)/python -m dford.service.http.reference > $@
 
 docs: .venv/ready
 	$(BIN)/mkdocs build --strict --quiet

@@ -21,8 +21,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from dford.log import FeedbackLog
-from dford.service import jobs
-from dford.service.columns import ColumnOf
+from dford.service.projects.columns import ColumnOf
 from dford.service.core import Service
 from dford.service.settings import Settings
 from killing import Server
@@ -155,8 +154,8 @@ def start(folder: Path, learner: str) -> None:
     settings = Settings(database=str(folder / f"{learner}.db"))
     service = Service(settings)
     columns = [ColumnOf(f"c{i}", "number") for i in range(5)]
-    project = service.write(None, lambda c: jobs.create_project(c, "rain", LEVELS, learner, {}, 0))
-    service.write(None, lambda c: jobs.set_columns(c, project, columns))
+    project = service.write(None, lambda c: projects.create(c, "rain", LEVELS, learner, {}, 0))
+    service.write(None, lambda c: projects.set_columns(c, project, columns))
     random = np.random.default_rng(0)
     for _ in range(STORED // 10_000):
         log = FeedbackLog(LEVELS)

@@ -23,7 +23,7 @@ from serving import learned, replayed, set_up
 _NURSERY = """
 import os, sys
 import uvicorn
-import dford.service.app
+import dford.service.http.app
 from dford import DFORD
 from dford.cli import main
 model = DFORD(levels=[1, 2, 3], random_state=0)

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from dford.service import jobs
-from dford.service.columns import ColumnOf
 from dford.service.core import Service
+from dford.service.projects import projects
+from dford.service.projects.columns import ColumnOf
 from dford.service.settings import Settings
-from dford.service.tables import heads, leases, questions
+from dford.service.store.tables import heads, leases, questions
 from serving import LEVELS
 
 WIDTH = 5
@@ -24,25 +24,22 @@ def ask_many(file: Path | str, count: int, learner: str = "DFORD") -> None:
 
     They are those that the service would have asked, had it been asked so often before any answer.
     """
-    service = Service(Settings(database=str(file)))
+    service = Service(Settings(database=str(file), request_seconds=1000))
     columns = [ColumnOf(f"c{i}", "number") for i in range(WIDTH)]
-    number = service.write(None, lambda c: jobs.create_project(c, "rain", LEVELS, learner, {}, 0))
-    service.write(None, lambda c: jobs.set_columns(c, number, columns))
+    number = service.write(None, lambda c: projects.create(c, "rain", LEVELS, learner, {}, 0))
+    service.write(None, lambda c: projects.set_columns(c, number, columns))
     fold, now = service.fold(service.project("rain")), time.time()
     asked = []
     for n, x in enumerate(np.random.default_rng(0).normal(size=(count, WIDTH)), 1):
-        question = fold.question(x, n)
+        question = fold.propose(x).question(n)
         level, prediction = LEVELS.index(question.level) + 1, LEVELS.index(question.prediction) + 1
         how = {"level": level, "prediction": prediction, "propensity": question.propensity, "expires": now + 3600}
         asked.append({"project": number, "number": n, "shown": "{}", "x": x.tobytes(), **how, "person": "", "at": now})
     leased = [{"project": number, "question": n, "expires": now + 3600} for n in range(1, count + 1)]
-
-    def add(connection):  # type: ignore[no-untyped-def]
+    with service.database.writing() as connection:
         connection.execute(questions.insert(), asked)
         connection.execute(leases.insert(), leased)
         connection.execute(heads.update().values(question=count))
-
-    service.store.writer.do(number, add, 600)
     service.close()
 
 

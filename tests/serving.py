@@ -4,18 +4,16 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
 import uvicorn
 
-from dford.service.app import make_app
 from dford.service.core import Service
-from dford.service.quick import QuickProtocol
+from dford.service.http.server import configured
+from dford.service.learning.verify import verify
 from dford.service.settings import Settings
-from dford.service.verify import verify
 
 LEVELS = ["calm", "mild", "strong", "severe"]
 ROWS = [{"size": float(i % 7), "colour": ["red", "blue"][i % 2], "note": f"item {i}"} for i in range(30)]
@@ -30,8 +28,7 @@ COLUMNS = [
 def serving(file: Path | str, port: int = 0, **settings: Any) -> Iterator[Any]:
     """A client of a real server on this file, closed at the end."""
     service = Service(Settings(database=str(file), **settings))
-    app, http = make_app(service, "test"), partial(QuickProtocol, service)
-    config = uvicorn.Config(app, http=http, port=port, log_level="error", timeout_graceful_shutdown=1)  # type: ignore[arg-type]
+    config = configured(service, "test", port=port, log_level="error", timeout_graceful_shutdown=1)
     server, socket = uvicorn.Server(config), config.bind_socket()
     thread = threading.Thread(target=server.run, args=([socket],))
     thread.start()
@@ -46,7 +43,7 @@ def serving(file: Path | str, port: int = 0, **settings: Any) -> Iterator[Any]:
         thread.join()
         socket.close()
         service.close()
-        service._workers.shutdown()
+        service._threads.shutdown()
 
 
 def set_up(client: Any, name: str = "rain", learner: str = "DFORD", **more: Any) -> str:
@@ -83,9 +80,9 @@ def replayed(file: Path | str, name: str = "rain") -> str:
     """The digest of a clean replay of the whole log, which must find nothing wrong."""
     service = Service(Settings(database=str(file)))
     try:
-        report = verify(service.store, service.store.project(name))
-        assert report.faults == []
-        assert service.store.integrity() == "ok"
+        report = verify(service.database, service.project(name))
+        assert report.faults == report.remarks == []
+        assert service.database.integrity() == "ok"
         return report.digest
     finally:
         service.close()

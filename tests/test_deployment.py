@@ -146,7 +146,7 @@ def server(tmp_path: Path) -> Iterator[Any]:
 
 @needs_nginx
 def test_behind_nginx_everything_works_once_there_is_a_key(server: Any, tmp_path: Path) -> None:
-    from dford.service import keys
+    from dford.service.projects import keys
 
     service: Service = server.service
     _, key = service.write(None, lambda connection: keys.create(connection, None, "admin", "root"))

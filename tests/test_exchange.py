@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 
 from dford.cli import main
-from dford.service.store import Store
+from dford.service.learning import rounds
+from dford.service.store.database import Database
 from serving import LEVELS, ROWS, answer_some, learned, ok, problem, replayed, serving, set_up
 
 CSV, BINARY = {"Content-Type": "text/csv"}, {"Content-Type": "application/octet-stream"}
@@ -22,6 +23,11 @@ CSV, BINARY = {"Content-Type": "text/csv"}, {"Content-Type": "application/octet-
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "log.db"
+
+
+def told(database: Database) -> list[Any]:
+    pages = rounds.pages(database, 1, 0, rounds.head_of(database, 1))
+    return [one for page in pages for one in zip(page.number, page.higher, page.X.tolist(), strict=True)]
 
 
 def run(*arguments: object) -> int:
@@ -269,14 +275,13 @@ def test_a_backup_while_people_answer_is_served_and_verified(file: Path, tmp_pat
             stop.set()
             for person in people:
                 person.join()
-        store = client.service.store
-        whole = [(one.number, one.higher, one.x.tolist()) for one in store.rounds(1, 0, store.head(1))]
+        whole = told(client.service.database)
     for n in range(5):
         copy = tmp_path / f"copy{n}.db"
         assert run("verify", "--database", copy) == 0
-        kept = Store(str(copy))
-        head = kept.head(1)
-        assert [(one.number, one.higher, one.x.tolist()) for one in kept.rounds(1, 0, head)] == whole[:head]
+        kept = Database(str(copy))
+        head = rounds.head_of(kept, 1)
+        assert told(kept) == whole[:head]
         kept.close()
         with serving(copy) as client:
             state = learned(client, project)

@@ -16,6 +16,8 @@ import pytest
 
 from dford.cli import label, main
 from dford.service.core import Service
+from dford.service.projects.items import features
+from dford.service.projects.projects import all_projects
 from dford.service.settings import Settings
 from dford.service.sheet import Sheet, fill
 from serving import LEVELS, ok, problem, replayed, serving
@@ -37,7 +39,7 @@ class TestSheet:
         for rows, added in ((4, 4), (4, 0), (6, 2)):
             project, count = fill(service, Sheet("rain", self.ROWS[:rows], LEVELS))
             assert count == added
-        assert service.features(project, [6])[0].tolist() == [5.0]
+        assert features(service.database, project, [6])[0].tolist() == [5.0]
         assert (project.learner, project.levels) == ("Auto", LEVELS)
         assert fill(service, Sheet("rain", self.ROWS)) == (project, 0)
 
@@ -76,13 +78,13 @@ class TestSheet:
     def test_a_project_that_cannot_be_is_not_begun(self, service: Service, change: dict[str, Any], match: str) -> None:
         with pytest.raises(ValueError, match=match):
             fill(service, Sheet("rain", self.ROWS, LEVELS)._replace(**change))
-        assert service.store.projects() == []
+        assert all_projects(service.database) == []
 
     def test_more_rows_than_a_call_may_have_are_one_commit(self, tmp_path: Path) -> None:
         one = Service(Settings(database=str(tmp_path / "small.db"), items_per_call=2))
-        before = one.store.writer.commits
+        before = one.writer.commits
         assert fill(one, Sheet("rain", self.ROWS, LEVELS))[1] == 6
-        assert one.store.writer.commits == before + 1
+        assert one.writer.commits == before + 1
         one.close()
 
 
@@ -201,7 +203,7 @@ def test_where_there_are_keys_the_page_gets_one_for_as_long_as_it_runs(
         (["label", "items.csv", "--levels", "a,b", "--number", "note"], "'note'"),
         (["label", "items.csv", "--levels", "a,b", "--text", "wind"], "'wind'"),
         (["label", "items.csv", "--levels", "a,b", "--text", "note", "--words", "note"], "name it once"),
-        (["label", "empty.csv", "--levels", "a,b"], "a first line of different column names"),
+        (["label", "empty.csv", "--levels", "a,b"], "a header line of distinct column names"),
         (["label", "binary.csv", "--levels", "a,b"], "not UTF-8 text"),
         (["label", "marks.csv", "--levels", "a,b"], "nothing to learn from: add a column"),
         (["label", "items.csv", "--levels", "a,b", "--database", "nowhere/log.db"], "the database cannot be opened"),
@@ -233,7 +235,7 @@ def test_a_mistake_gets_one_sentence_and_exit_2(
     database = tmp_path / "data" / "dford" / "dford.db"
     if database.exists():
         one = Service(Settings(database=str(database)))
-        assert one.store.projects() == []
+        assert all_projects(one.database) == []
         one.close()
 
 

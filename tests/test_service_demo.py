@@ -9,6 +9,7 @@ import pytest
 
 from dford.service import demo
 from dford.service.core import Service
+from dford.service.learning import rounds
 from dford.service.settings import Settings
 from killing import Server
 from serving import ok, replayed
@@ -67,8 +68,9 @@ def test_the_simulated_log_is_one_that_a_replay_makes_again(file: Path) -> None:
 def test_the_simulated_answers_are_the_rules_but_for_one_in_twenty(file: Path) -> None:
     service = Service(Settings(database=str(file)))
     project, days = service.project("demo-answered"), demo.days()
-    told = list(service.store.rounds(project.id, 0, 400))
+    (told,) = rounds.pages(service.database, project.id, 0, 400)
     service.close()
     # in the order of the pool: every day once, and then every day again
-    wrong = sum((demo.severity(days[i % 200]) > one.level) != one.higher for i, one in enumerate(told))
+    right = [demo.severity(days[i % 200]) > level for i, level in enumerate(told.level)]
+    wrong = sum(a != b for a, b in zip(right, told.higher, strict=True))
     assert 5 <= wrong <= 40  # of 400, at one in twenty: 20 give or take 4

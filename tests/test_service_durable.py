@@ -17,10 +17,10 @@ import sqlalchemy as sa
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from dford.service.core import Service
-from dford.service.jobs import spaced
+from dford.service.learning.snapshots import spaced
+from dford.service.learning.verify import verify
 from dford.service.settings import Settings
-from dford.service.store import Store
-from dford.service.verify import verify
+from dford.service.store.database import Database
 from killing import Server, kill_test
 from serving import learned, ok, problem, replayed, serving, set_up
 
@@ -56,9 +56,9 @@ def answer(client: Any, project: str, higher: bool = True) -> Any:
     return client.post(f"{project}/questions/{number}/answer", json={"higher": higher})
 
 
-def pragma(store: Store, setting: str) -> None:
+def pragma(database: Database, setting: str) -> None:
     """Set it on the one connection that the writer uses."""
-    with closing(store._writing.raw_connection()) as connection:
+    with closing(database._write_engine.raw_connection()) as connection:
         connection.cursor().execute(setting)
 
 
@@ -66,26 +66,26 @@ def pragma(store: Store, setting: str) -> None:
 def test_a_full_disk_or_read_only_file_is_said_clearly_and_the_server_stays_up(tmp_path: Path, trouble: str) -> None:
     file = tmp_path / "log.db"
     service = Service(Settings(database=str(file)))
-    store = service.store
-    pragma(store, trouble)
+    database, writer = service.database, service.writer
+    pragma(database, trouble)
     try:
         job = sa.text("CREATE TABLE large AS SELECT zeroblob(100000) AS bytes")
-        waiting = [store.writer.submit(None, lambda connection: connection.execute(job)) for _ in range(5)]
+        waiting = [writer.submit(None, lambda connection: connection.execute(job)) for _ in range(5)]
         for one in waiting:
             with pytest.raises(ValueError, match="could not be written .*, and nothing was done"):
                 one.result(10)
-        pragma(store, "PRAGMA max_page_count = 1000000")
-        pragma(store, "PRAGMA query_only = OFF")
-        store.writer.submit(None, lambda connection: connection.execute(job)).result(10)
+        pragma(database, "PRAGMA max_page_count = 1000000")
+        pragma(database, "PRAGMA query_only = OFF")
+        writer.submit(None, lambda connection: connection.execute(job)).result(10)
     finally:
         service.close()
 
 
 def test_a_job_that_fails_takes_no_other_with_it(tmp_path: Path) -> None:
     service = Service(Settings(database=str(tmp_path / "log.db")))
-    writer, gate = service.store.writer, threading.Event()
+    writer, gate = service.writer, threading.Event()
     table = sa.text("CREATE TABLE t (a INTEGER UNIQUE)")
-    writer.do(None, lambda connection: connection.execute(table), 10)
+    writer.do(None, lambda connection: connection.execute(table))
 
     def add(a: int) -> Any:
         return lambda connection: connection.execute(sa.text(f"INSERT INTO t VALUES ({a})")).rowcount
@@ -102,7 +102,7 @@ def test_a_job_that_fails_takes_no_other_with_it(tmp_path: Path) -> None:
         assert [group[i].result(10) for i in (0, 2, 3)] == [1, 1, 1]
         with pytest.raises(KeyError, match="a defect"):
             group[1].result(10)
-        with service.store.reading() as connection:
+        with service.database.reading() as connection:
             assert connection.scalars(sa.text("SELECT a FROM t ORDER BY a")).all() == [1, 2, 3]
     finally:
         service.close()
@@ -110,7 +110,7 @@ def test_a_job_that_fails_takes_no_other_with_it(tmp_path: Path) -> None:
 
 def test_waiting_writes_share_one_commit(tmp_path: Path) -> None:
     service = Service(Settings(database=str(tmp_path / "log.db")))
-    writer, gate = service.store.writer, threading.Event()
+    writer, gate = service.writer, threading.Event()
     try:
         writer.submit(None, lambda _: gate.wait(10))
         time.sleep(0.05)  # it is under way
@@ -149,7 +149,7 @@ def test_a_snapshot_that_lies_is_found(tmp_path: Path) -> None:
     database.close()
     service = Service(Settings(database=str(file)))
     try:
-        faults = verify(service.store, service.store.project("rain")).faults
+        faults = verify(service.database, service.project("rain")).faults
         assert faults
         assert "is not the state that its answers make" in faults[0]
     finally:
@@ -173,7 +173,7 @@ def test_a_database_of_a_later_version_is_refused(tmp_path: Path) -> None:
     with sqlite3.connect(file) as database:
         database.execute("INSERT INTO schema_version VALUES (99)")
     database.close()
-    with pytest.raises(ValueError, match="version 99 .* install a newer one"):
+    with pytest.raises(ValueError, match="version 99, .* install a newer dford"):
         Service(Settings(database=str(file)))
 
 

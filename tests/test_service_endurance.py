@@ -190,7 +190,7 @@ def test_a_read_only_connection_refuses_answers_and_goes_on_afterwards(tmp_path:
         first = ok(told(client, numbers[0]))
 
         def set_read_only(value: str) -> None:  # on the one connection that the writer uses
-            with closing(client.service.store._writing.raw_connection()) as connection:
+            with closing(client.service.database._write_engine.raw_connection()) as connection:
                 connection.cursor().execute(f"PRAGMA query_only = {value}")
 
         set_read_only("ON")

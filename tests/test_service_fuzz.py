@@ -10,7 +10,7 @@ import pytest
 import schemathesis
 from schemathesis.specs.openapi import checks
 
-from dford.service import keys
+from dford.service.projects import keys
 from serving import ok, serving, set_up
 
 EXAMPLES = int(os.environ.get("DFORD_EXAMPLES", "15"))

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 from dford.cli import main
-from dford.service.rounds import Told
+from dford.service.projects.answering import Told
 from killing import kill_test
 from postgres import BINARIES, new_database, temporary_cluster
 from serving import learned, ok, problem, replayed, serving, set_up

@@ -9,6 +9,7 @@ import re
 import secrets
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,9 +19,11 @@ from hypothesis import strategies as st
 from playwright.sync_api import Page as BrowserPage
 
 from browsing import home
-from dford.service import blocks, keys, reference
-from dford.service.app import make_app
+from dford.service.http import blocks, reference
+from dford.service.http.server import configured
+from dford.service.projects import keys
 from dford.service.refusal import CODES
+from dford.service.settings import Settings
 from serving import learned, serving
 
 ROOT = Path(__file__).parent.parent
@@ -30,7 +33,9 @@ LEAVES_NO_ANSWER = "POST /projects/rain/questions/1/retract"
 
 @pytest.fixture(scope="module")
 def document() -> Any:
-    return make_app(None, "test").openapi()  # type: ignore[arg-type]  # nothing is served
+    service: Any = SimpleNamespace(settings=Settings())  # nothing is served
+    app: Any = configured(service, "test").app
+    return app.openapi()
 
 
 def operations(document: Any) -> list[Any]:
@@ -75,7 +80,7 @@ def test_every_operation_says_what_it_does_for_whom_and_shows_it(document: Any) 
 
 def test_every_refusal_in_the_source_is_documented_and_no_other() -> None:
     found = set()
-    for file in SOURCE.glob("*.py"):
+    for file in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Refusal":
                 status, code = node.args[:2]

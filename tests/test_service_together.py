@@ -13,16 +13,21 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from dford.service import jobs, tables
-from dford.service.columns import ColumnOf
 from dford.service.core import Service
+from dford.service.projects import projects
+from dford.service.projects.answering import Answered, Told, answer, retract, skip
+from dford.service.projects.asking import Wish
+from dford.service.projects.columns import ColumnOf, encode_sent
+from dford.service.projects.uploads import ready_items
 from dford.service.refusal import Refusal
-from dford.service.rounds import Answered, Told, answer, retract, skip
 from dford.service.settings import Settings
+from dford.service.store import tables
 from loading import connect, is_whole, request
 from serving import LEVELS, ROWS, ok, problem, serving, set_up
 
-_TOLD = st.builds(Told, st.integers(1, 13), st.booleans(), st.sampled_from(["anna", 'b "ö" \\', "c'; --"]))
+_TOLD = st.builds(
+    Told, st.integers(1, 13), st.booleans(), st.sampled_from(["anna", 'b "ö" \\', "c'; --"]), st.booleans()
+)
 
 
 class _Undone(Exception):  # noqa: N818
@@ -32,19 +37,19 @@ class _Undone(Exception):  # noqa: N818
 def prepare(database: str) -> tuple[Service, int]:
     """Twelve questions: answered (1, 2), skipped (3), retracted (4), two about the same item (5, 6), and open ones."""
     service = Service(Settings(database=database, lease_seconds=0.01))
-    number = service.write(None, lambda c: jobs.create_project(c, "rain", LEVELS, "DFORD", {}, 5))
+    number = service.write(None, lambda c: projects.create(c, "rain", LEVELS, "DFORD", {}, 5))
     columns = [ColumnOf("size", "number"), ColumnOf("colour", "category", categories=("blue", "red"))]
     columns.append(ColumnOf("note", "text"))
-    service.write(None, lambda c: jobs.set_columns(c, number, columns))
+    service.write(None, lambda c: projects.set_columns(c, number, columns))
     project = service.project("rain")
-    service.add_items(project, ROWS, "items")
+    service.add_items(project, ready_items(columns, ROWS, "items", service.bounds()), None)
     for n in range(1, 13):
-        features = ROWS[n] if n > 9 else None
-        service.ask(project, "anna", None, features, 5 if n in {5, 6} else None)
+        sent = encode_sent(columns, ROWS[n]) if n > 9 else None
+        service.ask(project, Wish("anna", None, sent, 5 if n in {5, 6} else None))
         if n == 5:
             time.sleep(0.02)
     service.write(project, lambda c: answer(c, number, [Told(1, True, "anna"), Told(2, False, "anna")]))
-    service.write(project, lambda c: skip(c, number, 3, "anna"))
+    service.write(project, lambda c: skip(c, number, 3, "anna", anybodys=False))
     service.write(project, lambda c: answer(c, number, [Told(4, True, "anna")]))
     service.write(project, lambda c: retract(c, number, 4, "anna", anybodys=False))
     return service, number
@@ -68,7 +73,7 @@ def compare(service: Service, project: int, told: Sequence[Told]) -> None:
             raise _Undone(said, left)
 
         with pytest.raises(_Undone) as undone:
-            service.store.writer.do(project, job, 10)
+            service.writer.do(project, job)
         said, left = undone.value.args
         return said, left
 
@@ -101,7 +106,7 @@ def test_answers_written_together_are_those_written_one_by_one(prepared: Any, to
 def test_the_first_of_two_that_come_together_stands(tmp_path: Path) -> None:
     service, project = prepare(str(tmp_path / "log.db"))
     told = [Told(8, True, "anna"), Told(8, False, "b"), Told(8, True, "c")]
-    first, other, again = service.store.writer.do(project, lambda c: answer(c, project, told), 10)
+    first, other, again = service.writer.do(project, lambda c: answer(c, project, told))
     assert isinstance(first, Answered)
     assert isinstance(other, Refusal)
     assert other.code == "answered-otherwise"

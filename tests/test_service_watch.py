@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dford.service import overview
+from dford.service.projects import items
+from dford.service.views import levels as views
 from serving import LEVELS, ROWS, answer_some, learned, ok, problem, serving, set_up
 
 
@@ -60,8 +61,8 @@ def test_the_thresholds_over_time_end_with_those_of_now(file: Path, learner: str
 def test_the_levels_of_the_pool_are_the_predictions_of_all_items(
     file: Path, learner: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(overview, "_PAGE", 7)  # thirty items are five pages
-    monkeypatch.setattr(overview, "_REST", 0)
+    monkeypatch.setattr(items, "PAGE", 7)  # thirty items are five pages
+    monkeypatch.setattr(views, "_REST", 0)
     with serving(file) as client:
         project = set_up(client, learner=learner)
         answer_some(client, project, 20)
@@ -86,14 +87,14 @@ def test_the_levels_of_the_pool_are_the_predictions_of_all_items(
 
 
 def test_the_levels_are_not_made_again_for_everybody_who_looks(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, make = [], overview._make
+    made, make = [], views.overview
 
     def counted(*arguments: Any) -> Any:
         made.append(arguments)
         return make(*arguments)
 
-    monkeypatch.setattr(overview, "_make", counted)
-    monkeypatch.setattr(overview, "_REST", 1e9)
+    monkeypatch.setattr(views, "overview", counted)
+    monkeypatch.setattr(views, "_REST", 1e9)
     with serving(file) as client:
         project = set_up(client)
         ok(client.post("/projects", json={"name": "empty", "levels": LEVELS}))

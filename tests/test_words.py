@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from dford import NewtonLogit
-from dford.service.columns import ColumnOf, encode, read_columns
+from dford.service.projects.columns import ColumnOf, encode, read_columns
 from serving import LEVELS, learned, ok, replayed, serving
 
 TONES = {"awful": -3, "bad": -2, "dull": -1, "fine": 1, "good": 2, "superb": 3}

@@ -5,10 +5,10 @@ import os
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -19,20 +19,25 @@ if TYPE_CHECKING:
     import uvicorn
 
     from dford.service.core import Service
+    from dford.service.projects.projects import Project
     from dford.service.settings import Settings
-    from dford.service.store import Store
+    from dford.service.store.database import Database
 
 
+_PATIENT = 600.0  # seconds that a command waits for the database: nobody else waits for the command
+_LAST = 4.5  # seconds from a signal to the end, whatever hangs: what was acknowledged is on disk
+_CLOSING = 2.0  # seconds that writes which wait are waited for
+_last = threading.Timer(_LAST, os._exit, (0,))
 DATABASE = "A SQLite file or a database URL; the user's own file by default."
 
 
-def open_store(database: str) -> "Store":
+def open_database(database: str) -> "Database":
     """A database that is there."""
     needs("service", "fastapi", "sqlalchemy")
-    from dford.service.store import Store
+    from dford.service.store.database import Database
 
     with _opening():
-        return Store(_there(database))
+        return Database(_there(database), _PATIENT).prepare()
 
 
 @contextmanager
@@ -41,7 +46,7 @@ def existing(database: str, **more: Any) -> Iterator["Service"]:
     needs("service", "fastapi", "sqlalchemy")
     from dford.service.settings import Settings
 
-    with opened(Settings.read({"database": _there(database), **more})) as service:
+    with opened(Settings.read({"database": _there(database), "request_seconds": _PATIENT, **more})) as service:
         yield service
 
 
@@ -71,7 +76,7 @@ def opened(settings: "Settings") -> Iterator["Service"]:
     try:
         yield service
     finally:
-        service.close()
+        service.close(_CLOSING)
 
 
 @contextmanager
@@ -85,6 +90,21 @@ def _opening() -> Iterator[None]:
         raise ValueError(f"the database cannot be opened: {getattr(error, 'orig', error)}") from None
 
 
+def learned(service: "Service", project: "Project") -> bytes:
+    """The model of a project, packed, once all answers up to now are learned."""
+    from dford.service.learning.rounds import head_of
+    from dford.service.refusal import Refusal
+
+    head = head_of(service.database, project.id)
+    while True:
+        with suppress(Refusal):
+            fold = service.fold(project)
+            while not fold.wait(head, seconds=1.0):
+                if fold.failure is not None:
+                    raise ValueError(f"project {project.name} could not learn: {fold.failure}")
+            return fold.packed()[1]
+
+
 def listen(host: str, port: int) -> socket.socket:
     """A socket that takes connections, which wait until somebody serves them."""
     try:
@@ -94,23 +114,17 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def make_server(service: "Service") -> "uvicorn.Server":
-    """A server to be run. From now on Ctrl-C and SIGTERM end it, in good order."""
+    """A server to be run. From now on Ctrl-C and SIGTERM end it, in good order, and within five seconds."""
     import uvicorn
 
-    from dford.service.app import make_app
-    from dford.service.quick import QuickProtocol
+    from dford.service.http.server import configured
 
-    config = uvicorn.Config(
-        make_app(service, dford.__version__),
-        http=partial(QuickProtocol, service),  # type: ignore[arg-type]
-        log_level="warning",
-        access_log=False,
-        timeout_graceful_shutdown=2,
-        server_header=False,
-    )
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(configured(service, dford.__version__))
+    _last.daemon = True
 
     def end(*_: object) -> None:  # also once it has ended, when uvicorn raises the signal again: we have more to close
+        if not server.should_exit:
+            _last.start()
         server.should_exit = True
 
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -118,12 +132,14 @@ def make_server(service: "Service") -> "uvicorn.Server":
     return server
 
 
-def run(server: "uvicorn.Server", listening: socket.socket) -> None:
-    """Serve until a signal comes."""
+def run(server: "uvicorn.Server", listening: socket.socket, more: bool = False) -> None:
+    """Serve until a signal comes; what there is to do then, if there is more, may take its time."""
     gc.collect()
     gc.freeze()  # modules and routes stay: no later collection need look at them
     sys.setswitchinterval(0.0005)  # the loop, the writer and the learners take turns; the default makes each wait 5 ms
     server.run(sockets=[listening])
+    if more:
+        _last.cancel()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a second Ctrl-C ends what is left to do
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from dford.cli._serving import DATABASE, existing
+from dford.cli._serving import DATABASE, existing, learned
 from dford.cli._shared import writing_to
 from dford.files import whole
 
@@ -55,20 +55,24 @@ def _check_ending(file: Path, what: str, endings: tuple[str, ...]) -> None:
 
 def _export(name: str, file: Path, what: str, database: str) -> None:
     with existing(database) as service:
-        from dford.service import exports
+        from dford.service.views import exports
 
         project = service.project(name)
-        read = (
-            exports.log_file(service, project, file.suffix) if what == "log" else exports.final_levels(service, project)
-        )
+        service.with_columns(project)
+        if what == "log":
+            read = exports.log_file(service.database, project, file.suffix)
+        else:
+            read = exports.levels_file(service.database, project, learned(service, project))
         with writing_to(file.parent, "FILE"), whole(file) as draft:
             draft.write_bytes(read)
 
 
 def _import(name: str, file: Path, database: str) -> None:
     with existing(database, items_per_call=2**31 - 1) as service:  # the limit is for strangers, over HTTP
-        from dford.service import exports, keys
+        from dford.service.projects import keys, uploads
 
         project = service.project(name)
-        count, _ = exports.import_log(service, project, file.read_bytes(), file.suffix, keys.LOCAL.name)
-        print(f"{count:,} answers added to project {name}")
+        service.with_columns(project)
+        log = uploads.read_log(project, file.read_bytes(), file.suffix, service.bounds())
+        added = service.add_log(project, log, keys.LOCAL.name)
+        print(f"{added['count']:,} answers added to project {name}")

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from dford.cli._serving import DATABASE, leave, listen, make_server, opened, run
+from dford.cli._serving import DATABASE, learned, leave, listen, make_server, opened, run
 from dford.cli._shared import needs, writing_to
 from dford.files import whole
 
@@ -54,8 +54,8 @@ def add(program: "typer.Typer") -> None:
         How columns are read is shown; --number, --category, --words and --text overrule it, once for each column.
         Run again, it goes on where it was; rows that are new at the file's end are added.
         """
-        needs("service", "fastapi", "httptools", "sqlalchemy", "uvicorn")
-        from dford.service.columns import read_csv
+        needs("service", "fastapi", "sqlalchemy", "uvicorn")
+        from dford.service.projects.uploads import read_csv
         from dford.service.sheet import Sheet
 
         if not file.is_file():
@@ -83,9 +83,9 @@ def _name(stem: str) -> str:
 
 
 def _label(sheet: "Sheet", file: Path, out: Path | None, browser: bool, database: str) -> None:
-    from dford.service.exports import final_levels
     from dford.service.settings import Settings
     from dford.service.sheet import fill
+    from dford.service.views.exports import levels_file
 
     settings = replace(Settings.read({"database": database or None}), host=_HOST)
     with opened(settings) as service:
@@ -99,10 +99,10 @@ def _label(sheet: "Sheet", file: Path, out: Path | None, browser: bool, database
             print(f"Answer at {address}; Ctrl-C ends it", flush=True)
             if browser:  # in a thread, as a browser in the terminal would not return
                 threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-            run(server, listening)
+            run(server, listening, more=True)
         if out is not None:
             with writing_to(out.parent), whole(out) as draft:
-                draft.write_bytes(final_levels(service, project))
+                draft.write_bytes(levels_file(service.database, project, learned(service, project)))
             print(f"Levels: {out}")
         else:
             where = f" --database {database}" if database else ""
@@ -113,9 +113,9 @@ def _label(sheet: "Sheet", file: Path, out: Path | None, browser: bool, database
 @contextmanager
 def _key(service: "Service", project: int) -> Iterator[str]:
     """What the address needs to open the page: nothing, or where there are keys, one for as long as this runs."""
-    from dford.service import keys
+    from dford.service.projects import keys
 
-    if not service.keys.any():
+    if not service.keys.exist():
         yield ""
         return
     number, key = service.write(None, lambda connection: keys.create(connection, project, "admin", keys.LOCAL.name))

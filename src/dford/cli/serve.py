@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import dford
-from dford.cli._serving import DATABASE, leave, listen, make_server, open_store, opened, run
+from dford.cli._serving import DATABASE, leave, listen, make_server, open_database, opened, run
 from dford.cli._shared import console, needs, new_table, refuse
 
 if TYPE_CHECKING:
     import typer
 
     from dford.service.settings import Settings
-    from dford.service.store import Store
+    from dford.service.store.database import Database
 
 
 def add(program: "typer.Typer") -> None:
@@ -24,7 +24,7 @@ def add(program: "typer.Typer") -> None:
 
     def serve(config: Path | None = None, demo: bool = False, **flags: Any) -> None:
         """Serve projects over HTTP: questions, answers that are kept, predictions."""
-        needs("service", "fastapi", "httptools", "sqlalchemy", "uvicorn")
+        needs("service", "fastapi", "sqlalchemy", "uvicorn")
         _serve(Settings.read(flags, file=config), demo)
 
     # a flag for every setting, described where the setting is
@@ -48,7 +48,7 @@ def add(program: "typer.Typer") -> None:
     @program.command()
     def verify(database: Database = "") -> None:
         """Replay every project's log from zero, and compare all states with it, to the bit."""
-        raise typer.Exit(_verify(open_store(database)))
+        raise typer.Exit(_verify(open_database(database)))
 
     @program.command()
     def key(
@@ -58,20 +58,20 @@ def add(program: "typer.Typer") -> None:
         project: Annotated[str, typer.Option(help="The project it is for; all, if none is named.")] = "",
     ) -> None:
         """Make a key, and show it this once. From the first key on, every request needs one."""
-        _key(open_store(database), name, role, project)
+        _key(open_database(database), name, role, project)
 
     @program.command()
     def backup(file: Annotated[Path, typer.Argument(help="Where to.")], database: Database = "") -> None:
         """Copy a SQLite database while it is in use; to restore, serve the copy."""
-        _backup(open_store(database), file)
+        _backup(open_database(database), file)
 
 
 def _serve(settings: "Settings", demo: bool) -> None:
     from dford.service.demo import add_demo
-    from dford.service.guard import LOOPBACK
+    from dford.service.http.guard import LOOPBACK
 
     with opened(settings) as service:
-        if settings.host not in LOOPBACK and not service.keys.any():
+        if settings.host not in LOOPBACK and not service.keys.exist():
             raise ValueError(
                 f"there is no key, so anybody who reaches {settings.host} could do anything: make one with dford key, "
                 "or serve on 127.0.0.1"
@@ -80,43 +80,50 @@ def _serve(settings: "Settings", demo: bool) -> None:
             add_demo(service)
         server, listening = make_server(service), listen(settings.host, settings.port)
         port = listening.getsockname()[1]
-        print(f"dford {dford.__version__} on http://{settings.host}:{port}, log in {service.store.url}", flush=True)
+        print(f"dford {dford.__version__} on http://{settings.host}:{port}, log in {service.database.url}", flush=True)
         run(server, listening)
     leave()
 
 
-def _verify(store: "Store") -> int:
-    from dford.service.verify import verify
+def _verify(database: "Database") -> int:
+    from dford.service.learning.verify import verify
+    from dford.service.projects.projects import all_projects
 
     try:
-        rows = new_table(f"{store.url}", "Project", "Answers", "Snapshots", "State")
-        reports = [verify(store, project) for project in store.projects()]
+        rows = new_table(f"{database.url}", "Project", "Answers", "Snapshots", "State")
+        reports = [verify(database, project) for project in all_projects(database)]
         faults = [f"{report.project}: {fault}" for report in reports for fault in report.faults]
-        if (integrity := store.integrity()) != "ok":
+        if (integrity := database.integrity()) != "ok":
             faults.append(f"the file is damaged: {integrity}")
         for report in reports:
             rows.add_row(report.project, f"{report.answers:,}", str(report.snapshots), report.digest[:16])
         console().print(rows)
+        for report in reports:
+            for remark in report.remarks:
+                print(f"{report.project}: {remark}")
         return refuse("; ".join(faults), status=1) if faults else 0
     finally:
-        store.close()
+        database.close()
 
 
-def _key(store: "Store", name: str, role: str, project: str) -> None:
-    from dford.service import keys
+def _key(database: "Database", name: str, role: str, project: str) -> None:
+    from dford.service.projects import keys, projects
 
     try:
         if role not in keys.ROLES:
             raise ValueError(f"a role is one of {', '.join(keys.ROLES)}; got {role!r}")
-        number = store.project(project).id if project else None
-        made = store.writer.do(None, lambda connection: keys.create(connection, number, role, name), seconds=10)
+        found = projects.find(database, project) if project else None
+        if project and found is None:
+            raise projects.no_project(project)
+        with database.writing() as connection:
+            made = keys.create(connection, None if found is None else found.id, role, name)
         print(made[1])
     finally:
-        store.close()
+        database.close()
 
 
-def _backup(store: "Store", file: Path) -> None:
+def _backup(database: "Database", file: Path) -> None:
     try:
-        store.backup(file)
+        database.backup(file)
     finally:
-        store.close()
+        database.close()

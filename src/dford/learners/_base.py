@@ -4,7 +4,7 @@ import math
 import os
 import sys
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -110,7 +110,14 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def to_bytes(self) -> bytes:
         """What `save` writes: two models are the same, to the bit, if these are."""
-        return _saving.pack(self)
+        return self.packing()()
+
+    def packing(self, log: bool = True) -> Callable[[], bytes]:
+        """`to_bytes` in two steps: all is copied now, and made into bytes when called, by any thread.
+
+        Without the log that trees grow on, whoever loads it must have it.
+        """
+        return _saving.packing(self, log)
 
     def _make_form(self, n_features: int, is_sparse: bool) -> Form:
         """An empty form for so many features, of dense or sparse rows."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from dford.engine import counter, rounds
+from dford.engine._compiled import Floats, Ints
 from dford.estimates import Estimate
 from dford.feedback import Question
 from dford.learners._base import OrdinalLearner
@@ -17,6 +18,27 @@ from dford.learners._forms import Form, Rows
 from dford.learners._trace import free_figures
 from dford.log import FeedbackLog
 from dford.scale import Scale
+
+
+class Proposal(NamedTuple):
+    """A question without its number, which decides the level."""
+
+    key: str
+    seed: int
+    x: Rows
+    levels: list[Any]
+    prediction: int
+    """Its place, from 1."""
+    probabilities: Floats
+    sums: Floats
+
+    def question(self, number: int) -> Question:
+        """The question by draw `number` of the stream."""
+        place = int(np.searchsorted(self.sums, counter.uniforms(self.seed, np.array([number]))[0], side="right"))
+        names = self.levels
+        propensity = float(self.probabilities[place])
+        return Question(f"{self.key}-{number}", self.x, names[place], names[self.prediction - 1], propensity, number)
+
 
 _FLOAT64 = np.dtype(np.float64)
 _TOLD_NO, _TOLD_YES, _DROPPED = 1, 2, 3
@@ -69,21 +91,21 @@ class LiveLearner(OrdinalLearner):
             raise ValueError(f"question {question.id} was answered already, so it cannot be dropped")
         return self
 
+    def propose(self, x: Any) -> "Proposal":
+        """A question about item `x` but for its number: for a store that numbers the questions itself."""
+        if "_form" not in self.__dict__:
+            self._begin_live(x)
+        row = self._one_row(x)
+        prediction = int(self._form.levels(row if row.ndim == 2 else row[None], self.ordered)[0])
+        table = self._form.table(self._table)
+        return Proposal(self._key, self.seed_, row, self._scale.names, prediction, *table[:, prediction - 1])
+
     def question(self, x: Any, number: int) -> Question:
         """The question about item `x` by draw `number` of the stream: for a store that keeps the questions itself.
 
         Nothing is kept here, so the answer goes to `learn`.
         """
-        if "_form" not in self.__dict__:
-            self._begin_live(x)
-        row, state, names = self._one_row(x), self._form.state, self._scale.names
-        drawn = state[rounds.ASKED]
-        state[rounds.ASKED] = number
-        try:
-            prediction, level, propensity, _ = self._form.ask(self._rule, self._table, self.seed_, row)
-        finally:
-            state[rounds.ASKED] = drawn
-        return Question(f"{self._key}-{number}", row, names[level - 1], names[prediction - 1], propensity, number)
+        return self.propose(x).question(number)
 
     def learn(self, question: Question, higher: bool) -> Self:
         """Learn an answer to a question that is kept elsewhere: whether it was told before is the keeper's to know."""
@@ -93,6 +115,13 @@ class LiveLearner(OrdinalLearner):
         )
         if done == self._next_checkpoint:
             self._record()
+        return self
+
+    def learn_many(self, X: Floats, level: Ints, prediction: Ints, propensity: Floats, higher: Any) -> Self:
+        """`learn`, of many answers in order: rows, and the places of levels, counted from 1."""
+        for x, predicted, asked, chance, told in zip(X, prediction, level, propensity, higher, strict=True):
+            if self._form.tell(self._rule, x, predicted, asked, chance, bool(told)) == self._next_checkpoint:
+                self._record()
         return self
 
     def prepare(self) -> None:

@@ -1,7 +1,9 @@
 """Saving learners to files and back: parameters and levels as JSON, all numbers as arrays."""
 
 import os
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +26,9 @@ def save(model: "OrdinalLearner", path: str | os.PathLike[str]) -> None:
     persistence.write(path, *_parts(model))
 
 
-def pack(model: "OrdinalLearner") -> bytes:
-    """What `save` writes."""
-    return persistence.pack(*_parts(model))
+def packing(model: "OrdinalLearner", log: bool) -> Callable[[], bytes]:
+    """What `save` writes, once it is called."""
+    return partial(persistence.pack, *_parts(model))
 
 
 def _parts(model: "OrdinalLearner") -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

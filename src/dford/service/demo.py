@@ -4,18 +4,20 @@
 opposite of what the rule says. They are in the log as those of a person called "simulated".
 """
 
+import json
 import random
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import Connection
 
-from dford.feedback import Question
-from dford.service import asking, jobs, rounds
 from dford.service.core import Service
-from dford.service.fold import new_model
-from dford.service.projects import Project
+from dford.service.learning import snapshots
+from dford.service.learning.fold import new_model
+from dford.service.learning.rounds import head_of
+from dford.service.projects import answering, asking
+from dford.service.projects.asking import Asked, Limits, Subject, Wish
+from dford.service.projects.columns import encode
+from dford.service.projects.projects import Project, all_projects
 from dford.service.sheet import Sheet, fill
 
 LEVELS = ["calm", "mild", "strong", "severe"]
@@ -24,12 +26,12 @@ _DAYS, _ANSWERS, _WRONG = 200, 400, 0.05
 
 def add_demo(service: Service) -> None:
     """Add the projects, where they are not there."""
-    there = {project.name for project in service.store.projects()}
+    there = {project.name for project in all_projects(service.database)}
     for name in ("demo", "demo-answered"):
         if name not in there:
             fill(service, Sheet(name, days(), LEVELS, seed=0))
     answered = service.project("demo-answered")
-    if service.store.head(answered.id) == 0:
+    if head_of(service.database, answered.id) == 0:
         service.write(answered, lambda connection: _answer(connection, answered))
 
 
@@ -82,17 +84,15 @@ def severity(day: dict[str, Any]) -> int:
 def _answer(connection: Connection, project: Project) -> None:
     """Ask and answer as people would, one after the other, all in one commit."""
     chance, model, items = random.Random(1), new_model(project), days()
-
-    def asker(x: NDArray[np.float64], number: int) -> Question:
-        return model.question(x.copy(), number)
-
-    for _ in range(_ANSWERS):
-        asked = asking.ask(
-            connection, project, asker, "simulated", None, None, None, lease_seconds=1.0, most_open=_ANSWERS
-        )
-        assert isinstance(asked, asking.Asked)  # without a key it is a new one
-        above = severity(items[(asked.item or 0) - 1]) > 1 + LEVELS.index(asked.question.level)
+    wish, limits = Wish("simulated"), Limits(lease_seconds=1.0, open_questions=_ANSWERS, open_per_person=_ANSWERS)
+    for n in range(_ANSWERS):
+        item, turns = n % _DAYS + 1, n // _DAYS
+        subject = Subject(item, turns, json.dumps(items[item - 1]), encode(project.columns, items[item - 1], "item"))
+        asked = asking.ask(connection, project, wish, subject, model.propose(subject.x), limits)
+        assert isinstance(asked, Asked)  # the item is nobody else's
+        above = severity(items[item - 1]) > 1 + LEVELS.index(asked.question.level)
         higher = above != (chance.random() < _WRONG)
-        rounds.answer(connection, project.id, [rounds.Told(asked.number, higher, "simulated")])
+        answering.answer(connection, project.id, [answering.Told(asked.number, higher, "simulated")])
         model.learn(asked.question, higher)
-    jobs.keep_snapshot(connection, project.id, _ANSWERS, model.to_bytes())
+    state = snapshots.Snapshot(_ANSWERS, _ANSWERS, model.packing(log=False)(), snapshots.versions())
+    snapshots.keep(connection, project.id, state)

@@ -10,6 +10,9 @@ class Refusal(ValueError):  # noqa: N818
         super().__init__(sentence)
         self.status, self.code, self.sentence, self.field, self.retry_after = status, code, sentence, field, retry_after
 
+    def __reduce__(self) -> tuple[object, ...]:  # it may come from another process
+        return type(self), (self.status, self.code, self.sentence, self.field, self.retry_after)
+
 
 def busy(sentence: str) -> Refusal:
     """Nothing was done, and the same request may succeed in a moment."""
@@ -25,20 +28,21 @@ CODES = {
     (401, "no-key"): "There is no key in the request, or one that is unknown or revoked.",
     (403, "foreign"): "The server has no keys, and the request names another host than this machine, or comes through "
     "a proxy or from another site's page.",
-    (403, "not-allowed"): "The key is of a lower role, or of another project.",
-    (403, "not-yours"): "Another person gave this answer, and the key is no admin's.",
+    (403, "not-allowed"): "The key's role is too low, or it is for one project and this is for all.",
+    (403, "not-yours"): "Another person was asked this question, or gave this answer, and the key is no admin's.",
+    (404, "http-404"): "Nothing is at this path.",
     (404, "no-item"): "The project has no item of this number.",
     (404, "no-key"): "The project has no key of this id.",
-    (404, "no-project"): "There is no project of this name.",
+    (404, "no-project"): "There is no project of this name, or the key is for another one.",
     (404, "no-question"): "The project has no question of this number.",
-    (404, "nothing-to-ask"): "Every item is before somebody, or there is none. Add items, or wait.",
+    (404, "nothing-to-ask"): "All items are assigned to other people right now, or there are none. Add items, or wait.",
     (408, "slow"): "The body did not arrive within `request_seconds`. Nothing was done.",
     (409, "answered"): "An answered question cannot be skipped. Retract the answer instead.",
     (409, "answered-otherwise"): "The question has the other answer already, which stands.",
     (409, "columns-set"): "The project has other columns, and they do not change.",
     (409, "differs"): "A project of this name has another scale, other columns or other items than the file.",
     (409, "first-key"): "The first key of a server is an admin's, for all projects.",
-    (409, "item-taken"): "The item is before somebody. Ask about another one.",
+    (409, "item-taken"): "The item is assigned to somebody else right now. Ask about another one.",
     (409, "key-reused"): "The Idempotency-Key came before, with another request. Take a new one.",
     (409, "no-answers"): "There is no answer to export yet.",
     (409, "no-columns"): "The project has no columns yet. Set them, or add items.",
@@ -57,9 +61,13 @@ CODES = {
     (422, "not-text"): "The file is not UTF-8.",
     (422, "too-many"): "There are more items, predictions or answers than `items_per_call`, or none.",
     (422, "unknown-column"): "The project has no column of this name.",
-    (429, "too-many-open"): "The project has `open_questions` that wait for an answer. Answer or skip some.",
+    (429, "too-many-open"): "The project has `open_questions` that wait for an answer, or the person "
+    "`open_per_person`. Answer or skip some.",
     (500, "defect"): "Something is wrong with the server. Its log says what.",
-    (503, "busy"): "Too many writes wait, or the project is being loaded, or the server is closing. Nothing was done.",
+    (503, "busy"): "Too many writes or requests wait, or the server is shutting down. Nothing was done.",
+    (503, "catching-up"): "The learner has not learned all answers yet; the sentence says how far it is.",
     (503, "not-read"): "The database could not be read: it does not answer, say.",
-    (503, "not-written"): "The database could not be written: a full disk, say. Nothing was done.",
+    (503, "not-written"): "The database could not be written: a full disk, say. Nothing was done, unless the sentence "
+    "says that this is not known; sent again, it is done once.",
+    (503, "too-much"): "The work took longer than `work_seconds`, or more memory than there is for it.",
 }

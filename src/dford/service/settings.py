@@ -23,8 +23,12 @@ class Settings:
     items_per_call: int = _set(10_000, "The most items, or predictions, in one call.")
     features_per_item: int = _set(1_000, "The most features that the columns of a project may make.")
     open_questions: int = _set(1_000, "The most questions that wait for an answer, in a project.")
+    open_per_person: int = _set(200, "The most of them that one person may have.")
     queue_length: int = _set(1_000, "The most writes that wait; more are refused for the moment.")
-    request_seconds: float = _set(10.0, "How long a write may wait before it is given up, undone.")
+    request_seconds: float = _set(10.0, "How long a request may take to arrive, and the database to answer it.")
+    work_seconds: float = _set(120.0, "How long large work may take: files, and predictions in thousands.")
+    idle_seconds: float = _set(30.0, "How long a connection may be open without a request.")
+    connections_per_address: int = _set(200, "The most connections from one address; the longest idle one makes room.")
     lease_seconds: float = _set(300.0, "How long an item is kept for whoever was asked about it.")
     snapshot_every: int = _set(1_000, "How many answers, at least, between two snapshots of a learner.")
 

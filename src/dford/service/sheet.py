@@ -8,12 +8,13 @@ import sqlalchemy as sa
 from pydantic import ValidationError
 from sqlalchemy import Connection
 
-from dford.service import jobs, models
-from dford.service.columns import check, encode, read_columns
 from dford.service.core import Service
-from dford.service.projects import Project, make_learner
+from dford.service.http import models
+from dford.service.projects import items, projects
+from dford.service.projects.columns import check, encode, read_columns
+from dford.service.projects.projects import Project, make_learner
 from dford.service.refusal import Refusal
-from dford.service.tables import items
+from dford.service.store import tables
 
 
 class Sheet(NamedTuple):
@@ -30,7 +31,7 @@ class Sheet(NamedTuple):
 
 def fill(service: Service, sheet: Sheet) -> tuple[Project, int]:
     """The project with the table's rows as its items, and how many of them are new: all in one commit, or nothing."""
-    found = next((project for project in service.store.projects() if project.name == sheet.name), None)
+    found = projects.find(service.database, sheet.name)
     new = _described(sheet) if found is None else {}
     if found is not None:
         _compare(found, sheet)
@@ -41,18 +42,22 @@ def fill(service: Service, sheet: Sheet) -> tuple[Project, int]:
     def job(connection: Connection) -> int:
         there = () if found is None else connection.scalars(_SHOWN, {"project": found.id}).all()
         _compare_rows(sheet.name, there, shown)
-        added = [(shown[i], _encoded(columns, sheet.rows[i], i + 1)) for i in range(len(there), len(shown))]
-        number = found.id if found is not None else jobs.create_project(connection, **new)
-        jobs.set_columns(connection, number, columns)
+        added = [(shown[i], _encoded(columns, sheet.rows[i], i + 1).tobytes()) for i in range(len(there), len(shown))]
+        number = found.id if found is not None else projects.create(connection, **new)
+        projects.set_columns(connection, number, columns)
         if added:
-            jobs.add_items(connection, number, added)
+            items.add(connection, number, added)
         return len(added)
 
     count = service.write(found, job)
     return service.project(sheet.name), count
 
 
-_SHOWN = sa.select(items.c.shown).where(items.c.project == sa.bindparam("project")).order_by(items.c.number)
+_SHOWN = (
+    sa.select(tables.items.c.shown)
+    .where(tables.items.c.project == sa.bindparam("project"))
+    .order_by(tables.items.c.number)
+)
 
 
 def _described(sheet: Sheet) -> dict[str, Any]:

@@ -1,0 +1,82 @@
+"""Who may call what, and what a route is given."""
+
+import hashlib
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, NamedTuple
+
+from fastapi import Depends, Header, Request, Security
+from fastapi.security import HTTPBearer
+
+from dford.service.core import Service
+from dford.service.http.guard import Caller
+from dford.service.projects.keys import Holder
+from dford.service.projects.projects import Project
+from dford.service.refusal import Refusal
+from dford.service.store import repeats
+
+# for the OpenAPI document alone, where a function's scope is the role that it needs; the guard has checked the key
+_KEY = HTTPBearer(scheme_name="key", description="A key, as dford key makes it.", auto_error=False)
+
+
+class Access(NamedTuple):
+    """A request that is allowed: to which project, and by whom."""
+
+    service: Service
+    project: Project
+    person: str
+    admin: bool
+    body: bytes
+
+
+async def holder(request: Request, _: Annotated[Any, Security(_KEY)]) -> Holder:
+    """Who sends the request."""
+    caller: Caller = request.scope["dford"]
+    return caller.holder
+
+
+def access(role: str) -> Callable[..., Awaitable[Access]]:
+    """What a function that needs this role, in the project of its path, depends on."""
+
+    async def check(request: Request, project: str, by: Annotated[Holder, Security(holder, scopes=[role])]) -> Access:
+        caller: Caller = request.scope["dford"]
+        assert caller.project is not None
+        if not by.may(role, caller.project.id):
+            raise _forbidden(role)
+        admin = by.may("admin", caller.project.id)
+        return Access(request.app.state.service, caller.project, by.name, admin, caller.body)
+
+    return check
+
+
+def whole_server(role: str) -> Callable[..., Awaitable[Service]]:
+    """For what is no single project's: a key of the whole server."""
+
+    async def check(request: Request, by: Annotated[Holder, Security(holder, scopes=[role])]) -> Service:
+        service: Service = request.app.state.service
+        if not by.may(role, None):
+            raise _forbidden(role)
+        return service
+
+    return check
+
+
+async def _repeat(
+    request: Request, idempotency_key: Annotated[str | None, Header(pattern=r"^[!-~]{1,200}$")] = None
+) -> repeats.Request | None:
+    if idempotency_key is None:
+        return None
+    caller: Caller = request.scope["dford"]
+    sent = f"{request.method} {request.scope['path']}\n".encode() + caller.body
+    return repeats.Request(caller.holder.name, idempotency_key, hashlib.sha256(sent).hexdigest())
+
+
+Repeat = Annotated[repeats.Request | None, Depends(_repeat)]
+"""The request's Idempotency-Key: with it, what is sent again is done once."""
+Admin = Annotated[Access, Depends(access("admin"))]
+Answering = Annotated[Access, Depends(access("answer"))]
+Reading = Annotated[Access, Depends(access("predict"))]
+Server = Annotated[Service, Depends(whole_server("admin"))]
+
+
+def _forbidden(role: str) -> Refusal:
+    return Refusal(403, "not-allowed", f"this needs a key with the role {role}, here", "Authorization")

@@ -1,0 +1,135 @@
+"""The service over HTTP."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated, Any
+
+from fastapi import Depends, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import PlainTextResponse
+from starlette.exceptions import HTTPException
+
+from dford.service.core import Service
+from dford.service.http import bodies, files, items, keys, models, pages, projects, reference, rounds
+from dford.service.http.access import holder, whole_server
+from dford.service.http.door import Doors
+from dford.service.http.guard import Guard, refused
+from dford.service.http.lanes import Lanes
+from dford.service.http.metrics import metrics_text
+from dford.service.http.plain import PlainAnswers
+from dford.service.learning.rounds import head_of
+from dford.service.projects.keys import Holder
+from dford.service.projects.projects import name_of
+from dford.service.refusal import Refusal, defect
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"model": models.Problem} for status in (400, 401, 403, 404, 405, 408, 409, 413, 422, 429, 500, 503)
+}
+
+
+def make_app(service: Service, version: str, doors: Doors) -> FastAPI:
+    """The application; closing the service is the caller's part.
+
+    A request passes the guard first, then the short way of plain answers, then the lanes.
+    """
+    app = FastAPI(
+        title="dford",
+        version=version,
+        description="Put things on an ordered scale by asking one yes/no question about each.",
+        responses=PROBLEMS,
+        docs_url=None,  # it loads scripts from elsewhere
+        redoc_url=None,
+    )
+    app.state.service, settings = service, service.settings
+    app.add_middleware(Lanes, seconds=settings.request_seconds)
+    app.add_middleware(PlainAnswers, service=service)
+    app.add_middleware(Guard, service=service, doors=doors)
+    _add_errors(app)
+    for part in (projects, items, rounds, keys, files, pages):
+        part.add(app)
+    answers = _probe(service)
+
+    @app.get("/health")
+    async def health() -> models.Health:
+        """Say that the server answers, and its database too; 503 `not-read`, at once, if that does not.
+
+        ```
+        GET /health
+        → 200
+        {"status": "ok", "version": "..."}
+        ```
+        """
+        await answers()
+        return models.Health(status="ok", version=version)
+
+    @app.get("/me")
+    def me(by: Annotated[Holder, Depends(holder)]) -> models.Me:
+        """Say whose key this is, and what it opens.
+
+        ```
+        GET /me
+        → 200
+        {"name": "root", "role": "admin", "project": null, "open": false}
+        ```
+        """
+        name = None if by.project is None else name_of(service.database, by.project)
+        return models.Me(name=by.name, role=by.role, project=name, open=not service.keys.exist())
+
+    text: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
+
+    @app.get("/metrics", response_class=Response, responses=text)
+    def metrics(_: Annotated[Service, Depends(whole_server("predict"))]) -> Response:
+        """Read counts, in the text format of Prometheus.
+
+        ```
+        GET /metrics
+        → 200
+        ...
+        dford_writes_waiting 0
+        ...
+        ```
+        """
+        return PlainTextResponse(metrics_text(service))
+
+    reference.add(app)
+    return app
+
+
+def _probe(service: Service) -> Callable[[], Awaitable[None]]:
+    """Whether the database answers, said within a second: those who ask meanwhile share one look at it."""
+    looking: asyncio.Future[int] | None = None
+    thread = ThreadPoolExecutor(1, "dford-health")
+
+    async def answers() -> None:
+        nonlocal looking
+        if looking is None or looking.done():
+            looking = asyncio.get_running_loop().run_in_executor(thread, head_of, service.database, 0)
+        try:
+            await asyncio.wait_for(asyncio.shield(looking), timeout=1.0)
+        except TimeoutError:
+            raise Refusal(503, "not-read", "the database does not answer", retry_after=5) from None
+
+    return answers
+
+
+def _add_errors(app: FastAPI) -> None:
+    """Everything that goes wrong has one shape."""
+
+    @app.exception_handler(Refusal)
+    def refusal(_: Request, error: Refusal) -> Response:
+        return refused(error)
+
+    @app.exception_handler(RequestValidationError)
+    def invalid(_: Request, error: RequestValidationError) -> Response:
+        return refused(bodies.invalid(error.errors()))
+
+    @app.exception_handler(HTTPException)
+    def other(_: Request, error: HTTPException) -> Response:
+        response = refused(Refusal(error.status_code, f"http-{error.status_code}", str(error.detail)))
+        response.headers.update(error.headers or {})
+        return response
+
+    @app.exception_handler(Exception)
+    def unknown(_: Request, error: Exception) -> Response:
+        return refused(defect())

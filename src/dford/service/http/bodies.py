@@ -1,0 +1,62 @@
+"""Bodies that may be large: read where that holds nobody up, and not by the loop that serves everybody."""
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ValidationError
+
+from dford.service.http import models
+from dford.service.projects.columns import ColumnOf, encode
+from dford.service.projects.items import Ready
+from dford.service.projects.uploads import Bounds, limit, ready_items
+from dford.service.refusal import Refusal
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def described(model: type[BaseModel]) -> dict[str, Any]:
+    """What OpenAPI says of a body that a route reads by itself."""
+    schema = model.model_json_schema()
+    parts = schema.pop("$defs", {})
+    content = {"application/json": {"schema": _whole(schema, parts)}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def _whole(schema: Any, parts: dict[str, Any]) -> Any:
+    if isinstance(schema, list):
+        return [_whole(one, parts) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return _whole(parts[schema["$ref"].rpartition("/")[2]], parts)
+    return {key: _whole(value, parts) for key, value in schema.items()}
+
+
+def parsed(model: type[M], body: bytes) -> M:
+    try:
+        return model.model_validate_json(body)
+    except ValidationError as error:
+        raise invalid(error.errors()) from None
+
+
+def invalid(errors: Sequence[Any]) -> Refusal:
+    """What is wrong with a request, in one sentence."""
+    first = errors[0]
+    place = ".".join(str(part) for part in first["loc"] if part != "body").encode(errors="replace").decode()
+    sentence = f"{place or 'the body'}: {first['msg']}".encode(errors="replace").decode()
+    return Refusal(422, "invalid", sentence, place or "body")
+
+
+def json_items(columns: Sequence[ColumnOf], body: bytes, bounds: Bounds) -> tuple[list[ColumnOf], list[Ready]]:
+    return ready_items(columns, parsed(models.Items, body).items, "items", bounds)
+
+
+def to_predict(
+    columns: Sequence[ColumnOf], body: bytes, bounds: Bounds
+) -> tuple[list[int], list[NDArray[np.float64]]]:  # fmt: skip
+    """Numbers of items, and rows as the learner sees them."""
+    wanted = parsed(models.ToPredict, body)
+    limit(len(wanted.items) + len(wanted.rows), "items", bounds)
+    return wanted.items, [encode(columns, row, f"rows.{i}") for i, row in enumerate(wanted.rows)]

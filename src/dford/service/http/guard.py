@@ -1,0 +1,208 @@
+"""What every request passes first: who sends it, to which project, and whether all of it has come."""
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import urlsplit
+
+from starlette.responses import JSONResponse
+
+from dford.service.core import Service
+from dford.service.http.door import Doors
+from dford.service.projects.keys import LOCAL, Holder
+from dford.service.projects.projects import Project, no_project
+from dford.service.refusal import Refusal
+
+T = TypeVar("T")
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+# a page may use this server's own files and nothing else: no inline script, no third party, no frame around it
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; worker-src 'self'; "
+    "manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = [
+    (b"content-security-policy", _POLICY.encode()),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+]
+LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+_BY_PROXY = {b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip"}
+_PUBLIC = re.compile(r"/|/health|/docs|/openapi\.json|/worker\.js|/page/.*")
+_PROJECT = re.compile(r"/projects/([^/]*)(?:/.*)?")
+_SLOWEST = 2.0  # seconds until a wrong key is refused
+_LOG = logging.getLogger(__name__)
+
+
+class Caller(NamedTuple):
+    """Who sends a request, and to which project."""
+
+    holder: Holder
+    project: Project | None
+    body: bytes
+
+
+def refused(refusal: Refusal) -> JSONResponse:
+    """The one shape of all errors."""
+    body = {"code": refusal.code, "sentence": refusal.sentence, "field": refusal.field}
+    headers = {} if refusal.retry_after is None else {"Retry-After": str(refusal.retry_after)}
+    if refusal.status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return JSONResponse(body, refusal.status, headers)
+
+
+class Guard:
+    """An ASGI layer. The key is checked before the body is read, and the body is read whole before anything is done."""
+
+    def __init__(self, app: Any, service: Service, doors: Doors) -> None:
+        self._app, self._service, self._doors = app, service, doors
+        self._lookups = ThreadPoolExecutor(4, "dford-keys")
+        self._failures = _Failures()
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begin, status, arrived = time.perf_counter(), 500, False
+        seconds = self._service.settings.request_seconds
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], *HEADERS]
+                if not arrived:  # what is left of the body is not waited for
+                    message["headers"].append((b"connection", b"close"))
+            async with asyncio.timeout(seconds):  # a client that does not read must not keep us
+                await send(message)
+
+        door = self._doors.begin(scope["client"])
+        try:
+            public = _PUBLIC.fullmatch(scope["path"])
+            who = Caller(LOCAL, None, b"") if public else await self._caller(scope)
+            async with asyncio.timeout(seconds):
+                body = await self._body(scope, receive)
+            arrived = True
+            scope["dford"] = who._replace(body=body)
+            await self._app(scope, _replay(body, receive), sending)
+        except _Gone:
+            status = 0
+        except Refusal as refusal:
+            await refused(refusal)(scope, receive, sending)
+        except TimeoutError:
+            slow = Refusal(408, "slow", "the request took too long to arrive, and nothing was done")
+            if status == 500:
+                await refused(slow)(scope, receive, sending)
+        finally:
+            self._doors.end(door)
+            path = str(scope.get("dford.path") or getattr(scope.get("route"), "path", ""))
+            self._service.count(scope["method"], path, status, begin)
+
+    async def _caller(self, scope: Message) -> Caller:
+        if "\0" in scope["path"]:
+            raise Refusal(404, "http-404", "Not Found")
+        given = [value for name, value in scope["headers"] if name == b"authorization"]
+        if len(given) > 1:
+            raise Refusal(401, "no-key", "send one Authorization header, not several", "Authorization")
+        authorization = given[0].decode("latin-1") if given else None
+        keys, address = self._service.keys, str((scope["client"] or ("",))[0])
+        holder = keys.known(authorization)
+        if holder is None:
+            try:
+                holder = await self._look_up(keys.holder, authorization)
+            except Refusal as refusal:
+                if refusal.status == 401:
+                    await self._failures.slow_down(address, authorization)
+                raise
+        if holder is LOCAL and not trusted(dict(scope["headers"])):
+            # Without keys, whoever reaches the server may do all: so it must not be another site's page in a browser,
+            # nor somebody behind a proxy. A proxy that tells neither the host asked for nor of itself looks like this
+            # machine.
+            sentence = "a server without keys answers its own machine alone, and no proxy or other site's page"
+            raise Refusal(403, "foreign", sentence, "Host")
+        return Caller(holder, await self._project(scope["path"], holder), b"")
+
+    async def _project(self, path: str, holder: Holder) -> Project | None:
+        found = _PROJECT.fullmatch(path)
+        if found is None:
+            return None
+        project = self._service.known(found[1]) or await self._look_up(self._service.find, found[1])
+        if project is None or not holder.may("predict", project.id):
+            raise no_project(found[1])  # the same for one that is another's: nobody can tell which there are
+        return project
+
+    async def _look_up(self, function: Callable[..., T], *given: Any) -> T:
+        """Ask the database in a thread: the loop must never wait for it."""
+        return await asyncio.get_running_loop().run_in_executor(self._lookups, function, *given)
+
+    async def _body(self, scope: Message, receive: Receive) -> bytes:
+        most, parts, size = self._service.settings.body_bytes, [], 0
+        too_large = Refusal(413, "too-large", f"the body is larger than {most} bytes", "body")
+        for name, value in scope["headers"]:
+            if name == b"content-length" and value.isdigit() and int(value) > most:
+                raise too_large
+        while True:
+            message = await receive()
+            if message["type"] != "http.request":
+                raise _Gone
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > most:
+                raise too_large
+            if not message.get("more_body"):
+                return b"".join(parts)
+
+
+class _Gone(Exception):  # noqa: N818
+    """The client left before all of its request had come: nothing is done, and nobody is told."""
+
+
+class _Failures:
+    """Wrong keys, by address: each is answered later than the last, and the log says so."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[int, float]] = {}
+
+    async def slow_down(self, address: str, authorization: str | None) -> None:
+        if authorization is None:
+            return  # nobody with a wrong key: somebody without one
+        count, last = self._seen.pop(address, (0, 0.0))
+        count = 1 + (count if time.monotonic() < last + 60 else 0)
+        self._seen[address] = count, time.monotonic()
+        if len(self._seen) > 10_000:
+            del self._seen[next(iter(self._seen))]  # the one that was seen least lately
+        if count & (count - 1) == 0:  # 1, 2, 4, 8, ...
+            _LOG.warning("a key was refused: %d in a row from %s", count, address)
+        await asyncio.sleep(min(_SLOWEST, 0.05 * 2 ** min(count, 10)))
+
+
+def trusted(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether a request comes from this machine, and from no proxy or other site's page."""
+    host, origin = headers.get(b"host", b"localhost").decode("latin-1"), headers.get(b"origin")
+    if _BY_PROXY & headers.keys():
+        return False
+    if origin is None and host.rpartition(":")[0] in LOOPBACK:
+        return True
+    try:
+        same = origin is None or urlsplit(origin.decode("latin-1")).netloc == host
+        return same and urlsplit(f"//{host}").hostname in LOOPBACK
+    except ValueError:
+        return False
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    sent = False
+
+    async def again() -> Message:
+        nonlocal sent
+        if sent:
+            return await receive()
+        sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again

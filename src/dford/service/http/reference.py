@@ -1,0 +1,250 @@
+"""The reference of all of HTTP, from the OpenAPI document: as a page, and as Markdown for the docs.
+
+The document becomes blocks once, and the blocks are written twice.
+"""
+
+import inspect
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.responses import HTMLResponse
+from fastapi.routing import APIRoute
+
+from dford.service.http.blocks import Block, Entries, Heading, Paragraph, id_of, markdown, page, prose
+from dford.service.refusal import CODES
+
+Schema = Mapping[str, Any]
+
+_ABOUT = """
+Bodies are JSON in UTF-8, unless it says otherwise. Times are seconds since 1970, UTC. Items and questions are numbered
+from 1 in each project; its answers and retractions share one `sequence`, also from 1, without gaps. A value of an item
+is a string, a number, a boolean or null.
+
+`{project}` in a path is the name of a project. The document that this page is made from is at `/openapi.json`.
+"""
+_ROLES = """
+A server without any key serves its own machine alone, and asks for none. From its first key on, a request needs a key
+of the role that is named with each operation:
+
+```
+Authorization: Bearer 4f0c2a91b6d3.…
+```
+
+A key is for all projects (`dford key anna` makes one) or for one of them. A role may do what those before it may.
+"""
+_ROLE_ENTRIES = [
+    ("`predict`", "reads the state, the items and predictions of a project; for all projects, the metrics too."),
+    ("`answer`", "is asked, answers, skips and retracts. The name of the key is the person who answered."),
+    ("`admin`", "sets up: columns, items, keys, files. For all projects, it lists them and makes new ones."),
+]
+_AGAIN = """
+When the line breaks, nobody knows whether a request was done. Send it again:
+
+Everything that adds something takes the header `Idempotency-Key` (1 to 200 visible characters, chosen anew for each
+request): projects, items, questions, keys and imported logs. The same person and key get the first response again, for
+thirty days at least (a question for ever), and nothing is added twice. A new key is the same one again, with another
+secret: the first may have been lost with the response. The same key with another request is 409 `key-reused`.
+
+The rest is done once by itself. An answer: the same one gets the first response, the other one is 409. A skip, a
+retraction, a release, columns, the revoking of a key: again, they change nothing.
+
+After 408, 429 and 503 nothing was done, unless the sentence says that this is not known, and the same request may
+succeed later; 429 and 503 say after how many seconds in the header `Retry-After`.
+"""
+_ERRORS = """
+Every response with a status from 400 on has one shape:
+
+```
+{"code": "no-project", "sentence": "there is no project 'snow'", "field": "project"}
+```
+"""
+_OTHER_CODES = """
+Besides, `http-405` is a method that its path does not have, `http-400` a request that cannot be read.
+"""
+# what follows the project in a path, or stands alone, in the order in which one needs it
+_GROUPS = {
+    "Projects": {"", "columns"},
+    "Items": {"items", "items.csv", "preview.csv"},
+    "Questions and answers": {"questions", "answers", "release"},
+    "Predictions and state": {"predictions", "state", "levels"},
+    "Keys": {"keys"},
+    "Files": {"log.csv", "log.parquet", "levels.csv"},
+}
+_SERVER = "The server"
+_METHODS = ("post", "put", "get", "delete")
+
+
+def add(app: FastAPI) -> None:
+    """Serve the page; call it after all else is added."""
+    for route in app.routes:
+        if isinstance(route, APIRoute):  # a docstring's first line is better than the name of the function
+            route.summary = inspect.cleandoc(route.endpoint.__doc__ or "").partition("\n")[0]
+
+    @app.get("/docs", include_in_schema=False)
+    def docs() -> HTMLResponse:
+        title = f"{app.title} {app.version}: HTTP reference"
+        all_blocks = list(reference(app.openapi()))
+        return HTMLResponse(page(all_blocks, title, "/page/reference.css", "/page/icon.svg"))
+
+
+def reference(document: Schema) -> Iterator[Block]:
+    """All that there is to say, in order."""
+    groups = _grouped(document)
+    common = set.intersection(*(_refusals(one) for group in groups.values() for _, _, one in group))
+    yield Heading(1, "HTTP reference")
+    yield from prose(document["info"].get("description", "") + "\n\n" + _ABOUT)
+    yield Heading(2, "Keys and roles", "roles")
+    yield from prose(_ROLES)
+    yield Entries(_ROLE_ENTRIES)
+    yield Heading(2, "Sent again", "again")
+    yield from prose(_AGAIN)
+    yield Heading(2, "Errors", "errors")
+    yield from prose(_ERRORS)
+    yield Entries(_fields(document, {"$ref": "#/components/schemas/Problem"}, given=False))
+    yield Paragraph(f"Any operation may give one of the statuses {', '.join(sorted(common))}. The codes are:")
+    yield Entries([(f"`{status}` `{code}`", meaning) for (status, code), meaning in CODES.items()])
+    yield from prose(_OTHER_CODES)
+    for title, operations in groups.items():
+        yield Heading(2, title, id_of(title))
+        for method, path, one in operations:
+            yield from _operation(document, method, path, one, common)
+    yield Heading(2, "Objects", "objects")
+    yield Paragraph("What the fields above are made of.")
+    for name in _nested(document):
+        schema = document["components"]["schemas"][name]
+        yield Heading(3, name, id_of(name))
+        yield from prose(schema.get("description", ""))
+        yield Entries(_fields(document, schema, given=False))
+
+
+def _grouped(document: Schema) -> dict[str, list[tuple[str, str, Schema]]]:
+    groups: dict[str, list[tuple[str, str, Schema]]] = {title: [] for title in (*_GROUPS, _SERVER)}
+    for path, methods in document["paths"].items():
+        about = re.sub(r"^/(projects(/{project})?/?)?", "", path).partition("/")[0]
+        title = next((title for title, group in _GROUPS.items() if about in group), _SERVER)
+        groups[title] += [(method.upper(), path, methods[method]) for method in _METHODS if method in methods]
+    return groups
+
+
+def _operation(document: Schema, method: str, path: str, one: Schema, common: set[str]) -> Iterator[Block]:
+    yield Heading(3, f"`{method} {path}`", id_of(f"{method} {path}"))
+    first, *rest = prose(one.get("description", one["summary"]))
+    yield first
+    roles = [role for way in one.get("security", ()) for role in way["key"] or ["any"]]
+    where = "" if "{project}" in path or roles in ([], ["any"]) else ", of a key for all projects"
+    yield Paragraph("Role: " + (", ".join(f"`{role}`" for role in roles) or "none") + where + ".")
+    yield from rest
+    if parameters := [each for each in one.get("parameters", ()) if (each["in"], each["name"]) != ("path", "project")]:
+        yield Heading(4, "Parameters")
+        yield Entries(
+            [_entry(p["name"], p["schema"], p["required"] and p["in"] != "path", p["in"]) for p in parameters]
+        )
+    if "requestBody" in one:
+        yield from _content(document, "Body", one["requestBody"]["content"], given=True)
+    done = next(status for status in one["responses"] if status < "400")
+    yield from _content(document, f"Response {done}", one["responses"][done].get("content", {}), given=False)
+    if others := sorted(_refusals(one) - common):
+        yield Paragraph(f"Also: {', '.join(others)}.")
+
+
+def _content(document: Schema, title: str, content: Schema, given: bool) -> Iterator[Block]:
+    empty: tuple[str, Schema] = "", {}
+    media, schema = next(((media, body["schema"]) for media, body in content.items()), empty)
+    yield Heading(4, title)
+    if any(way.get("type") == "null" for way in schema.get("anyOf", ())):
+        schema = next(way for way in schema["anyOf"] if way.get("type") != "null")
+        yield Paragraph("May be left out.")
+    if schema.get("type") == "array":
+        yield Paragraph("A list, each of:")
+        schema = schema["items"]
+    if fields := _fields(document, schema, given):
+        yield Entries(fields)
+    else:
+        yield Paragraph(f"`{media}`." if media else "Empty.")
+
+
+def _fields(document: Schema, schema: Schema, given: bool) -> list[tuple[str, str]]:
+    """The fields of an object; with `given`, also which of them must be."""
+    schema = document["components"]["schemas"][_name(schema)] if "$ref" in schema else schema
+    needed = schema.get("required", ())
+    return [
+        _entry(name, each, (name in needed) if given else None) for name, each in schema.get("properties", {}).items()
+    ]
+
+
+def _entry(name: str, schema: Schema, needed: bool | None, where: str = "") -> tuple[str, str]:
+    parts = [_kind(schema) + (where and f" in the {where}"), *_limits(schema), *(["must be given"] if needed else [])]
+    return f"`{name}`", f"{', '.join(parts)}. {schema.get('description', '')}".strip()
+
+
+def _kind(schema: Schema) -> str:
+    if "$ref" in schema:
+        return f"[{_name(schema)}](#{id_of(_name(schema))})"
+    if "anyOf" in schema:
+        return " or ".join(_kind(each) for each in schema["anyOf"])
+    if values := schema.get("enum", [schema["const"]] if "const" in schema else []):
+        return " or ".join(f'`"{value}"`' for value in values)
+    if schema.get("type") == "array":
+        return f"list of {_kind(schema['items'])}"
+    if isinstance(schema.get("additionalProperties"), Mapping):
+        values = schema["additionalProperties"]
+        return "object of values by name" if "anyOf" in values else f"object of {values['type']} by name"
+    return str(schema.get("type", "anything"))
+
+
+_WORDS = {
+    "minimum": "from {}",
+    "maximum": "up to {}",
+    "exclusiveMaximum": "below {}",
+    "minLength": "at least {} long",
+    "maxLength": "at most {} long",
+    "minItems": "at least {} of them",
+    "maxItems": "at most {} of them",
+    "pattern": "of the form `{}`",
+    "default": "`{}` if not given",
+}
+
+
+def _limits(schema: Schema) -> Iterator[str]:
+    for key, words in _WORDS.items():
+        if (value := schema.get(key)) is not None:
+            short = int(value) if isinstance(value, float) and abs(value) < 1e15 else value
+            yield words.format(short if key == "pattern" else json.dumps(short))
+    for way in schema.get("anyOf", ()):
+        yield from _limits(way)
+
+
+def _refusals(one: Schema) -> set[str]:
+    return {status for status in one["responses"] if status >= "400"}
+
+
+def _nested(document: Schema) -> list[str]:
+    """The objects that fields are made of."""
+    fields = [each for schema in document["components"]["schemas"].values() for each in schema["properties"].values()]
+    return sorted(set(re.findall(r"schemas/(\w+)", str(fields))))
+
+
+def _name(schema: Schema) -> str:
+    return str(schema["$ref"]).rpartition("/")[2]
+
+
+def _main() -> None:
+    """Print docs/http.md."""
+    import tempfile
+
+    from dford.service.core import Service
+    from dford.service.http.server import configured
+    from dford.service.settings import Settings
+
+    with tempfile.TemporaryDirectory() as folder:
+        service = Service(Settings(database=f"{folder}/empty.db"))
+        app: Any = configured(service, "any").app
+        print(markdown(list(reference(app.openapi()))), end="")
+        service.close()
+
+
+if __name__ == "__main__":
+    _main()

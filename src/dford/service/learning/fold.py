@@ -1,0 +1,270 @@
+"""A project's learner: the fold of its answers, in memory, behind the log by as little as possible."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from functools import partial
+from typing import TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dford import learners
+from dford.learners import LiveLearner, Proposal
+from dford.service.learning import rounds, snapshots
+from dford.service.learning.rounds import Rounds
+from dford.service.learning.snapshots import Snapshot
+from dford.service.projects.projects import Project
+from dford.service.refusal import Refusal
+from dford.service.store.database import Database
+from dford.service.store.writer import Writer
+
+T = TypeVar("T")
+_HELD = 0.02  # seconds, about, that whoever predicts waits for what is being learned
+_POLITE = 50  # times that learning lets others look at the model first, a fifth of a millisecond each
+_KEPT = 2.0  # seconds of learning, at most, that a kill undoes while much is learned
+_LOG = logging.getLogger(__name__)
+
+
+class _State:
+    """A model that has learned all answers up to `sequence`, but those that retractions up to `as_of` take back."""
+
+    def __init__(self, model: LiveLearner, sequence: int, as_of: int) -> None:
+        self.model, self.sequence, self.as_of = model, sequence, as_of
+
+
+class Fold:
+    """The state that answers, and what is needed to bring it to the log's head.
+
+    Learning happens in the background, after the commit. Whoever predicts or asks meanwhile gets the latest state, once
+    there is one that has learned everything up to where the log was at the start. To take an answer back, a state apart
+    is made without it; until that has caught up, the old one answers, and is `stale`.
+    """
+
+    def __init__(
+        self, database: Database, writer: Writer, project: Project, workers: Executor, snapshot_every: int
+    ) -> None:
+        self.project = project
+        self._database, self._writer, self._workers, self._every = database, writer, workers, snapshot_every
+        self._state: _State | None = None  # which answers
+        self._apart: _State | None = None  # which will
+        self._goal = 0  # the head that a state must have reached to answer
+        self._closing = False
+        self._kept, self._kept_at, self._pace = 0, 0.0, _HELD
+        self._packed: tuple[int, bytes] | None = None
+        self._lock = threading.Lock()  # of the model that answers: held for a moment at a time
+        self._looking, self._counting = 0, threading.Lock()  # those who have it, or wait for it, to look
+        self._moved = threading.Condition()
+        self._wanted, self._running = 0, False
+        self.failure: BaseException | None = None
+        self.unkept = 0
+        """Snapshots that could not be written."""
+
+    @property
+    def sequence(self) -> int:
+        """Up to which the state that answers has learned."""
+        return self._state.sequence if self._state is not None else 0
+
+    @property
+    def stale(self) -> bool:
+        """Whether the state that answers holds an answer that was taken back."""
+        return self._state is not None and self._apart is not None
+
+    def progress(self) -> str:
+        """How far it is, in words."""
+        far = max((state.sequence for state in (self._state, self._apart) if state is not None), default=0)
+        return f"{far:,} of {max(self._goal, self._wanted):,} answers learned"
+
+    def follow(self, head: int) -> None:
+        """Learn, soon, what is new up to `head`."""
+        with self._moved:
+            self._wanted = max(self._wanted, head)
+            if self._running or self._closing or (self._state is not None and self.sequence >= self._wanted):
+                return
+            self._running = True
+        self._workers.submit(self._catch_up)
+
+    def wait(self, head: int, seconds: float) -> bool:
+        """Wait until everything up to `head` is learned, and nothing taken back is, but not for long."""
+        self.follow(head)
+        with self._moved:
+            return self._moved.wait_for(lambda: self.sequence >= head and not self.stale, seconds)
+
+    def ready(self, seconds: float) -> "Fold":
+        """Have a state that answers, or refuse for the moment."""
+        if self._state is None:
+            self.follow(0)
+            with self._moved:
+                self._moved.wait_for(lambda: self._state is not None or not self._running, seconds)
+            if self._state is None:
+                if isinstance(self.failure, Refusal):
+                    raise self.failure
+                sentence = f"project {self.project.name} is catching up: {self.progress()}; try again in a moment"
+                raise Refusal(503, "catching-up", sentence, retry_after=1)
+        return self
+
+    def propose(self, x: NDArray[np.float64]) -> Proposal:
+        return self.look(lambda model, _: model.propose(x))
+
+    def look(self, at: Callable[[LiveLearner, int], T]) -> T:
+        """Something of the latest state, and of its sequence number. It must be quick: learning waits for it."""
+        with self._counting:
+            self._looking += 1
+        try:
+            with self._lock:
+                assert self._state is not None, "not ready"
+                return at(self._state.model, self._state.sequence)
+        finally:
+            with self._counting:
+                self._looking -= 1
+
+    def packed(self) -> tuple[int, bytes]:
+        """The sequence number and the bytes of the latest state."""
+        before = self._packed
+        if before is not None and before[0] == self.sequence:
+            return before
+        sequence, finish = self.look(lambda model, sequence: (sequence, model.packing(log=False)))
+        found = self._packed = sequence, finish()
+        return found
+
+    def close(self) -> None:
+        """Stop learning, and keep what was learned, so that the next start has nothing to do again."""
+        self._closing = True
+        if self._state is not None and not self.stale and self.sequence > self._kept:
+            self._keep(self._state, wait=False)
+
+    def _catch_up(self) -> None:
+        try:
+            while True:
+                head = self._advance()
+                with self._moved:
+                    self._moved.notify_all()
+                    done = self._state is not None and self._apart is None and self.sequence >= min(self._wanted, head)
+                    if done or self._closing:
+                        self._running = False
+                        return
+        except BaseException as error:  # the next call tries again
+            with self._moved:
+                self._running, self.failure = False, error
+                self._moved.notify_all()
+            if not self._closing:
+                _LOG.exception("project %s could not learn", self.project.name)
+
+    def _advance(self) -> int:
+        """Take a state some way towards the head, which is returned."""
+        database, project = self._database, self.project.id
+        if self._state is None and self._apart is None:
+            self._goal = rounds.head_of(database, project)
+            self._apart = self._first()
+        state = self._apart if self._apart is not None else self._state
+        assert state is not None
+        head, taken_back = rounds.news(database, project, state.sequence, state.as_of)
+        if taken_back and (self._state is not None or state.sequence >= self._goal):
+            if (
+                self._state is None
+            ):  # it has learned enough to answer, while another is made without what was taken back
+                self._answer_by(state)
+            self._apart = self._from(snapshots.latest(database, project, head), head)
+            return head
+        self._learn(state, head, taken_back)
+        if state is self._apart and not taken_back and state.sequence >= (head if self._state else self._goal):
+            self._answer_by(state)
+            self._apart = None
+        self.failure = None
+        return head
+
+    def _first(self) -> _State:
+        """A state to begin with: one that holds what was taken back, if that can answer much sooner."""
+        valid = snapshots.latest(self._database, self.project.id, self._goal)
+        newest = snapshots.latest(self._database, self.project.id, self._goal, valid=False)
+        missing = [self._goal - (kept.sequence if kept is not None else 0) for kept in (valid, newest)]
+        return self._from(newest if 2 * missing[1] + rounds.PAGE < missing[0] else valid, self._goal)
+
+    def _from(self, kept: Snapshot | None, head: int) -> _State:
+        self._kept_at = time.monotonic()
+        if kept is not None:
+            try:
+                model = cast(LiveLearner, learners.loads(kept.model, f"snapshot {kept.sequence}"))
+                self._kept = kept.sequence
+                return _State(model, kept.sequence, kept.as_of)
+            except ValueError as error:  # of another version, say: the log makes it again
+                _LOG.warning("project %s learns from the beginning: %s", self.project.name, error)
+        self._kept = 0
+        return _State(new_model(self.project), 0, head)
+
+    def _answer_by(self, state: _State) -> None:
+        with self._lock:
+            self._state, self._packed = state, None
+
+    def _learn(self, state: _State, head: int, taken_back: bool) -> None:
+        """Learn a page of answers. A state that holds what was taken back keeps its old `as_of`, which tells so."""
+        page = next(rounds.pages(self._database, self.project.id, state.sequence, head), None)
+        as_of = state.as_of if taken_back else head
+        if page is None:
+            state.sequence, state.as_of = head, as_of
+            return
+        count, begin = len(page.level), 0
+        try:
+            while begin < count and not self._closing:
+                end = min(count, begin + (max(1, int(_HELD / self._pace)) if state is self._state else count))
+                moment = time.perf_counter()
+                with self._held(state):
+                    learn(state.model, page, slice(begin, end))
+                    state.sequence, state.as_of = int(page.sequence[end - 1]), as_of
+                self._pace = max((time.perf_counter() - moment) / (end - begin), 1e-6)
+                begin = end
+        except BaseException:  # it may have learned some of it, so it is no state of the log any more
+            with self._lock:
+                self._state = self._apart = None
+            raise
+        if begin == count < rounds.PAGE:
+            state.sequence = head  # after the last answer there are retractions at most
+        self._keep_now_and_then(state, head, taken_back)
+
+    @contextmanager
+    def _held(self, state: _State) -> Iterator[None]:
+        """The lock, where others may look at the model. Those who wait for it come first."""
+        if state is not self._state:
+            yield
+            return
+        for _ in range(_POLITE):
+            if self._looking == 0:
+                break
+            time.sleep(0.0002)
+        with self._lock:
+            yield
+
+    def _keep_now_and_then(self, state: _State, head: int, taken_back: bool) -> None:
+        since = state.sequence - self._kept
+        is_behind = head - state.sequence > rounds.PAGE
+        is_late = is_behind and time.monotonic() - self._kept_at > _KEPT
+        if not taken_back and since > 0 and (is_late or since >= max(self._every, state.sequence // 20)):
+            self._keep(state)
+
+    def _keep(self, state: _State, wait: bool = True) -> None:
+        with self._held(state):
+            sequence, as_of, finish = state.sequence, state.as_of, state.model.packing(log=False)
+        new = Snapshot(sequence, as_of, finish(), snapshots.versions())
+        try:
+            work = self._writer.submit(self.project.id, partial(snapshots.keep, project=self.project.id, new=new))
+            if wait:
+                work.result()
+            self._kept = sequence
+        except Refusal as refusal:  # the log has it all; the next one may do better
+            self.unkept += 1
+            _LOG.warning("a snapshot of project %s at %d was not kept: %s", self.project.name, sequence, refusal)
+        self._kept_at = time.monotonic()
+
+
+def new_model(project: Project) -> LiveLearner:
+    """The learner before any answer, ready to predict."""
+    model = project.new_learner()
+    model.question(np.zeros(sum(column.width() for column in project.columns)), 0)
+    return model
+
+
+def learn(model: LiveLearner, page: Rounds, part: slice) -> None:
+    model.learn_many(page.X[part], page.level[part], page.prediction[part], page.propensity[part], page.higher[part])

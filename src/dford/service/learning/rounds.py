@@ -1,0 +1,105 @@
+"""The log of a project, read: answers with their questions, in order."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import sqlalchemy as sa
+from numpy.typing import NDArray
+
+from dford.service.store.database import Database
+from dford.service.store.tables import answers, heads, items, questions, retractions
+
+PAGE = 1000
+
+
+class Rounds(NamedTuple):
+    """Answers one after the other, with the questions as they were asked; levels are counted from 1."""
+
+    sequence: NDArray[np.int64]
+    number: NDArray[np.int64]
+    X: NDArray[np.float64]
+    level: NDArray[np.int64]
+    prediction: NDArray[np.int64]
+    propensity: NDArray[np.float64]
+    higher: NDArray[np.bool_]
+
+
+def head_of(database: Database, project: int) -> int:
+    """The sequence number of the last answer or retraction."""
+    with database.reading() as connection:
+        return int(connection.scalar(_HEAD, {"project": project}) or 0)
+
+
+def pages(database: Database, project: int, after: int, as_of: int, page: int = PAGE) -> Iterator[Rounds]:
+    """The answers with numbers in (after, as_of] that no retraction up to `as_of` takes back, so many at a time."""
+    while True:
+        with database.reading() as connection:
+            place = {"project": project, "after": after, "as_of": as_of, "most": page}
+            rows = connection.execute(_ROUNDS, place).all()
+        if rows:
+            yield _rounds(rows)
+            after = rows[-1].sequence
+        if len(rows) < page:
+            return
+
+
+def news(database: Database, project: int, sequence: int, as_of: int) -> tuple[int, bool]:
+    """The head, and whether a retraction since `as_of` takes back an answer up to `sequence`."""
+    with database.reading() as connection:
+        row = connection.execute(_NEWS, {"project": project, "sequence_": sequence, "as_of": as_of}).one()
+    return row.sequence, row.taken_back
+
+
+def _rounds(rows: Any) -> Rounds:
+    sequence, number, higher, level, prediction, propensity, own, pooled = zip(*rows, strict=True)
+    x = [mine if mine is not None else theirs for mine, theirs in zip(own, pooled, strict=True)]
+    return Rounds(
+        np.array(sequence),
+        np.array(number),
+        np.frombuffer(b"".join(x)).reshape(len(x), -1).copy(),  # compiled code wants its own
+        np.array(level),
+        np.array(prediction),
+        np.array(propensity),
+        np.array(higher, dtype=bool),
+    )
+
+
+_HEAD = sa.select(heads.c.sequence).where(heads.c.project == sa.bindparam("project"))
+_retracted = sa.exists().where(
+    retractions.c.project == answers.c.project,
+    retractions.c.question == answers.c.question,
+    retractions.c.sequence <= sa.bindparam("as_of"),
+)
+_ROUNDS = (
+    sa.select(
+        answers.c.sequence,
+        answers.c.question,
+        answers.c.higher,
+        questions.c.level,
+        questions.c.prediction,
+        questions.c.propensity,
+        questions.c.x.label("own"),
+        items.c.x.label("pooled"),
+    )
+    .join(questions, (questions.c.project == answers.c.project) & (questions.c.number == answers.c.question))
+    .join(items, (items.c.project == questions.c.project) & (items.c.number == questions.c.item), isouter=True)
+    .where(
+        answers.c.project == sa.bindparam("project"),
+        answers.c.sequence > sa.bindparam("after"),
+        answers.c.sequence <= sa.bindparam("as_of"),
+        ~_retracted,
+    )
+    .order_by(answers.c.sequence)
+    .limit(sa.bindparam("most"))
+)
+_NEWS = sa.select(
+    heads.c.sequence,
+    sa.exists()
+    .where(
+        retractions.c.project == heads.c.project,
+        retractions.c.sequence > sa.bindparam("as_of"),
+        retractions.c.answer <= sa.bindparam("sequence_"),
+    )
+    .label("taken_back"),
+).where(heads.c.project == sa.bindparam("project"))

@@ -1,0 +1,78 @@
+"""Replaying the whole log from zero, and comparing."""
+
+import hashlib
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from dford.service.learning import rounds, snapshots
+from dford.service.learning.fold import learn, new_model
+from dford.service.projects.projects import Project
+from dford.service.store.database import Database
+from dford.service.store.tables import answers, retractions
+
+
+class Report(NamedTuple):
+    """What a replay of one project found."""
+
+    project: str
+    answers: int
+    """That count: those taken back are left out."""
+    snapshots: int
+    """That were compared, to the bit."""
+    head: int
+    digest: str
+    """Of the state at the head."""
+    faults: list[str]
+    remarks: list[str]
+    """Snapshots that differ, and were made by other versions of the libraries, which may explain it."""
+
+
+def verify(database: Database, project: Project) -> Report:
+    """Fold the answers from zero; every snapshot must be the state that its answers make."""
+    head, faults, remarks = rounds.head_of(database, project.id), _numbering(database, project), list[str]()
+    if not project.columns:
+        return Report(project.name, 0, 0, head, "", faults, remarks)
+    kept = {one.sequence: one._replace(model=_digest(one.model)) for one in snapshots.each(database, project.id)}
+    # one that holds an answer which was taken back later is folded as of its own time
+    on_the_way = {at for at, one in kept.items() if not _taken_back(database, project.id, one.sequence, one.as_of)}
+    made = {at: _fold(database, project, kept[at].as_of, {at})[1][at] for at in kept if at not in on_the_way}
+    count, states = _fold(database, project, head, on_the_way | {head})
+    made |= states
+    for at, one in kept.items():
+        if made[at] != one.model:
+            if one.versions == snapshots.versions():
+                faults.append(f"the snapshot at {at} is not the state that its answers make")
+            else:
+                remarks.append(f"the snapshot at {at} differs, and was made by other versions: {one.versions}")
+    return Report(project.name, count, len(kept), head, made[head].decode(), faults, remarks)
+
+
+def _fold(database: Database, project: Project, as_of: int, stops: set[int]) -> tuple[int, dict[int, bytes]]:
+    """How many answers count as of a number, and the digests of the states at the stops, from zero."""
+    model, states, waiting, count = new_model(project), dict[int, bytes](), sorted(stops), 0
+    for page in rounds.pages(database, project.id, 0, as_of):
+        begin = 0
+        for stop in [at for at in waiting if at < page.sequence[-1]]:
+            end = int((page.sequence <= stop).sum())
+            learn(model, page, slice(begin, end))
+            states[waiting.pop(0)], begin = _digest(model.packing(log=False)()), end
+        learn(model, page, slice(begin, None))
+        count += len(page.level)
+    return count, states | {at: _digest(model.packing(log=False)()) for at in waiting}
+
+
+def _digest(model: bytes) -> bytes:
+    return hashlib.sha256(model).hexdigest().encode()
+
+
+def _taken_back(database: Database, project: int, sequence: int, as_of: int) -> bool:
+    return rounds.news(database, project, sequence, as_of)[1]
+
+
+def _numbering(database: Database, project: Project) -> list[str]:
+    with database.reading() as connection:
+        numbers: list[int] = []
+        for table in (answers, retractions):
+            numbers += connection.scalars(sa.select(table.c.sequence).where(table.c.project == project.id))
+    return [] if sorted(numbers) == list(range(1, len(numbers) + 1)) else ["the sequence numbers have gaps"]

@@ -1,0 +1,229 @@
+"""Answers, skips, retractions: applied exactly once, however often they are sent. Jobs for the writer."""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from dford.service.refusal import Refusal
+from dford.service.store.tables import answers, heads, retractions, skips
+
+# Statements are made once: making one takes longer than running it.
+_project: Any = sa.bindparam("project_")
+_head = heads.update().where(heads.c.project == _project)
+_SEQUENCE = _head.values(sequence=heads.c.sequence + 1).returning(heads.c.sequence)
+_SET_HEAD = _head.values(sequence=sa.bindparam("head"))
+_AT = sa.select(answers.c.at).where(answers.c.project == _project, answers.c.question == sa.bindparam("number"))
+_WHOSE = sa.select(answers.c.person).where(answers.c.project == _project, answers.c.question == sa.bindparam("number"))
+
+
+class Told(NamedTuple):
+    """An answer, as it was sent."""
+
+    number: int
+    higher: bool
+    person: str
+    anybodys: bool = False
+    """Whether it may answer a question that somebody else was asked."""
+
+
+class Answered(NamedTuple):
+    """What is said of an answer, the first time and every time after."""
+
+    question: int
+    higher: bool
+    sequence: int
+    at: float
+
+
+def answer(connection: Connection, project: int, told: Sequence[Told]) -> list[Answered | Refusal]:
+    """Record answers, each once, and say of each what became of it."""
+    head, fates = _fates(connection, project, [one.number for one in told])
+    now, outcomes, new = time.time(), list[Answered | Refusal](), dict[int, Told]()
+    for one in told:
+        outcome = _before(connection, project, one, fates.get(one.number))
+        if outcome is None:
+            head += 1
+            outcome, new[head] = Answered(one.number, one.higher, head, now), one
+            fates[one.number] = fates[one.number]._replace(sequence=head, higher=one.higher, at=now)
+        outcomes.append(outcome)
+    if new:
+        rows = [(sequence, one.number, one.higher, one.person) for sequence, one in new.items()]
+        listing = _listing(connection)
+        connection.execute(listing.add_answers, {"project": project, "rows": json.dumps(rows), "at": now})
+        connection.execute(_SET_HEAD, {"project_": project, "head": head})
+        _settle(connection, project, {one.number: fates[one.number].item for one in new.values()})
+    return outcomes
+
+
+def _before(connection: Connection, project: int, told: Told, fate: "_Fate | None") -> Answered | Refusal | None:
+    """What is said of an answer to a question that takes none any more."""
+    number = told.number
+    if fate is None:
+        return _no_question(number)
+    if fate.retraction is not None:
+        return Refusal(409, "retracted", f"the answer to question {number} was taken back; ask again", "question")
+    if fate.sequence is not None:
+        if fate.higher != told.higher:
+            sentence = (
+                f"question {number} was answered higher={str(fate.higher).lower()} before; the first answer stands"
+            )
+            return Refusal(409, "answered-otherwise", sentence, "higher")
+        place = {"project_": project, "number": number}
+        at: float = fate.at if fate.at is not None else connection.execute(_AT, place).scalar_one()
+        return Answered(number, told.higher, fate.sequence, at)
+    if fate.skip is not None:
+        return Refusal(409, "skipped", f"question {number} was skipped, so it takes no answer; ask again", "question")
+    return None if told.anybodys or fate.person == told.person else _not_yours(number, "asked of")
+
+
+def skip(connection: Connection, project: int, number: int, person: str, anybodys: bool) -> None:
+    """Close a question without an answer, once: one's own, or anybody's. Its item waits for its next turn."""
+    row = _fate(connection, project, number)
+    if not anybodys and row.person != person:
+        raise _not_yours(number, "asked of")
+    if row.sequence is not None:
+        raise Refusal(
+            409, "answered", f"question {number} was answered already; retract the answer instead", "question"
+        )
+    if row.skip is None:
+        values = {"project": project, "question": number, "person": person, "at": time.time()}
+        connection.execute(skips.insert(), values)
+        _settle(connection, project, {number: row.item})
+
+
+def retract(connection: Connection, project: int, number: int, person: str, anybodys: bool) -> int:
+    """Take an answer back, one's own or anybody's, once; returns the sequence number of this.
+
+    Its item is next again.
+    """
+    row = _fate(connection, project, number)
+    if row.sequence is None:
+        raise Refusal(409, "not-answered", f"question {number} has no answer to take back", "question")
+    if not anybodys and connection.scalar(_WHOSE, {"project_": project, "number": number}) != person:
+        raise _not_yours(number, "answered by")
+    if row.retraction is not None:
+        return int(row.retraction)
+    sequence: int = connection.execute(_SEQUENCE, {"project_": project}).scalar_one()
+    connection.execute(
+        retractions.insert(),
+        {
+            "project": project,
+            "sequence": sequence,
+            "question": number,
+            "answer": row.sequence,
+            "person": person,
+            "at": time.time(),
+        },
+    )
+    if row.item is not None:
+        turn = {"project": project, "numbers": json.dumps([row.item]), "by": -1}
+        connection.execute(_listing(connection).turn, turn)
+    return sequence
+
+
+class _Fate(NamedTuple):
+    """What became of a question."""
+
+    item: int | None
+    sequence: int | None
+    higher: bool | None
+    skip: int | None
+    retraction: int | None
+    person: str
+    """Who was asked."""
+    at: float | None = None
+    """Of an answer, if it was given just now."""
+
+
+class _Listing(NamedTuple):
+    """Statements about many rows at once.
+
+    The rows come and go as one JSON text, for the reason that store/rows.py gives.
+    """
+
+    fates: sa.TextClause
+    add_answers: sa.TextClause
+    end_leases: sa.TextClause
+    turn: sa.TextClause
+
+
+def _make_listing(numbers: str, rows: str, part: str, all_of: str) -> _Listing:
+    columns = "q.item, a.sequence, a.higher, s.question, r.sequence, q.person"
+    sequence, question, higher, person = (part.format(i) for i in range(4))
+    same = "{0}.project = q.project AND {0}.question = q.number"
+    return _Listing(
+        sa.text(
+            "SELECT (SELECT sequence FROM heads WHERE project = :project) AS head, "
+            f"CAST({all_of.format('q.number, ' + columns)} AS TEXT) AS fates FROM questions q "
+            f"LEFT JOIN answers a ON {same.format('a')} LEFT JOIN skips s ON {same.format('s')} "
+            f"LEFT JOIN retractions r ON {same.format('r')} WHERE q.project = :project AND q.number IN ({numbers})"
+        ),
+        sa.text(
+            "INSERT INTO answers (project, sequence, question, higher, person, at) "
+            f"SELECT :project, CAST({sequence} AS INTEGER), CAST({question} AS INTEGER), CAST({higher} AS BOOLEAN), "
+            f"{person}, :at FROM {rows}"
+        ),
+        sa.text(f"DELETE FROM leases WHERE project = :project AND question IN ({numbers})"),
+        sa.text(f"UPDATE pool SET turns = turns + :by WHERE project = :project AND item IN ({numbers})"),
+    )
+
+
+_LISTINGS = {
+    "sqlite": _make_listing(
+        "SELECT value FROM json_each(:numbers)",
+        "json_each(:rows)",
+        "json_extract(value, '$[{}]')",
+        "json_group_array(json_array({}))",
+    ),
+    "postgresql": _make_listing(
+        "SELECT CAST(value AS INTEGER) FROM json_array_elements_text(CAST(:numbers AS JSON))",
+        "json_array_elements(CAST(:rows AS JSON))",
+        "value ->> {}",
+        "json_agg(json_build_array({}))",
+    ),
+}
+
+
+def _listing(connection: Connection) -> _Listing:
+    return _LISTINGS[connection.dialect.name]
+
+
+def _fates(connection: Connection, project: int, numbers: Sequence[int]) -> tuple[int, dict[int, _Fate]]:
+    """The last sequence number, and what became of those questions that there are."""
+    place = {"project": project, "numbers": json.dumps(numbers)}
+    row = connection.execute(_listing(connection).fates, place).one()
+    return row.head, {
+        number: _Fate(item, sequence, None if higher is None else bool(higher), skip, retraction, person)
+        for number, item, sequence, higher, skip, retraction, person in json.loads(row.fates or "[]")
+    }
+
+
+def _fate(connection: Connection, project: int, number: int) -> _Fate:
+    fate = _fates(connection, project, [number])[1].get(number)
+    if fate is None:
+        raise _no_question(number)
+    return fate
+
+
+def _not_yours(number: int, did: str) -> Refusal:
+    sentence = f"question {number} was {did} another person; it takes that person's key, or an admin's"
+    return Refusal(403, "not-yours", sentence, "question")
+
+
+def _no_question(number: int) -> Refusal:
+    return Refusal(404, "no-question", f"there is no question {number} in this project", "question")
+
+
+def _settle(connection: Connection, project: int, questions: Mapping[int, int | None]) -> None:
+    """End the leases of questions, and give their items a turn; two may be about the same item."""
+    listing = _listing(connection)
+    connection.execute(listing.end_leases, {"project": project, "numbers": json.dumps(list(questions))})
+    turns = Counter(item for item in questions.values() if item is not None)
+    for by in set(turns.values()):
+        chosen = json.dumps([item for item, count in turns.items() if count == by])
+        connection.execute(listing.turn, {"project": project, "numbers": chosen, "by": by})

@@ -1,0 +1,204 @@
+"""Questions: each asked once, however often it is sent, about an item that nobody else has."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import sqlalchemy as sa
+from numpy.typing import NDArray
+from sqlalchemy import Connection
+
+from dford.feedback import Question
+from dford.learners import Proposal
+from dford.scale import Scale
+from dford.service.projects.projects import Project
+from dford.service.refusal import Refusal
+from dford.service.store.database import Database
+from dford.service.store.tables import heads, items, leases, pool, questions
+
+_SPARE = 8  # free items looked up beyond those that are claimed
+# Statements are made once: making one takes longer than running it.
+_project: Any = sa.bindparam("project_")
+_OPEN = sa.select(
+    sa.func.count(), sa.func.coalesce(sa.func.sum(sa.case((leases.c.person == sa.bindparam("person"), 1), else_=0)), 0)
+).where(leases.c.project == _project)
+_EXPIRE = leases.delete().where(leases.c.project == _project, leases.c.expires <= sa.bindparam("now"))
+_NUMBER = (
+    heads.update().where(heads.c.project == _project).values(question=heads.c.question + 1).returning(heads.c.question)
+)
+_ADD_QUESTION, _ADD_LEASE = questions.insert(), leases.insert()
+_ASKED = sa.select(questions.c.number, questions.c.item, questions.c.shown).where(
+    questions.c.project == _project,
+    questions.c.person == sa.bindparam("person"),
+    questions.c.key == sa.bindparam("key"),
+)
+
+
+class Wish(NamedTuple):
+    """What somebody wants to be asked about: features sent along, an item by number, or whatever comes next."""
+
+    person: str
+    key: str | None = None
+    """The same person and key get the same question."""
+    sent: tuple[str, NDArray[np.float64]] | None = None
+    item: int | None = None
+
+
+class Limits(NamedTuple):
+    lease_seconds: float
+    open_questions: int
+    open_per_person: int
+
+
+class Subject(NamedTuple):
+    """What a question is about."""
+
+    item: int | None
+    turns: int | None
+    """How often the item was answered or skipped before."""
+    shown: str
+    x: NDArray[np.float64]
+
+
+class Asked(NamedTuple):
+    """A question that was asked just now."""
+
+    number: int
+    subject: Subject
+    question: Question
+    expires: float
+
+
+class Claims:
+    """Items that somebody is about to be asked about, in this process: others look for another one."""
+
+    def __init__(self) -> None:
+        self._claimed: dict[int, set[int]] = {}
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def subject(self, database: Database, project: int, wish: Wish) -> Iterator[Subject]:
+        """What is asked about, claimed for as long as this takes."""
+        if wish.sent is not None:
+            yield Subject(None, None, *wish.sent)
+            return
+        claimed = self._claimed.setdefault(project, set())
+        while (subject := self._claim(database, project, wish.item, claimed)) is None:
+            pass  # others were quicker
+        try:
+            yield subject
+        finally:
+            assert subject.item is not None
+            claimed.discard(subject.item)
+
+    def _claim(self, database: Database, project: int, wanted: int | None, claimed: set[int]) -> Subject | None:
+        here = {"project": project, "now": time.time()}
+        with database.reading() as connection:
+            if wanted is not None:
+                _check_item(connection, here, wanted, claimed)
+                free = [wanted]
+            else:
+                free = list(connection.scalars(_FREE, here | {"most": len(claimed) + _SPARE}))
+            with self._lock:
+                item = next((number for number in free if number not in claimed), None)
+                if item is not None:
+                    claimed.add(item)
+            if item is None and free:
+                return None
+            if item is None:
+                sentence = "all items are assigned to other people right now, or there are none; add items or wait"
+                raise Refusal(404, "nothing-to-ask", sentence)
+            row = connection.execute(_ITEM, {"project": project, "item": item}).one()
+        return Subject(item, row.turns, row.shown, np.frombuffer(row.x))
+
+
+def ask(
+    connection: Connection, project: Project, wish: Wish, subject: Subject, proposal: Proposal, limits: Limits
+) -> Asked | int | None:
+    """Ask what was proposed; a job for the writer.
+
+    Returns the number alone of a question that was asked before, by the same key; None if somebody else was asked about
+    the item meanwhile.
+    """
+    now = time.time()
+    expires = now + limits.lease_seconds
+    if (before := asked_before(connection, project.id, wish)) is not None:
+        return before
+    here = {"project_": project.id}
+    connection.execute(_EXPIRE, here | {"now": now})
+    waiting, own = connection.execute(_OPEN, here | {"person": wish.person}).one()
+    if waiting >= limits.open_questions or own >= limits.open_per_person:
+        sentence = f"{waiting} questions are open, {own} of them yours; answer or skip some"
+        raise Refusal(429, "too-many-open", sentence, retry_after=1)
+    item = subject.item
+    if item is not None and connection.execute(_LEASED, {"project": project.id, "item": item}).first() is not None:
+        return None
+    number: int = connection.execute(_NUMBER, here).scalar_one()
+    question, scale, sent = proposal.question(number), Scale(project.levels), item is None
+    connection.execute(
+        _ADD_QUESTION,
+        {
+            "project": project.id,
+            "number": number,
+            "item": item,
+            "shown": subject.shown if sent else None,
+            "x": subject.x.tobytes() if sent else None,
+            "level": scale.number(question.level),
+            "prediction": scale.number(question.prediction),
+            "propensity": float(question.propensity),
+            "expires": expires,
+            "key": wish.key,
+            "person": wish.person,
+            "at": now,
+        },
+    )
+    lease = {"project": project.id, "question": number, "item": item, "expires": expires, "person": wish.person}
+    connection.execute(_ADD_LEASE, lease)
+    return Asked(number, subject, question, expires)
+
+
+def asked_before(connection: Connection, project: int, wish: Wish) -> int | None:
+    """The number of the question that this person and key got before."""
+    if wish.key is None:
+        return None
+    row = connection.execute(_ASKED, {"project_": project, "person": wish.person, "key": wish.key}).first()
+    if row is None:
+        return None
+    if row.shown != (None if wish.sent is None else wish.sent[0]) or wish.item not in {None, row.item}:
+        sentence = "this Idempotency-Key came with another request before; use a new one"
+        raise Refusal(409, "key-reused", sentence, "Idempotency-Key")
+    return int(row.number)
+
+
+def release(connection: Connection, project: int, numbers: list[int], person: str) -> int:
+    """Let others be asked about the items of a person's open questions; how many there were. A job for the writer."""
+    own = (leases.c.project == project, leases.c.person == person, leases.c.question.in_(numbers))
+    return int(connection.execute(leases.delete().where(*own)).rowcount)
+
+
+def _check_item(connection: Connection, here: dict[str, Any], wanted: int, claimed: set[int]) -> None:
+    if not 1 <= wanted <= (connection.scalar(_ITEMS, here) or 0):
+        raise Refusal(404, "no-item", f"there is no item {wanted} in this project", "item")
+    if wanted in claimed or connection.scalar(_WANTED, here | {"item": wanted}) is None:
+        raise Refusal(409, "item-taken", f"item {wanted} is assigned to somebody else right now", "item")
+
+
+_leased = sa.exists().where(
+    leases.c.project == pool.c.project, leases.c.item == pool.c.item, leases.c.expires > sa.bindparam("now")
+)
+_free = sa.select(pool.c.item).where(pool.c.project == sa.bindparam("project"), ~_leased)
+# the first among those asked least often: the index gives it at once
+_FREE = _free.order_by(pool.c.turns, pool.c.item).limit(sa.bindparam("most"))
+_WANTED = _free.where(pool.c.item == sa.bindparam("item"))
+_ITEMS = sa.select(heads.c.item).where(heads.c.project == sa.bindparam("project"))
+_ITEM = (
+    sa.select(items.c.shown, items.c.x, pool.c.turns)
+    .join(pool, (pool.c.project == items.c.project) & (pool.c.item == items.c.number))
+    .where(items.c.project == sa.bindparam("project"), items.c.number == sa.bindparam("item"))
+)
+_LEASED = sa.select(leases.c.question).where(
+    leases.c.project == sa.bindparam("project"), leases.c.item == sa.bindparam("item")
+)

@@ -1,0 +1,57 @@
+"""The items of a pool: added, all or none, and read."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+from numpy.typing import NDArray
+from sqlalchemy import Connection
+
+from dford.service.projects.projects import Project
+from dford.service.refusal import Refusal
+from dford.service.store.database import Database
+from dford.service.store.rows import insert_rows
+from dford.service.store.tables import heads, items, pool
+
+Ready = tuple[str, bytes]
+"""What is shown of an item, as JSON, and its features, as float64."""
+PAGE = 1000
+
+
+def add(connection: Connection, project: int, ready: Sequence[Ready]) -> int:
+    """Returns the number of the first."""
+    head: int = connection.execute(
+        heads.update().where(heads.c.project == project).values(item=heads.c.item + len(ready)).returning(heads.c.item)
+    ).scalar_one()
+    first = head - len(ready) + 1
+    numbers = range(first, head + 1)
+    rows = [(project, number, shown, x) for number, (shown, x) in zip(numbers, ready, strict=True)]
+    insert_rows(connection, items, ("project", "number", "shown", "x"), rows)
+    insert_rows(connection, pool, ("project", "item", "turns"), [(project, number, 0) for number in numbers])
+    return first
+
+
+def pages(database: Database, project: int) -> Iterator[Sequence[Any]]:
+    """All items: rows of number, shown and x, so many at a time."""
+    after, rows = 0, sa.select(items.c.number, items.c.shown, items.c.x).where(items.c.project == project)
+    while True:
+        with database.reading() as connection:
+            page = connection.execute(rows.where(items.c.number > after).order_by(items.c.number).limit(PAGE)).all()
+        if not page:
+            return
+        yield page
+        after = page[-1].number
+
+
+def features(database: Database, project: Project, numbers: Sequence[int]) -> list[NDArray[np.float64]]:
+    """The features of items by number."""
+    found: dict[int, bytes] = {}
+    with database.reading() as connection:
+        for begin in range(0, len(numbers), PAGE):
+            some = list(numbers[begin : begin + PAGE])
+            rows = sa.select(items.c.number, items.c.x).where(items.c.project == project.id, items.c.number.in_(some))
+            found |= {row.number: row.x for row in connection.execute(rows)}
+    if missing := set(numbers) - set(found):
+        raise Refusal(404, "no-item", f"there is no item {min(missing)} in this project", "items")
+    return [np.frombuffer(found[number]) for number in numbers]

@@ -1,0 +1,134 @@
+"""Keys: who may do what. A key is shown once; the database has its hash."""
+
+import hashlib
+import hmac
+import secrets
+import time
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from dford.service.refusal import Refusal
+from dford.service.store.database import Database
+from dford.service.store.tables import keys
+
+ROLES = ("predict", "answer", "admin")  # each may do what those before it may
+_TRUSTED_SECONDS = 1.0  # so long nothing is looked up again: what another process makes or revokes takes effect then
+
+
+class Holder(NamedTuple):
+    """Who sends a request."""
+
+    name: str
+    role: str
+    project: int | None
+    """The one project it is for, or none: all."""
+
+    def may(self, role: str, project: int | None) -> bool:
+        return ROLES.index(self.role) >= ROLES.index(role) and self.project in {None, project}
+
+
+LOCAL = Holder("local", "admin", None)
+
+
+class Keys:
+    """The keys of a database. Where there never was one, everybody is the local user.
+
+    What was not looked up is never assumed: a lookup that fails raises, and the request is refused.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._trusted: dict[bytes, tuple[float, Holder]] = {}
+        self._exist, self._none_until = False, 0.0
+
+    def known(self, authorization: str | None) -> Holder | None:
+        """Who shows this Authorization header, if that need not be looked up."""
+        if not self._exist:
+            return LOCAL if time.monotonic() < self._none_until else None
+        until, holder = self._trusted.get(_digest(authorization)[1], (0.0, None))
+        return holder if time.monotonic() < until else None
+
+    def holder(self, authorization: str | None) -> Holder:
+        """Who shows this Authorization header; refused if it is nobody."""
+        found = self.known(authorization)
+        if found is not None:
+            return found
+        if not self.exist():
+            return LOCAL
+        token, digest = _digest(authorization)
+        name = token.partition(".")[0]
+        row = None
+        if name.isascii() and name.isalnum():
+            with self._database.reading() as connection:
+                row = connection.execute(sa.select(keys).where(keys.c.id == name)).first()
+        known = hmac.compare_digest(bytes(row.hash) if row is not None else bytes(32), digest)
+        if row is None or not known or row.revoked is not None:
+            raise Refusal(401, "no-key", "send a valid key, as Authorization: Bearer …", "Authorization")
+        holder = Holder(row.name, row.role, row.project)
+        if len(self._trusted) > 10_000:
+            self._trusted.clear()
+        self._trusted[digest] = time.monotonic() + _TRUSTED_SECONDS, holder
+        return holder
+
+    def exist(self) -> bool:
+        """Whether there ever was a key. Keys are revoked and never removed, so yes is for ever."""
+        if not self._exist and time.monotonic() >= self._none_until:
+            with self._database.reading() as connection:
+                self._exist = connection.scalar(sa.select(sa.func.count()).select_from(keys)) != 0
+            self._none_until = time.monotonic() + _TRUSTED_SECONDS  # only now: a lookup that failed is no answer
+        return self._exist
+
+    def forget(self) -> None:
+        """Look all keys up again: one was made, or revoked."""
+        self._trusted.clear()
+        self._none_until = 0.0
+
+
+def create(connection: Connection, project: int | None, role: str, name: str) -> tuple[str, str]:
+    """A new key: its id, and the key itself, which nobody can show again."""
+    if "\0" in name:  # no database keeps it, or none keeps what follows
+        raise Refusal(422, "invalid", "a name cannot contain a NUL character", "name")
+    number = secrets.token_hex(6)
+    token = _token(number)
+    values = {"id": number, "project": project, "role": role, "name": name, "hash": _hash(token), "at": time.time()}
+    connection.execute(keys.insert(), values)
+    return number, token
+
+
+def renew(connection: Connection, number: str) -> str:
+    """Another key in the place of one that nobody may have seen: from now on only this one opens anything."""
+    token = _token(number)
+    connection.execute(keys.update().where(keys.c.id == number).values(hash=_hash(token)))
+    return token
+
+
+def revoke(connection: Connection, project: int | None, number: str) -> None:
+    """From now on the key opens nothing."""
+    own = (keys.c.id == number, keys.c.project == project)
+    if not number.isalnum() or connection.execute(sa.select(keys.c.id).where(*own)).first() is None:
+        raise Refusal(404, "no-key", f"there is no key {number[:20]!r} of this project", "key")
+    connection.execute(keys.update().where(*own, keys.c.revoked.is_(None)).values(revoked=time.time()))
+
+
+def listed(database: Database, project: int | None) -> list[dict[str, Any]]:
+    """The keys of a project, or of the whole server, without what opens anything."""
+    own = sa.select(keys).where(keys.c.project == project).order_by(keys.c.at)
+    with database.reading() as connection:
+        rows = connection.execute(own).all()
+    return [{"id": r.id, "role": r.role, "name": r.name, "revoked": r.revoked is not None} for r in rows]
+
+
+def _token(number: str) -> str:
+    return f"{number}.{secrets.token_urlsafe(32)}"
+
+
+def _digest(authorization: str | None) -> tuple[str, bytes]:
+    scheme, _, rest = (authorization or "").partition(" ")
+    token = rest.strip() if scheme.lower() == "bearer" else ""
+    return token, _hash(token)
+
+
+def _hash(token: str) -> bytes:
+    return hashlib.sha256(token.encode(errors="surrogateescape")).digest()

@@ -1,0 +1,135 @@
+"""A project: its scale, its columns, and the learner that begins with nothing."""
+
+import json
+import re
+import secrets
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from dford.learners import LEARNERS, LiveLearner
+from dford.policies import Boundary, Greedy, Nearby, Policy, Triangular, Uniform
+from dford.scale import Scale
+from dford.service.projects.columns import ColumnOf, from_json, to_json
+from dford.service.refusal import Refusal
+from dford.service.store.database import Database
+from dford.service.store.tables import columns, heads, projects
+
+LIVE = sorted(name for name, learner in LEARNERS.items() if issubclass(learner, LiveLearner))
+POLICIES = {policy.__name__: policy for policy in (Boundary, Greedy, Nearby, Triangular, Uniform)}
+# what one project may cost in memory and time
+_LARGEST = {"degree": 4, "n_components": 1000, "max_iter": 1000}
+_LARGEST_OTHER = 10_000
+_OWN = {"levels", "random_state", "checkpoints", "feedback", "categorical_features"}  # not for a project to choose
+
+
+class Project(NamedTuple):
+    """What is known of a project besides its rounds. `columns` is empty until they are set."""
+
+    id: int
+    name: str
+    levels: list[str]
+    learner: str
+    parameters: dict[str, Any]
+    seed: int
+    columns: list[ColumnOf]
+
+    def new_learner(self) -> LiveLearner:
+        """The learner before any answer."""
+        return make_learner(self.learner, self.parameters, self.levels, self.seed)
+
+
+def make_learner(name: str, parameters: dict[str, Any], levels: list[str], seed: int) -> LiveLearner:
+    """The learner described, or a refusal that says what is wrong with it."""
+    if name not in LIVE:
+        raise Refusal(422, "bad-learner", f"{name!r} is not one of {', '.join(LIVE)}", "learner")
+    try:
+        scale, chosen = Scale(levels), dict(parameters)
+        if chosen.get("policy") is not None:
+            chosen["policy"] = _policy(chosen["policy"])
+            chosen["policy"].table(len(scale))
+        learner = cast(LiveLearner, LEARNERS[name](levels=scale.names, random_state=seed))
+        allowed = set(learner.get_params(deep=False)) - _OWN
+        for key, value in chosen.items():
+            if key not in allowed:
+                raise ValueError(f"{name} has no parameter {key!r} that a project can set")
+            largest = _LARGEST.get(key, _LARGEST_OTHER)
+            if isinstance(value, (int, float)) and not abs(value) <= largest:
+                raise ValueError(f"{key} must be at most {largest}; got {value!r}")
+        learner.set_params(**chosen)
+        learner._validate_params()
+    except (TypeError, ValueError) as error:
+        raise Refusal(422, "bad-learner", " ".join(str(error).split()), "parameters") from None
+    return learner
+
+
+def _policy(description: Any) -> Policy:
+    name = description.get("policy") if isinstance(description, dict) else None
+    if not isinstance(name, str) or name not in POLICIES:
+        raise ValueError(f'a policy is {{"policy": name, ...}} with a name of {", ".join(sorted(POLICIES))}')
+    return POLICIES[name](**{key: value for key, value in description.items() if key != "policy"})
+
+
+def all_projects(database: Database) -> list[Project]:
+    with database.reading() as connection:
+        return [_project(row) for row in connection.execute(_PROJECTS.order_by(projects.c.id))]
+
+
+def find(database: Database, name: str) -> Project | None:
+    if not _NAME.fullmatch(name):
+        return None
+    with database.reading() as connection:
+        row = connection.execute(_PROJECTS.where(projects.c.name == name)).first()
+    return None if row is None else _project(row)
+
+
+def no_project(name: str) -> Refusal:
+    return Refusal(404, "no-project", f"there is no project {name[:64]!r}", "project")
+
+
+def name_of(database: Database, project: int) -> str:
+    with database.reading() as connection:
+        return str(connection.scalar(sa.select(projects.c.name).where(projects.c.id == project)))
+
+
+def create(
+    connection: Connection, name: str, levels: list[str], learner: str, parameters: dict[str, Any], seed: int | None
+) -> int:
+    """Returns its number."""
+    if connection.scalar(sa.select(projects.c.id).where(projects.c.name == name)) is not None:
+        raise Refusal(409, "project-exists", f"there is a project {name!r} already", "name")
+    created = connection.execute(
+        projects.insert().values(
+            name=name,
+            levels=json.dumps(levels),
+            learner=learner,
+            parameters=json.dumps(parameters),
+            seed=secrets.randbits(32) if seed is None else seed,
+            at=time.time(),
+        )
+    )
+    assert created.inserted_primary_key is not None
+    number = int(created.inserted_primary_key[0])
+    connection.execute(heads.insert().values(project=number, item=0, question=0, sequence=0))
+    return number
+
+
+def set_columns(connection: Connection, project: int, chosen: Sequence[ColumnOf]) -> None:
+    before = connection.scalar(sa.select(columns.c.columns).where(columns.c.project == project))
+    if before is None:
+        connection.execute(columns.insert().values(project=project, columns=to_json(chosen)))
+    elif before != to_json(chosen):
+        raise Refusal(409, "columns-set", "the columns of this project are set, and do not change", "columns")
+
+
+NAME = "[a-z0-9][a-z0-9-]{0,63}"
+_NAME = re.compile(NAME)
+_PROJECTS = sa.select(projects, columns.c.columns).join(columns, columns.c.project == projects.c.id, isouter=True)
+
+
+def _project(row: Any) -> Project:
+    chosen = [] if row.columns is None else from_json(row.columns)
+    return Project(row.id, row.name, json.loads(row.levels), row.learner, json.loads(row.parameters), row.seed, chosen)

@@ -1,0 +1,188 @@
+"""What files and bodies become: items and rounds, ready to be written.
+
+A few bytes can stand for very much. So columns, rows and sizes are counted before they are made, and all of this is
+run where it may take long, and even fail, without holding anybody up.
+"""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from dford.log import COLUMNS, FeedbackLog
+from dford.log import read_csv as read_frame
+from dford.service.projects.columns import ColumnOf, check, encode, read_columns
+from dford.service.projects.items import Ready
+from dford.service.projects.projects import Project
+from dford.service.refusal import Refusal
+
+ReadyRound = tuple[bytes, int, int, float, bool]
+"""Features, level asked, prediction (both counted from 1), propensity, answer."""
+
+
+class Bounds(NamedTuple):
+    """What one call may bring."""
+
+    rows: int
+    features: int
+
+
+_MOST_COLUMNS = 10_000
+_FOOTER_OF_A_COLUMN = 2_000  # bytes that a Parquet file may spend on describing one column
+
+
+def ready_items(
+    columns: Sequence[ColumnOf], rows: Sequence[Mapping[str, Any]], field: str, bounds: Bounds
+) -> tuple[list[ColumnOf], list[Ready]]:
+    """The columns, read from these rows where none are set, and the items."""
+    limit(len(rows), field, bounds)
+    chosen = list(columns) or read_columns(rows)
+    check(chosen, bounds.features)
+    ready = [(json.dumps(row), encode(chosen, row, f"{field}.{i}").tobytes()) for i, row in enumerate(rows)]
+    return chosen, ready
+
+
+def csv_items(columns: Sequence[ColumnOf], content: bytes, bounds: Bounds) -> tuple[list[ColumnOf], list[Ready]]:
+    return ready_items(columns, read_csv(content, bounds.rows), "body", bounds)
+
+
+def preview_csv(columns: Sequence[ColumnOf], content: bytes, bounds: Bounds) -> dict[str, Any]:
+    """How a file would be read."""
+    rows = read_csv(content, bounds.rows)
+    return {"columns": list(columns) or read_columns(rows), "rows": rows[:5], "count": len(rows)}
+
+
+def limit(count: int, field: str, bounds: Bounds) -> None:
+    if not 1 <= count <= bounds.rows:
+        sentence = f"{count:,} were sent; one call takes between 1 and {bounds.rows:,}"
+        raise Refusal(422, "too-many", sentence, field)
+
+
+def read_csv(content: bytes, most: int | None = None) -> list[dict[str, str]]:
+    """The rows of a CSV file with a header, at most so many."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Refusal(422, "not-text", "the file is not UTF-8 text; save it as UTF-8", "body") from None
+    if re.split("[\r\n]", text, maxsplit=1)[0].count(",") >= _MOST_COLUMNS:
+        raise Refusal(422, "not-csv", f"the file has more than {_MOST_COLUMNS:,} columns", "body")
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    rows: list[dict[str, str]] = []
+    try:
+        names = next(reader, [])
+        for values in reader:
+            if not values:
+                continue
+            if len(values) != len(names):
+                number = len(rows) + 1
+                raise _not_csv(f"row {number} has {len(values)} values but the header has {len(names)} columns")
+            rows.append(dict(zip(names, values, strict=True)))
+            if most is not None and len(rows) > most:
+                raise Refusal(422, "too-many", f"the file has more than {most:,} rows; send it in parts", "body")
+    except csv.Error as error:
+        raise _not_csv(f"the file is not CSV: {error}") from None
+    if not rows or not all(names) or len(set(names)) < len(names):
+        raise _not_csv("the file needs a header line of distinct column names, then at least one row")
+    return rows
+
+
+def _not_csv(sentence: str) -> Refusal:
+    return Refusal(422, "not-csv", sentence, "body")
+
+
+def read_log(project: Project, content: bytes, suffix: str, bounds: Bounds) -> list[ReadyRound]:
+    """The rounds of a log; its columns must be the features of this project, by name."""
+    names = [*COLUMNS, *feature_names(project)]
+    try:
+        frame = (_csv_frame if suffix == ".csv" else _parquet_frame)(content, names, bounds)
+        log = FeedbackLog.from_frame(frame, project.levels)
+    except Refusal:
+        raise
+    except KeyError as error:
+        raise _bad_log(f"a log of this project has other columns: {error.args[0]}") from None
+    except (ValueError, TypeError, OverflowError) as error:
+        raise _bad_log(" ".join(str(error).split())[:500]) from None
+    except MemoryError:
+        raise _bad_log("the file takes more memory than a log of so many rows could") from None
+    if not (abs(log.X) <= 1e40).all():
+        raise _bad_log("a log must have finite numbers alone")
+    return [(x.tobytes(), level, prediction, propensity, higher) for x, level, prediction, propensity, higher in log]
+
+
+def _bad_log(sentence: str) -> Refusal:
+    return Refusal(422, "bad-log", sentence, "body")
+
+
+def _csv_frame(content: bytes, names: list[str], bounds: Bounds) -> Any:
+    header = content.partition(b"\n")[0]
+    if header.count(b",") > 2 * len(names) + 1000:
+        raise _bad_log(f"the file has {header.count(b',') + 1:,} columns; a log of this project has {len(names):,}")
+    # a level may be called NA
+    options: dict[str, Any] = {"dtype": {"level": str, "prediction": str}, "keep_default_na": False}
+    frame = read_frame(io.BytesIO(content), nrows=bounds.rows + 1, **options)
+    limit(len(frame), "body", bounds)
+    return frame[names]
+
+
+def _parquet_frame(content: bytes, names: list[str], bounds: Bounds) -> Any:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    footer = int.from_bytes(content[-8:-4], "little")
+    if content[-4:] != b"PAR1" or footer > _FOOTER_OF_A_COLUMN * (len(names) + 10):
+        raise ValueError("the file is not Parquet, or describes more than the columns of a log")
+    count, batches = 0, []
+    try:
+        with parquet.ParquetFile(pa.BufferReader(content), read_dictionary=["level", "prediction"]) as file:
+            _check_types(file.schema_arrow, names)
+            _check_sizes(file.metadata, names, bounds)
+            for batch in file.iter_batches(1000, columns=names):
+                count += batch.num_rows
+                limit(count, "body", bounds)
+                batches.append(batch)
+        return pa.Table.from_batches(batches).to_pandas(ignore_metadata=True)
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"the file is not Parquet that can be read: {error}") from None
+
+
+def _check_types(schema: Any, names: list[str]) -> None:
+    from pyarrow import types
+
+    for name in names:
+        if schema.names.count(name) != 1:
+            raise KeyError(f"{name!r} is there {schema.names.count(name)} times")
+        kind = schema.field(name).type
+        if name in {"level", "prediction"}:
+            right = types.is_dictionary(kind)
+        else:
+            right = types.is_boolean(kind) if name == "higher" else types.is_floating(kind) or types.is_integer(kind)
+        if not right:
+            raise ValueError(f"the column {name!r} is of type {kind}")
+
+
+def _check_sizes(metadata: Any, names: list[str], bounds: Bounds) -> None:
+    """What the file says that it unpacks to. One that lies is stopped by the limit on this process's memory."""
+    limit(metadata.num_rows, "body", bounds)
+    most = 1_000_000 + 16 * metadata.num_rows  # bytes of one column, and of the names of levels
+    for group in range(metadata.num_row_groups):
+        for place in range(metadata.num_columns):
+            column = metadata.row_group(group).column(place)
+            if column.path_in_schema in names and column.total_uncompressed_size > most:
+                raise ValueError(f"the column {column.path_in_schema!r} unpacks to more than {most:,} bytes")
+
+
+def feature_names(project: Project) -> list[str]:
+    return apart([name for column in project.columns for name in column.features()], COLUMNS)
+
+
+def apart(names: Iterable[str], taken: Iterable[str]) -> list[str]:
+    """The names, with a mark on those that a file would have twice."""
+    kept, seen = list[str](), set(taken)
+    for name in names:
+        while name in seen:
+            name += "'"
+        kept.append(name)
+        seen.add(name)
+    return kept

@@ -1,0 +1,60 @@
+"""How a database of an earlier version becomes one of this version."""
+
+from collections.abc import Callable
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from dford.service.store import tables
+from dford.service.store.tables import schema_version
+
+_LOCK = 7_246_015_203  # any number that is ours: two servers that start at once take turns
+
+
+def _first(connection: Connection) -> None:
+    """The first version was never changed by a migration: whatever has it has its tables."""
+
+
+def _expiry(connection: Connection) -> None:
+    connection.execute(sa.text("CREATE INDEX IF NOT EXISTS leases_by_expiry ON leases (project, expires)"))
+
+
+def _as_of(connection: Connection) -> None:
+    """Snapshots say which retractions they know of, and leases whose they are. The log makes old snapshots again."""
+    connection.execute(sa.text("DROP TABLE snapshots"))
+    number = "project INTEGER NOT NULL, sequence INTEGER NOT NULL, as_of INTEGER NOT NULL"
+    bytes_ = "BYTEA" if connection.dialect.name == "postgresql" else "BLOB"
+    rest = f"versions TEXT NOT NULL, model {bytes_} NOT NULL, PRIMARY KEY (project, sequence)"
+    connection.execute(sa.text(f"CREATE TABLE snapshots ({number}, {rest})"))
+    connection.execute(sa.text("ALTER TABLE leases ADD COLUMN person TEXT NOT NULL DEFAULT ''"))
+    who = "SELECT person FROM questions q WHERE q.project = leases.project AND q.number = leases.question"
+    connection.execute(sa.text(f"UPDATE leases SET person = ({who})"))
+    texts = ", ".join(f"{name} TEXT NOT NULL" for name in ("person", "key", "digest", "response"))
+    rest = "at DOUBLE PRECISION NOT NULL, PRIMARY KEY (person, key)"
+    connection.execute(sa.text(f"CREATE TABLE requests ({texts}, {rest})"))
+
+
+# Number n makes version n of n - 1, in SQL of its own: tables.py says what they come to, and may change later.
+MIGRATIONS: list[Callable[[Connection], None]] = [_first, _expiry, _as_of]
+
+
+def migrate(connection: Connection) -> None:
+    """Bring a database to this version: a new one in one step, an old one migration by migration."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+    is_new = not sa.inspect(connection).has_table(schema_version.name)
+    if is_new:
+        tables.metadata.create_all(connection)
+        version, missing = len(MIGRATIONS), [len(MIGRATIONS)]
+    else:
+        version = connection.scalar(sa.select(sa.func.max(schema_version.c.version))) or 0
+        missing = list(range(version + 1, len(MIGRATIONS) + 1))
+    if version > len(MIGRATIONS):
+        raise ValueError(
+            f"the database has version {version}, and this dford knows versions up to {len(MIGRATIONS)}; "
+            "install a newer dford"
+        )
+    for number in missing:
+        if not is_new:
+            MIGRATIONS[number - 1](connection)
+        connection.execute(schema_version.insert().values(version=number))

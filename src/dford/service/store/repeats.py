@@ -1,0 +1,40 @@
+"""Requests that add something, sent with a key: done once, however often they are sent."""
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from dford.service.refusal import Refusal
+from dford.service.store.tables import requests
+
+_KEPT = 30 * 24 * 3600.0  # seconds that a key is remembered
+
+
+class Request(NamedTuple):
+    """Who sent what: the same key with another digest is a mistake."""
+
+    person: str
+    key: str
+    digest: str
+
+
+def once(connection: Connection, request: Request | None, job: Callable[[Connection], Any]) -> Any:
+    """What the job gives, as JSON has it; of a request that came before, what it gave then."""
+    if request is None:
+        return job(connection)
+    own = (requests.c.person == request.person, requests.c.key == request.key)
+    before = connection.execute(sa.select(requests.c.digest, requests.c.response).where(*own)).first()
+    if before is not None:
+        if before.digest != request.digest:
+            sentence = "this Idempotency-Key came with another request before; use a new one"
+            raise Refusal(409, "key-reused", sentence, "Idempotency-Key")
+        return json.loads(before.response)
+    response = job(connection)
+    now = time.time()
+    connection.execute(requests.delete().where(requests.c.at < now - _KEPT))
+    connection.execute(requests.insert(), {**request._asdict(), "response": json.dumps(response), "at": now})
+    return response

@@ -1,0 +1,136 @@
+"""The tables.
+
+The log is projects, columns, items, questions, answers, skips and retractions: rows are added, never changed. The
+rest can be made again from it, or is no part of it: heads (the next numbers), pool, leases, snapshots, keys, requests.
+"""
+
+import sqlalchemy as sa
+from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, LargeBinary, Table, Text
+
+metadata = sa.MetaData()
+
+
+def _project() -> Column[int]:
+    return Column("project", Integer, primary_key=True, autoincrement=False)
+
+
+def _number(name: str) -> Column[int]:
+    return Column(name, Integer, primary_key=True, autoincrement=False)
+
+
+def _who_and_when() -> tuple[Column[str], Column[float]]:
+    return Column("person", Text, nullable=False), Column("at", Double, nullable=False)
+
+
+projects = Table(
+    "projects",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, unique=True, nullable=False),
+    Column("levels", Text, nullable=False),  # JSON, as are all descriptions
+    Column("learner", Text, nullable=False),
+    Column("parameters", Text, nullable=False),
+    Column("seed", BigInteger, nullable=False),
+    Column("at", Double, nullable=False),
+)
+columns = Table("columns", metadata, _project(), Column("columns", Text, nullable=False))
+items = Table(
+    "items",
+    metadata,
+    _project(),
+    _number("number"),
+    Column("shown", Text, nullable=False),
+    Column("x", LargeBinary, nullable=False),
+)
+questions = Table(
+    "questions",
+    metadata,
+    _project(),
+    _number("number"),
+    Column("item", Integer),
+    Column("shown", Text),  # of features that came with the question, and are no item of the pool
+    Column("x", LargeBinary),
+    Column("level", Integer, nullable=False),
+    Column("prediction", Integer, nullable=False),
+    Column("propensity", Double, nullable=False),
+    Column("expires", Double, nullable=False),
+    Column("key", Text),
+    *_who_and_when(),
+)
+Index("questions_by_key", questions.c.project, questions.c.person, questions.c.key, unique=True)
+# answers and retractions of a project share one sequence, so that a state has a number
+answers = Table(
+    "answers",
+    metadata,
+    _project(),
+    _number("sequence"),
+    Column("question", Integer, nullable=False),
+    Column("higher", Boolean, nullable=False),
+    *_who_and_when(),
+)
+Index("answers_by_question", answers.c.project, answers.c.question, unique=True)
+skips = Table("skips", metadata, _project(), _number("question"), *_who_and_when())
+retractions = Table(
+    "retractions",
+    metadata,
+    _project(),
+    _number("sequence"),
+    Column("question", Integer, nullable=False),
+    Column("answer", Integer, nullable=False),
+    *_who_and_when(),
+)
+Index("retractions_by_question", retractions.c.project, retractions.c.question, unique=True)
+
+heads = Table(
+    "heads",
+    metadata,
+    _project(),
+    Column("item", Integer, nullable=False),
+    Column("question", Integer, nullable=False),
+    Column("sequence", Integer, nullable=False),
+)
+pool = Table("pool", metadata, _project(), _number("item"), Column("turns", Integer, nullable=False))
+Index("pool_by_turns", pool.c.project, pool.c.turns, pool.c.item)
+leases = Table(
+    "leases",
+    metadata,
+    _project(),
+    _number("question"),
+    Column("item", Integer),
+    Column("expires", Double, nullable=False),
+    Column("person", Text, nullable=False, server_default=""),
+)
+Index("leases_by_item", leases.c.project, leases.c.item)
+Index("leases_by_expiry", leases.c.project, leases.c.expires)
+# a state: all answers up to `sequence` but those that a retraction up to `as_of` takes back
+snapshots = Table(
+    "snapshots",
+    metadata,
+    _project(),
+    _number("sequence"),
+    Column("as_of", Integer, nullable=False),
+    Column("versions", Text, nullable=False),  # of the libraries that made it, as JSON
+    Column("model", LargeBinary, nullable=False),
+)
+keys = Table(
+    "keys",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("project", Integer),  # none: all projects
+    Column("role", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("hash", LargeBinary, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("revoked", Double),
+)
+# what was sent with an Idempotency-Key, and what was answered
+requests = Table(
+    "requests",
+    metadata,
+    Column("person", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("digest", Text, nullable=False),
+    Column("response", Text, nullable=False),
+    Column("at", Double, nullable=False),
+)
+schema_version = Table("schema_version", metadata, Column("version", Integer, primary_key=True))

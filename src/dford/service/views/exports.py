@@ -1,0 +1,86 @@
+"""Files out: the log, the levels of all items."""
+
+import csv
+import io
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import sqlalchemy as sa
+
+from dford.feedback import Question
+from dford.log import FeedbackLog
+from dford.service.learning import rounds
+from dford.service.projects import items
+from dford.service.projects.projects import Project
+from dford.service.projects.uploads import apart, feature_names
+from dford.service.refusal import Refusal
+from dford.service.store.database import Database
+from dford.service.store.tables import answers, questions, retractions
+from dford.service.views.beside import loaded
+from dford.service.views.predictions import predictions
+
+
+def read_log(database: Database, project: Project) -> FeedbackLog:
+    """The answers that count, in order."""
+    log, names = FeedbackLog(project.levels), project.levels
+    for page in rounds.pages(database, project.id, 0, rounds.head_of(database, project.id)):
+        for _, number, x, level, prediction, propensity, higher in zip(*page, strict=True):
+            asked = Question("", x, names[level - 1], names[prediction - 1], float(propensity), int(number))
+            log.append(asked, bool(higher))
+    return log
+
+
+def log_file(database: Database, project: Project, suffix: str) -> bytes:
+    log = read_log(database, project)
+    if not len(log):
+        raise Refusal(409, "no-answers", "there are no answers to export yet", "project")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"log{suffix}"
+        log.write(path, feature_names(project))
+        return path.read_bytes()
+
+
+def levels_file(database: Database, project: Project, packed: bytes) -> bytes:
+    """One line per item: its number, what was shown, its level, the probabilities, and what its answers leave."""
+    model = loaded(packed)
+    known, shown = _intervals(database, project), [column.name for column in project.columns]
+    text = io.StringIO(newline="")
+    out = csv.writer(text)
+    own = ["level", *(f"P({level})" for level in project.levels), "lowest", "highest"]
+    out.writerow(["item", *apart(shown, ["item", *own]), *own])
+    for page in items.pages(database, project.id):
+        predicted = predictions(model, project.levels, np.array([np.frombuffer(row.x) for row in page]))
+        for row, one in zip(page, predicted, strict=True):
+            values = json.loads(row.shown)
+            low, high = known.get(row.number, (1, len(project.levels)))
+            # answers may contradict each other: then nothing is known
+            interval = [project.levels[low - 1], project.levels[high - 1]] if low <= high else ["", ""]
+            chances = one["probabilities"] or {}
+            out.writerow(
+                [row.number, *(values.get(name) for name in shown), one["level"]]
+                + [chances.get(level, "") for level in project.levels]
+                + interval
+            )
+    return text.getvalue().encode()
+
+
+def _intervals(database: Database, project: Project) -> dict[int, tuple[int, int]]:
+    """[lowest, highest] of every item that was answered."""
+    told = (
+        sa.select(questions.c.item, questions.c.level, answers.c.higher)
+        .join(answers, (answers.c.project == questions.c.project) & (answers.c.question == questions.c.number))
+        .join(
+            retractions,
+            (retractions.c.project == answers.c.project) & (retractions.c.question == answers.c.question),
+            isouter=True,
+        )
+        .where(questions.c.project == project.id, questions.c.item.is_not(None), retractions.c.sequence.is_(None))
+    )
+    known: dict[int, tuple[int, int]] = {}
+    with database.reading() as connection:
+        for item, level, higher in connection.execute(told):
+            low, high = known.get(item, (1, len(project.levels)))
+            known[item] = (max(low, level + 1), high) if higher else (low, min(high, level))
+    return known

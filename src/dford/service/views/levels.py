@@ -1,0 +1,101 @@
+"""How all items of a project are predicted: too much to do again for everybody who watches."""
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dford.learners import LiveLearner
+from dford.scale import Scale
+from dford.service.projects import items
+from dford.service.projects.projects import Project
+from dford.service.store.database import Database
+from dford.service.views.beside import loaded
+
+_UNSURE = 10
+_LONGEST = 200  # characters of an item's text
+_REST = 10  # seconds of rest for a second of work
+
+
+class _Seen(NamedTuple):
+    levels: dict[str, Any]
+    at: float
+    took: float
+
+
+class Overviews:
+    """The latest overview of each project, made again when there is something new, and not too often."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, _Seen] = {}
+        self._locks: dict[str, threading.Lock] = {}
+
+    def levels(self, project: Project, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        seen = self._seen.get(project.name)
+        if seen is not None and time.monotonic() < seen.at + _REST * seen.took:
+            return seen.levels
+        with self._locks.setdefault(project.name, threading.Lock()):
+            again = self._seen.get(project.name)
+            if again is not None and again is not seen:  # somebody else made it meanwhile
+                return again.levels
+            begin = time.monotonic()
+            levels = make()
+            self._seen[project.name] = _Seen(levels, time.monotonic(), time.monotonic() - begin)
+            return levels
+
+
+def overview(
+    database: Database, project: Project, packed: bytes, sequence: int, stale: bool
+) -> dict[str, Any]:  # fmt: skip
+    """The number of items at each level, and those that the learner is least sure of."""
+    model = loaded(packed)
+    counts, found, scale = np.zeros(len(project.levels), np.int64), list[dict[str, Any]](), Scale(project.levels)
+    for page in items.pages(database, project.id):
+        X = np.array([np.frombuffer(row.x) for row in page])
+        numbers, shares, sureness = _judge(model, scale, X)
+        counts += np.bincount(numbers, minlength=len(counts))
+        for i in np.argsort(sureness, kind="stable")[:_UNSURE].tolist():
+            found.append(
+                {
+                    "item": page[i].number,
+                    "shown": {name: _short(value) for name, value in json.loads(page[i].shown).items()},
+                    "level": project.levels[numbers[i]],
+                    "probabilities": None
+                    if shares is None
+                    else dict(zip(project.levels, shares[i].tolist(), strict=True)),
+                    "sureness": float(sureness[i]),
+                }
+            )
+        found = sorted(found, key=lambda one: one["sureness"])[:_UNSURE]
+    return {
+        "sequence": sequence,
+        "stale": stale,
+        "items": int(counts.sum()),
+        "counts": dict(zip(project.levels, counts.tolist(), strict=True)),
+        "unsure": found,
+    }
+
+
+def nothing(project: Project) -> dict[str, Any]:
+    """The overview of a project without items."""
+    return {"sequence": 0, "stale": False, "items": 0, "counts": dict.fromkeys(project.levels, 0), "unsure": []}
+
+
+def _short(value: Any) -> Any:
+    return f"{value[:_LONGEST]}…" if isinstance(value, str) and len(value) > _LONGEST else value
+
+
+def _judge(
+    model: LiveLearner, scale: Scale, X: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None, NDArray[np.float64]]:
+    """The places of the levels, from 0; the probabilities, where there are any; and how sure each is."""
+    numbers = scale.encode(model.predict(X)) - 1
+    if hasattr(model, "predict_proba"):
+        shares = np.asarray(model.predict_proba(X))
+        return numbers, shares, shares[np.arange(len(X)), numbers]
+    distances = np.abs(model.predict_projection(X)[:, None] - model.thresholds_)
+    return numbers, None, np.nan_to_num(distances.min(axis=1))

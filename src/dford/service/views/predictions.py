@@ -1,0 +1,54 @@
+"""Predictions of a project's learner, as they go over HTTP."""
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dford.learners import LiveLearner
+from dford.service.projects.items import features
+from dford.service.projects.projects import Project
+from dford.service.store.database import Database
+from dford.service.views.beside import loaded
+
+
+def predictions(model: LiveLearner, levels: list[str], X: NDArray[np.float64]) -> list[dict[str, Any]]:
+    """For each row its level, the probabilities of all levels where the learner has them, and its score."""
+    shares = model.predict_proba(X).tolist() if hasattr(model, "predict_proba") else [None] * len(X)
+    scores = model.predict_projection(X).tolist()
+    return [
+        {
+            "level": level,
+            "probabilities": None if share is None else dict(zip(levels, share, strict=True)),
+            "score": score if math.isfinite(score) else None,
+        }
+        for level, share, score in zip(model.predict(X).tolist(), shares, scores, strict=True)
+    ]
+
+
+def thresholds(model: LiveLearner) -> list[float] | None:
+    cuts = getattr(model, "thresholds_", None)  # trees have none
+    return None if cuts is None else cuts.tolist()
+
+
+def response(
+    database: Database, project: Project, packed: bytes, sequence: int, stale: bool,
+    numbers: Sequence[int], rows: Sequence[NDArray[np.float64]],
+) -> bytes:  # fmt: skip
+    """The whole body, for items by number, then rows: made where it is made, so that nobody else need."""
+    return body(loaded(packed), sequence, stale, project, [*features(database, project, numbers), *rows])
+
+
+def body(
+    model: LiveLearner, sequence: int, stale: bool, project: Project, rows: Sequence[NDArray[np.float64]]
+) -> bytes:  # fmt: skip
+    found = {
+        "sequence": sequence,
+        "stale": stale,
+        "thresholds": thresholds(model),
+        "predictions": predictions(model, project.levels, np.array(rows)),
+    }
+    return json.dumps(found, allow_nan=False).encode()

@@ -1,0 +1,160 @@
+"""What a project looks like now: its counts, its error, its items and questions."""
+
+import hashlib
+import json
+import math
+import time
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+
+from dford.learners import LiveLearner
+from dford.service.learning.fold import Fold
+from dford.service.projects.asking import Asked
+from dford.service.projects.projects import Project
+from dford.service.refusal import Refusal
+from dford.service.store.database import Database
+from dford.service.store.tables import answers, heads, items, leases, pool, questions, retractions, skips
+from dford.service.views.people import People
+from dford.service.views.predictions import thresholds
+
+
+def counts(database: Database, project: Project, people: People) -> dict[str, Any]:
+    own = {table: table.c.project == project.id for table in (heads, leases, pool, retractions)}
+    with database.reading() as connection:
+        head = connection.execute(sa.select(heads).where(own[heads])).one()
+
+        def count(table: sa.Table, *where: Any) -> int:
+            return connection.scalar(sa.select(sa.func.count()).select_from(table).where(own[table], *where)) or 0
+
+        taken_back = count(retractions)
+        found = {
+            "items": head.item,
+            "items_done": count(pool, pool.c.turns > 0),
+            "questions": head.question,
+            "open": count(leases, leases.c.expires > time.time()),
+            "answers": head.sequence - taken_back - taken_back,
+            "retractions": taken_back,
+            "sequence": head.sequence,
+        }
+    return found | {"people": people.counts(project.id, head.sequence)}
+
+
+def count_items(database: Database, project: Project) -> int:
+    with database.reading() as connection:
+        return connection.scalar(sa.select(heads.c.item).where(heads.c.project == project.id)) or 0
+
+
+NOTHING_LEARNED: dict[str, Any] = {
+    "learned": 0, "stale": False, "thresholds": None, "mae": None, "curve": [], "history": [], "digest": None,
+}  # fmt: skip
+
+
+def learned(fold: Fold, with_digest: bool) -> dict[str, Any]:
+    """What the learner shows of itself."""
+
+    def look(model: LiveLearner, sequence: int) -> tuple[Any, ...]:
+        return sequence, thresholds(model), model.trace_, model.thresholds_trace_, model.rounds_
+
+    sequence, cuts_now, trace, cuts, rounds = fold.look(look)
+    figures = zip(trace.round.tolist(), trace.estimate, trace.low, trace.high, strict=True)
+    curve = [
+        {"answers": n, "value": float(value), "low": float(low), "high": float(high)}
+        for n, value, low, high in figures
+        if math.isfinite(value)
+    ]
+    history = [
+        {"answers": n, "thresholds": row.tolist()}
+        for n, row in zip(trace.round.tolist(), cuts, strict=True)
+        if np.isfinite(row).all()
+    ]
+    mae = {key: value for key, value in curve[-1].items() if key != "answers"} if curve and rounds else None
+    if with_digest:
+        sequence, content = fold.packed()
+    return {
+        "learned": sequence,
+        "stale": fold.stale,
+        "thresholds": cuts_now,
+        "mae": mae,
+        "curve": curve,
+        "history": history,
+        "digest": hashlib.sha256(content).hexdigest() if with_digest else None,
+    }
+
+
+def _same_question(table: sa.Table) -> Any:
+    return (table.c.project == questions.c.project) & (table.c.question == questions.c.number)
+
+
+_ASKED = (
+    sa.select(
+        questions,
+        items.c.shown.label("pooled"),
+        pool.c.turns,
+        answers.c.sequence,
+        skips.c.question.label("skip"),
+        retractions.c.sequence.label("retraction"),
+    )
+    .join(items, (items.c.project == questions.c.project) & (items.c.number == questions.c.item), isouter=True)
+    .join(pool, (pool.c.project == questions.c.project) & (pool.c.item == questions.c.item), isouter=True)
+    .join(answers, _same_question(answers), isouter=True)
+    .join(skips, _same_question(skips), isouter=True)
+    .join(retractions, _same_question(retractions), isouter=True)
+    .where(questions.c.project == sa.bindparam("project"), questions.c.number == sa.bindparam("number"))
+)
+
+
+def question(database: Database, project: Project, number: int) -> dict[str, Any]:
+    with database.reading() as connection:
+        row = connection.execute(_ASKED, {"project": project.id, "number": number}).first()
+    if row is None:
+        raise Refusal(404, "no-question", f"there is no question {number} in this project", "question")
+    shown = row.pooled if row.item is not None else row.shown
+    return {
+        "number": number,
+        "item": row.item,
+        "turns": row.turns,
+        "shown": json.loads(shown) if shown is not None else {},
+        "level": project.levels[row.level - 1],
+        "prediction": project.levels[row.prediction - 1],
+        "propensity": row.propensity,
+        "expires": row.expires,
+        "fate": _fate(row),
+    }
+
+
+def asked(new: Asked) -> dict[str, Any]:
+    """As `question`, of one that was asked just now."""
+    return {
+        "number": new.number,
+        "item": new.subject.item,
+        "turns": new.subject.turns,
+        "shown": json.loads(new.subject.shown),
+        "level": str(new.question.level),
+        "prediction": str(new.question.prediction),
+        "propensity": float(new.question.propensity),
+        "expires": new.expires,
+        "fate": "open",
+    }
+
+
+def _fate(row: Any) -> str:
+    if row.retraction is not None:
+        return "retracted"
+    if row.sequence is not None:
+        return "answered"
+    return "open" if row.skip is None else "skipped"
+
+
+def some_items(database: Database, project: Project, after: int, limit: int) -> list[dict[str, Any]]:
+    rows = (
+        sa.select(items.c.number, items.c.shown, pool.c.turns)
+        .join(pool, (pool.c.project == items.c.project) & (pool.c.item == items.c.number))
+        .where(items.c.project == project.id, items.c.number > after)
+        .order_by(items.c.number)
+        .limit(limit)
+    )
+    with database.reading() as connection:
+        found = connection.execute(rows).all()
+    return [{"number": row.number, "shown": json.loads(row.shown), "turns": row.turns} for row in found]

@@ -1,0 +1,101 @@
+"""A process beside the server for whatever takes long: it may be slow, or die, and the server goes on."""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from typing import Any, TypeVar
+
+from dford.service.refusal import Refusal, busy
+
+T = TypeVar("T")
+_NICENESS = 5  # the server comes first
+_MEMORY = 4 * 2**30  # bytes that it may take beyond what it starts with
+_NO_ROOM = Refusal(503, "too-much", "this took more memory than there is for it, or its process was killed")
+
+
+class Worker:
+    """Runs functions, one at a time, in the order in which they come.
+
+    A function and what it is given must be known by name to another process of this program.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._turn = threading.Lock()
+        self._process: multiprocessing.process.BaseProcess | None = None
+        self._line: Connection | None = None
+
+    def run(self, function: Callable[..., T], *given: Any) -> T:
+        """What the function returns, or raises."""
+        if not self._turn.acquire(timeout=self._seconds):
+            raise busy("too much large work is waiting; try again in a moment")
+        try:
+            line = self._started()
+            line.send((function, given))
+            if not line.poll(self._seconds):
+                self._end()
+                raise Refusal(503, "too-much", f"this took longer than {self._seconds:g} s, and was given up")
+            raised, outcome = line.recv()
+        except (EOFError, ConnectionError):
+            self._end()
+            raise _NO_ROOM from None
+        finally:
+            self._turn.release()
+        if isinstance(outcome, MemoryError):
+            raise _NO_ROOM
+        if raised:
+            raise outcome
+        result: T = outcome
+        return result
+
+    def close(self) -> None:
+        self._end()
+
+    def _started(self) -> Connection:
+        if self._process is None or not self._process.is_alive() or self._line is None:
+            self._end()
+            context = multiprocessing.get_context("spawn")  # a fork would copy locks that other threads hold
+            self._line, theirs = context.Pipe()
+            self._process = context.Process(target=_serve, args=(theirs,), name="dford-worker", daemon=True)
+            self._process.start()
+            theirs.close()
+        return self._line
+
+    def _end(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+        if self._line is not None:
+            self._line.close()
+        self._process = self._line = None
+
+
+def _serve(line: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the server says when to end
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _be_modest()
+    with suppress(EOFError, BrokenPipeError):
+        while True:
+            function, given = line.recv()
+            try:
+                outcome = False, function(*given)
+            except Exception as error:
+                outcome = True, error
+            line.send(outcome)
+
+
+def _be_modest() -> None:
+    with suppress(OSError, AttributeError):
+        os.nice(_NICENESS)
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        with open("/proc/self/statm") as pages:
+            now = int(pages.read().split()[0]) * resource.getpagesize()
+        most = resource.getrlimit(resource.RLIMIT_AS)[1]
+        wanted = now + _MEMORY
+        resource.setrlimit(resource.RLIMIT_AS, (wanted if most < 0 else min(wanted, most), most))
