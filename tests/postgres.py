@@ -3,10 +3,11 @@
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
@@ -35,6 +36,22 @@ def temporary_cluster() -> Iterator[str]:
     finally:
         run("pg_ctl", "-D", str(folder / "data"), "-m", "immediate", "stop")
         shutil.rmtree(folder)
+
+
+@contextmanager
+def frozen() -> Iterator[None]:
+    """The cluster of this process, stopped in the middle of whatever it does: it keeps its lines and says nothing."""
+    folder = Path("/tmp") / f"dford-postgres-{os.getpid()}"
+    first = int((folder / "data" / "postmaster.pid").read_text().split()[0])
+    pids = [first, *(int(one) for one in Path(f"/proc/{first}/task/{first}/children").read_text().split())]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            with suppress(ProcessLookupError):  # the first to go on may have ended others
+                os.kill(pid, signal.SIGCONT)
 
 
 def new_database(cluster: str, name: str) -> str:

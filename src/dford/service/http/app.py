@@ -41,8 +41,8 @@ def make_app(service: Service, version: str, doors: Doors) -> FastAPI:
         docs_url=None,  # it loads scripts from elsewhere
         redoc_url=None,
     )
-    app.state.service, settings = service, service.settings
-    app.add_middleware(Lanes, seconds=settings.request_seconds)
+    app.state.service = service
+    app.add_middleware(Lanes, settings=service.settings)
     app.add_middleware(PlainAnswers, service=service)
     app.add_middleware(Guard, service=service, doors=doors)
     _add_errors(app)

@@ -36,6 +36,7 @@ _BY_PROXY = {b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-
 _PUBLIC = re.compile(r"/|/health|/docs|/openapi\.json|/worker\.js|/page/.*")
 _PROJECT = re.compile(r"/projects/([^/]*)(?:/.*)?")
 _SLOWEST = 2.0  # seconds until a wrong key is refused
+_pause = asyncio.sleep
 _LOG = logging.getLogger(__name__)
 
 
@@ -45,6 +46,11 @@ class Caller(NamedTuple):
     holder: Holder
     project: Project | None
     body: bytes
+    deadline: float
+    """Until when a small request is answered, on the clock of time.monotonic."""
+
+    def seconds_left(self) -> float:
+        return max(self.deadline - time.monotonic(), 0.1)
 
 
 def refused(refusal: Refusal) -> JSONResponse:
@@ -83,12 +89,14 @@ class Guard:
 
         door = self._doors.begin(scope["client"])
         try:
-            public = _PUBLIC.fullmatch(scope["path"])
-            who = Caller(LOCAL, None, b"") if public else await self._caller(scope)
+            who = None if _PUBLIC.fullmatch(scope["path"]) else await self._caller(scope)
+            looked_up = time.perf_counter() - begin
             async with asyncio.timeout(seconds):
                 body = await self._body(scope, receive)
             arrived = True
-            scope["dford"] = who._replace(body=body)
+            if who is not None:
+                left = max(seconds - looked_up, seconds / 2)
+                scope["dford"] = who._replace(body=body, deadline=time.monotonic() + left)
             await self._app(scope, _replay(body, receive), sending)
         except _Gone:
             status = 0
@@ -125,7 +133,7 @@ class Guard:
             # machine.
             sentence = "a server without keys answers its own machine alone, and no proxy or other site's page"
             raise Refusal(403, "foreign", sentence, "Host")
-        return Caller(holder, await self._project(scope["path"], holder), b"")
+        return Caller(holder, await self._project(scope["path"], holder), b"", 0.0)
 
     async def _project(self, path: str, holder: Holder) -> Project | None:
         found = _PROJECT.fullmatch(path)
@@ -178,7 +186,7 @@ class _Failures:
             del self._seen[next(iter(self._seen))]  # the one that was seen least lately
         if count & (count - 1) == 0:  # 1, 2, 4, 8, ...
             _LOG.warning("a key was refused: %d in a row from %s", count, address)
-        await asyncio.sleep(min(_SLOWEST, 0.05 * 2 ** min(count, 10)))
+        await _pause(min(_SLOWEST, 0.05 * 2 ** min(count, 10)))
 
 
 def trusted(headers: Mapping[bytes, bytes]) -> bool:

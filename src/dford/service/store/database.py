@@ -21,13 +21,14 @@ from dford.service.store import tables
 from dford.service.store.migrations import migrate
 
 _LOOK = 0.1  # seconds between two looks at whether something hangs
+_REST = 1.0  # seconds between two calls that try a database which did not answer
 _FRESH = 1.0  # seconds for which a connection that was used is believed to work
 
 
 class Database:
     """One SQLite file or PostgreSQL database. What takes longer than `seconds` is cut off, and fails.
 
-    While the database does not answer, one call at a time tries it, and the others are refused at once: they would
+    While the database does not answer, one call tries it now and then, and the others are refused at once: they would
     only take the threads that everything else needs.
     """
 
@@ -35,7 +36,7 @@ class Database:
         self.url = make_url(url if "://" in url else f"sqlite:///{Path(url).expanduser().absolute()}")
         self.seconds = seconds
         self._deadlines = _Deadlines()
-        self._silent, self._trial = False, threading.Lock()
+        self._silent, self._trial, self._next_trial = False, threading.Lock(), 0.0
         self._write_engine = _engine(self.url, "BEGIN IMMEDIATE", seconds)
         self._read_engine = _engine(self.url, "BEGIN", seconds)
 
@@ -95,10 +96,9 @@ class Database:
 
     @contextmanager
     def _used(self, engine: Engine) -> Iterator[Connection]:
-        trial = self._silent
-        if trial and not self._trial.acquire(blocking=False):
+        begin, trial = time.monotonic(), self._silent
+        if trial and (begin < self._next_trial or not self._trial.acquire(blocking=False)):
             raise Silence("it does not answer")
-        begin = time.monotonic()
         try:
             with self._connected(engine) as connection, self._limited(connection), connection.begin():
                 yield connection
@@ -106,6 +106,7 @@ class Database:
         except (OperationalError, InterfaceError, NoConnection):
             # a locked SQLite file can be read all the same
             self._silent = not self.is_sqlite and time.monotonic() - begin >= self.seconds
+            self._next_trial = time.monotonic() + _REST
             raise
         finally:
             if trial:

@@ -1,0 +1,160 @@
+"""A database that hangs: it keeps its connections and does not answer. Nothing else may hang with it."""
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from killing import Server
+from postgres import BINARIES, frozen, new_database, temporary_cluster
+from serving import answer_some, learned, ok, problem, serving, set_up
+
+pytestmark = pytest.mark.skipif(not BINARIES, reason="there is no PostgreSQL on this machine")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[str]:
+    with temporary_cluster() as address:
+        yield address
+
+
+SECONDS = 4.0  # that a request may take, here
+
+
+def test_a_database_that_hangs_is_a_503_in_time_while_health_and_the_page_answer(cluster: str) -> None:
+    with serving(new_database(cluster, "hangs"), request_seconds=SECONDS) as client:
+        project = set_up(client)
+        answer_some(client, project, 3)
+        number = ok(client.post(f"{project}/questions"))["number"]
+        shared = httpx.Client(base_url=client.base_url, timeout=60, limits=httpx.Limits(max_connections=None))
+
+        def get(method: str, path: str, **more: Any) -> tuple[int, float]:
+            begin = time.monotonic()
+            response = shared.request(method, path, **more)
+            return response.status_code, time.monotonic() - begin
+
+        requests: list[Any] = [
+            ("GET", f"{project}/state"),
+            ("GET", "/projects"),
+            ("POST", f"{project}/questions"),
+            ("POST", f"{project}/questions/{number}/skip"),
+            ("POST", f"{project}/items"),
+            ("GET", f"{project}/log.csv"),
+        ]
+        with frozen(), shared, ThreadPoolExecutor(100) as many:
+            waiting = [many.submit(get, *one) for one in requests * 10]
+            told = [
+                many.submit(get, "POST", f"{project}/questions/{number}/answer", json={"higher": True})
+                for _ in range(10)
+            ]
+            for _ in range(5):
+                status, took = get("GET", "/health")
+                assert status == 503
+                assert took < 3
+                for path in ("/", "/page/main.js"):
+                    status, took = get("GET", path)
+                    assert status == 200
+                    assert took < 3
+            found = [one.result() for one in (*waiting, *told)]
+            assert {status for status, _ in found} <= {503, 422}  # 422: it had no body, which needs no database
+            # the limit, and a little for a machine that is busy with eighty clients
+            assert max(took for _, took in found) < SECONDS + 3
+        patience = time.monotonic() + 30
+        while client.get("/health").status_code != 200:
+            assert time.monotonic() < patience
+        ok(client.post(f"{project}/questions/{number}/answer", json={"higher": True}))
+        assert learned(client, project)["answers"] == 4
+
+
+def test_a_server_whose_database_hangs_ends_within_five_seconds(cluster: str) -> None:
+    server = Server(new_database(cluster, "ends"), request_seconds=60)
+    with httpx.Client(base_url=server.url, timeout=30) as client:
+        project = set_up(client)
+        answer_some(client, project, 3)
+        number = ok(client.post(f"{project}/questions"))["number"]
+
+        def tell() -> None:
+            with suppress(httpx.TransportError):
+                httpx.post(f"{server.url}{project}/questions/{number}/answer", json={"higher": True}, timeout=60)
+
+        def look() -> None:
+            with suppress(httpx.TransportError):
+                httpx.get(f"{server.url}{project}/state", timeout=60)
+
+        with frozen():
+            people = [threading.Thread(target=one) for one in (tell, look, look)]
+            for person in people:
+                person.start()
+            time.sleep(0.5)  # they wait for the database
+            begin = time.monotonic()
+            server.end(signal.SIGTERM)
+            took = time.monotonic() - begin
+        for person in people:
+            person.join()
+    server.close()
+    assert took < 5
+
+
+def test_a_start_on_a_database_that_hangs_is_given_up(cluster: str) -> None:
+    address = new_database(cluster, "starts")
+    code = "from dford.cli import main; import sys; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", code, "serve", "--database", address, "--port", "0", "--request-seconds", "2"]
+    with frozen():
+        result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert result.returncode == 2
+    assert result.stderr.startswith("dford: the database cannot be opened: ")
+    assert result.stderr.count("\n") == 1
+
+
+def test_two_servers_that_start_at_once_on_an_empty_database_both_serve(cluster: str) -> None:
+    for n in range(3):
+        address = new_database(cluster, f"both{n}")
+        code = "from dford.service.store.database import Database; import sys; Database(sys.argv[1]).prepare().close()"
+        both = [
+            subprocess.Popen([sys.executable, "-c", code, address], stderr=subprocess.PIPE, text=True) for _ in range(3)
+        ]
+        assert [(one.communicate(timeout=120)[1], one.returncode) for one in both] == [("", 0)] * 3
+
+
+def test_a_nul_in_a_path_is_refused_here_too(cluster: str) -> None:
+    with serving(new_database(cluster, "nul")) as client:
+        set_up(client)
+        for path in ("/projects/%00", "/projects/rain%00/state", "/projects/rain/keys/%00", "/keys/%00"):
+            for method in ("GET", "POST", "DELETE"):
+                assert client.request(method, path).status_code in {404, 405}
+
+
+def test_connections_that_broke_while_nobody_used_them_are_replaced(cluster: str, tmp_path: Path) -> None:
+    import psycopg
+
+    address = new_database(cluster, "breaks")
+    with serving(address) as client:
+        project = set_up(client)
+        answer_some(client, project, 2)
+        time.sleep(1.1)  # long enough not to be believed
+        plain = address.replace("+psycopg", "").replace("/breaks", "/postgres")
+        with closing(psycopg.connect(plain, autocommit=True)) as other:
+            other.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'breaks'")
+        assert ok(client.get(f"{project}/state"))["answers"] == 2
+        answer_some(client, project, 2)
+        assert learned(client, project)["answers"] == 4
+
+
+def test_the_frozen_are_thawed(cluster: str) -> None:
+    """What the tests above rely on."""
+    with serving(new_database(cluster, "thawed"), request_seconds=2) as client:
+        set_up(client)
+        with frozen():
+            assert problem(client.get("/projects")) == (503, "not-read")
+        patience = time.monotonic() + 20
+        while client.get("/projects").status_code != 200:
+            assert time.monotonic() < patience

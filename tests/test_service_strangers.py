@@ -1,0 +1,322 @@
+"""What strangers, broken lines and wrong keys can do to the service: nothing."""
+
+import json
+import logging
+import socket
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from dford.service.core import Service
+from dford.service.http import guard
+from dford.service.projects import keys
+from dford.service.projects.keys import LOCAL, Keys
+from dford.service.refusal import Refusal
+from dford.service.settings import Settings
+from dford.service.store.database import Database
+from loading import connect, is_whole, request
+from serving import ROWS, ok, problem, serving, set_up
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "log.db"
+
+
+def address(client: Any) -> str:
+    return str(client.base_url).rstrip("/")
+
+
+def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    patience = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < patience, "it did not come to pass"
+        time.sleep(0.01)
+
+
+def locked(client: Any) -> dict[str, str]:
+    """The first key of a server, from which on every request needs one."""
+    return {"Authorization": f"Bearer {ok(client.post('/keys', json={'role': 'admin', 'name': 'root'}))['key']}"}
+
+
+def test_a_lookup_of_keys_that_failed_is_no_answer(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    database = Database(str(file)).prepare()
+    with database.writing() as connection:
+        keys.create(connection, None, "admin", "root")
+    found = Keys(database)
+
+    def broken() -> Any:
+        raise Refusal(503, "not-read", "the database could not be read")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(database, "reading", broken)
+        for _ in range(3):
+            assert found.known(None) is None
+            with pytest.raises(Refusal, match="could not be read"):
+                found.holder(None)
+    with pytest.raises(Refusal, match="send a valid key"):
+        found.holder(None)
+    database.close()
+
+
+def test_a_server_that_cannot_look_keys_up_lets_nobody_in(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(file) as client:
+        root = locked(client)
+    with serving(file) as client:
+        reading = client.service.database.reading
+
+        def broken() -> Any:
+            raise Refusal(503, "not-read", "the database could not be read")
+
+        monkeypatch.setattr(client.service.database, "reading", broken)
+        for path in ("/keys", "/projects"):
+            for headers in ({}, root):
+                assert problem(client.get(path, headers=headers)) == (503, "not-read")
+        made = client.post("/keys", json={"role": "admin", "name": "thief"})
+        assert problem(made) == (503, "not-read")
+        monkeypatch.setattr(client.service.database, "reading", reading)
+        assert [one["name"] for one in ok(client.get("/keys", headers=root))] == ["root"]
+
+
+def test_a_request_that_did_not_arrive_whole_does_nothing(file: Path) -> None:
+    with serving(file) as client:
+        project = set_up(client)
+        bodies = {f"{project}/questions": '{"item": 3}', f"{project}/items": json.dumps({"items": ROWS})}
+        before = ok(client.get(f"{project}/state"))
+        for path, body in bodies.items():
+            whole = request("POST", path, body)
+            for cut in (len(whole) - 1, len(whole) - len(body), len(whole) - len(body) + 1):
+                with connect(address(client)) as line:
+                    line.sendall(whole[:cut])
+        until(lambda: sum(client.service.requests.values()) >= 9)  # three and six were counted
+        assert ok(client.get(f"{project}/state")) == before
+
+
+def test_without_a_valid_key_no_body_is_read(file: Path) -> None:
+    """The refusal comes while the client still sends."""
+    with serving(file) as client:
+        set_up(client)
+        root = locked(client)
+        for path in ("/projects/rain/items", "/projects/snow/items", "/nowhere"):
+            with connect(address(client)) as line:
+                line.sendall(f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9000000\r\n\r\n".encode())
+                got = b""
+                while not is_whole(got):
+                    got += line.recv(65536)
+                assert got.startswith(b"HTTP/1.1 401")
+                assert b"connection: close" in got.lower()
+        assert ok(client.get("/projects", headers=root))
+
+
+def test_one_authorization_header_is_enough(file: Path) -> None:
+    with serving(file) as client:
+        root = locked(client)["Authorization"]
+        for both in ([root, "Bearer x"], ["Bearer x", root], [root, root]):
+            response = client.get("/projects", headers=[("Authorization", one) for one in both])
+            assert problem(response) == (401, "no-key")
+
+
+def test_wrong_keys_are_logged_and_answered_later_each_time(
+    file: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    waited: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr(guard, "_pause", pause)
+    with serving(file) as client, caplog.at_level(logging.WARNING, "dford"):
+        root = locked(client)
+        for n in range(9):
+            assert problem(client.get("/projects", headers={"Authorization": f"Bearer {n}"})) == (401, "no-key")
+        assert problem(client.get("/projects")) == (401, "no-key"), "no key is no guess"
+        assert ok(client.get("/projects", headers=root)) == []
+    assert waited == sorted(waited)
+    assert len(waited) == 9
+    assert waited[-1] == guard._SLOWEST > 10 * waited[0]
+    assert [record.getMessage() for record in caplog.records if "refused" in record.getMessage()] == [
+        f"a key was refused: {n} in a row from 127.0.0.1" for n in (1, 2, 4, 8)
+    ]
+
+
+def test_nobody_can_tell_which_projects_there_are(file: Path) -> None:
+    with serving(file) as client:
+        set_up(client)
+        set_up(client, "snow")
+        root = locked(client)
+        key = ok(client.post("/projects/rain/keys", json={"role": "admin", "name": "anna"}, headers=root))["key"]
+        anna = {"Authorization": f"Bearer {key}"}
+        for path in ("", "/state", "/questions", "/keys", "/nowhere"):
+            there, not_there = (client.get(f"/projects/{name}{path}", headers=anna) for name in ("snow", "hail"))
+            assert there.status_code == not_there.status_code == 404
+            assert there.json() | {"sentence": ""} == not_there.json() | {"sentence": ""}
+            assert there.json()["sentence"].replace("snow", "hail") == not_there.json()["sentence"]
+
+
+@pytest.mark.parametrize("path", ["/projects/%00", "/projects/a%00b/state", "/projects/rain/keys/%00", "/%00"])
+@pytest.mark.parametrize("method", ["GET", "DELETE", "POST"])
+def test_a_nul_in_a_path_is_refused(file: Path, path: str, method: str) -> None:
+    with serving(file) as client:
+        set_up(client)
+        assert client.request(method, path).status_code in {404, 405}
+
+
+def test_half_a_request_is_not_waited_for_for_ever(file: Path) -> None:
+    with serving(file, request_seconds=1.0, idle_seconds=2.0) as client, ExitStack() as lines:
+        set_up(client)
+        half = [lines.enter_context(connect(address(client))) for _ in range(50)]
+        idle = [lines.enter_context(connect(address(client))) for _ in range(50)]
+        for line in half:
+            line.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0")
+        begin = time.monotonic()
+        while time.monotonic() < begin + 1.5:  # a byte now and then does not help
+            for line in half:
+                try:
+                    line.sendall(b".")
+                except OSError:
+                    break
+            time.sleep(0.1)
+        for line in (*half, *idle):
+            line.settimeout(20)
+            with suppress(ConnectionResetError):
+                assert line.recv(1000) == b""
+        assert ok(client.get("/health"))["status"] == "ok"
+
+
+def test_idle_connections_shut_nobody_out(file: Path) -> None:
+    with serving(file, connections_per_address=20) as client, ExitStack() as lines:
+        project = set_up(client)
+        for _ in range(200):
+            lines.enter_context(connect(address(client)))
+        for _ in range(3):
+            assert ok(httpx.get(f"{address(client)}/health"))["status"] == "ok"
+        assert ok(client.post(f"{project}/questions"))["number"] == 1
+
+
+def test_a_client_that_does_not_read_does_not_keep_the_server(file: Path) -> None:
+    with serving(file, request_seconds=1.0) as client:
+        project = set_up(client)
+        large = [{"size": 1.0, "note": "x" * 9_000} for _ in range(900)]
+        ok(client.post(f"{project}/items", json={"items": large}))
+        with connect(address(client)) as line:
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            line.sendall(request("GET", f"{project}/items?limit=1000"))
+            until(lambda: ("GET", "/projects/{project}/items", 200) in client.service.requests)
+        assert ok(client.get("/health"))["status"] == "ok"
+
+
+def test_one_who_asks_and_another_who_answers_need_an_admin(file: Path) -> None:
+    with serving(file) as client:
+        project = set_up(client)
+        root = locked(client)
+        people = {
+            name: {"Authorization": f"Bearer {key}"}
+            for name in ("anna", "ben")
+            for key in [ok(client.post(f"{project}/keys", json={"role": "answer", "name": name}, headers=root))["key"]]
+        }
+        first, second = (ok(client.post(f"{project}/questions", headers=people["anna"]))["number"] for _ in range(2))
+        answer = {"json": {"higher": True}}
+        for path, more in ((f"{first}/answer", answer), (f"{first}/skip", {})):
+            response = client.post(f"{project}/questions/{path}", headers=people["ben"], **more)
+            assert problem(response) == (403, "not-yours")
+        many = {"answers": [{"question": first, "higher": True}]}
+        outcomes = ok(client.post(f"{project}/answers", json=many, headers=people["ben"]))["outcomes"]
+        assert outcomes[0]["problem"]["code"] == "not-yours"
+        release = {"questions": [first, second]}
+        assert ok(client.post(f"{project}/release", json=release, headers=people["ben"])) == {"released": 0}
+        ok(client.post(f"{project}/questions/{first}/answer", headers=people["anna"], **answer))
+        ok(client.post(f"{project}/questions/{second}/answer", headers=root, **answer))
+
+
+def test_one_person_cannot_take_all_items(file: Path) -> None:
+    with serving(file, open_per_person=3, open_questions=5) as client:
+        project = set_up(client)
+        root = locked(client)
+        keys_of = [
+            {"Authorization": f"Bearer {key}"}
+            for name in ("anna", "ben")
+            for key in [ok(client.post(f"{project}/keys", json={"role": "answer", "name": name}, headers=root))["key"]]
+        ]
+        for _ in range(3):
+            ok(client.post(f"{project}/questions", headers=keys_of[0]))
+        assert problem(client.post(f"{project}/questions", headers=keys_of[0])) == (429, "too-many-open")
+        for _ in range(2):
+            ok(client.post(f"{project}/questions", headers=keys_of[1]))
+        assert problem(client.post(f"{project}/questions", headers=keys_of[1])) == (429, "too-many-open")
+
+
+def test_a_released_item_is_free_at_once_and_its_answer_still_counts(file: Path) -> None:
+    with serving(file) as client:
+        project = set_up(client)
+        first = ok(client.post(f"{project}/questions"))
+        assert ok(client.post(f"{project}/release", json={"questions": [first["number"], 77]})) == {"released": 1}
+        again = ok(client.post(f"{project}/questions"))
+        assert again["item"] == first["item"]
+        assert (first["turns"], again["turns"]) == (0, 0)
+        ok(client.post(f"{project}/questions/{first['number']}/answer", json={"higher": True}))
+        assert ok(client.get(f"{project}/state"))["answers"] == 1
+        assert ok(client.get(f"{project}/questions/{again['number']}"))["turns"] == 1
+
+
+def test_many_who_ask_at_once_get_different_items(file: Path) -> None:
+    with serving(file) as client:
+        project = set_up(client)
+        asked: list[int] = []
+
+        def ask() -> None:
+            asked.append(ok(httpx.post(f"{address(client)}{project}/questions", timeout=30))["item"])
+
+        people = [threading.Thread(target=ask) for _ in range(30)]
+        for person in people:
+            person.start()
+        for person in people:
+            person.join()
+        assert sorted(asked) == list(range(1, 31))
+
+
+def test_a_locked_database_fails_all_who_wait_at_once_and_goes_on_afterwards(file: Path) -> None:
+    with serving(file, request_seconds=2.0) as client:
+        project = set_up(client)
+        numbers = [ok(client.post(f"{project}/questions"))["number"] for _ in range(20)]
+        holding = sqlite3.connect(file, isolation_level=None, timeout=0)
+        holding.execute("BEGIN IMMEDIATE")
+        outcomes: list[tuple[int, str]] = []
+        begin = time.monotonic()
+
+        def tell(number: int) -> None:
+            path = f"{address(client)}{project}/questions/{number}/answer"
+            outcomes.append(problem(httpx.post(path, json={"higher": True}, timeout=60)))
+
+        people = [threading.Thread(target=tell, args=(number,)) for number in numbers]
+        for person in people:
+            person.start()
+        for person in people:
+            person.join()
+        took = time.monotonic() - begin
+        assert {status for status, _ in outcomes} == {503}
+        assert took < 10, "one waited for the lock, and not each in turn: that would be twenty seconds"
+        assert ok(client.get("/health"))["status"] == "ok"
+        assert ok(client.get(f"{project}/state"))["answers"] == 0
+        holding.execute("ROLLBACK")
+        holding.close()
+        assert all(
+            client.post(f"{project}/questions/{number}/answer", json={"higher": True}).status_code == 200
+            for number in numbers
+        )
+
+
+def test_whoever_is_local_is_so_only_without_keys(file: Path) -> None:
+    service = Service(Settings(database=str(file)))
+    assert service.keys.holder(None) is LOCAL
+    service.write(None, lambda connection: keys.create(connection, None, "admin", "root"))
+    service.keys.forget()
+    with pytest.raises(Refusal):
+        service.keys.holder(None)
+    service.close()
