@@ -19,9 +19,9 @@ demo: .venv/ready
 serve: .venv/ready
 	$(BIN)/dford serve --demo
 
-# a cluster of two nodes is part of the tests; the rest does without
+# clusters of two nodes are part of the tests; the rest does without
 .venv/cluster: .venv/ready
-	$(BIN)/python -m pip install --quiet --editable ".[ray]"
+	$(BIN)/python -m pip install --quiet --editable ".[dask,ray]"
 	touch $@
 
 test: lint .venv/cluster .cache/wheel

@@ -20,15 +20,16 @@ import httpx
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from dford.log import FeedbackLog
-from dford.service.projects.columns import ColumnOf
 from dford.service.core import Service
+from dford.service.projects import projects
+from dford.service.projects.asking import Wish
+from dford.service.projects.columns import ColumnOf, encode_sent
 from dford.service.settings import Settings
 from killing import Server
 from loading import answers, ask_many, many_answers, resident_bytes, send_all
 from serving import LEVELS
 
-CLIENTS, ANSWERS, TOGETHER, TURNS, STORED, POOL, LEASED = 64, 4_000, 50, 5, 200_000, 10_000, 4_000
+CLIENTS, ANSWERS, TOGETHER, TURNS, STORED, POOL, LEASED, NEAR = 64, 4_000, 50, 5, 200_000, 10_000, 4_000, 2_000
 SLOW_DISK = 1_000  # microseconds more for a sync, as over a network or without a cache that survives a power cut
 _SLOW_SYNC = """
 #include <dlfcn.h>
@@ -59,27 +60,36 @@ def bare_commits(folder: Path, count: int = 300) -> float:
 
 
 def answers_per_second(folder: Path, disk: str, at_once: int = 1) -> None:
-    """Many people who answer, so many questions in a request, and bare commits, in turns."""
+    """Many people who answer, so many questions in a request, and bare commits, in turns.
+
+    One at a time they go both ways: plain, and by the documented route, which a zero before the number leads to.
+    """
     folder.mkdir()
     count = ANSWERS if at_once == 1 else 5 * ANSWERS  # in a turn
-    ask_many(folder / "log.db", TURNS * count)
+    ways = ["plain", "documented"] if at_once == 1 else ["plain"]
+    ask_many(folder / "log.db", len(ways) * TURNS * count)
     server = Server(str(folder / "log.db"))
-    bare, rates, slowest = [], [], []
+    bare: list[float] = []
+    rates: dict[str, list[float]] = {way: [] for way in ways}
+    slowest: dict[str, list[float]] = {way: [] for way in ways}
+    numbers = iter(range(1, len(ways) * TURNS * count + 1))
     with multiprocessing.get_context("spawn").Pool(1) as other:
-        for turn in range(TURNS):
+        for _ in range(TURNS):
             bare.append(other.apply(bare_commits, (folder,)))
-            numbers = range(turn * count + 1, (turn + 1) * count + 1)
-            requests = answers(numbers) if at_once == 1 else many_answers(numbers, at_once)
-            took, seconds = other.apply(send_all, (server.url, requests, CLIENTS))
-            rates.append(count / took)
-            slowest.append(1e3 * np.quantile(seconds, 0.99))
-    ratio = statistics.median(rate / one for rate, one in zip(rates, bare, strict=True))
-    middle = [statistics.median(figures) for figures in (rates, slowest, bare)]
-    print(f"durable answers, {CLIENTS} clients, {at_once} a request, {disk}: {middle[0]:,.0f} a second", end=", ")
-    print(f"p99 of a request {middle[1]:.0f} ms", end="; ")
-    print(f"bare commits, one an answer: {middle[2]:,.0f} a second; ratio {ratio:.1f} (medians of {TURNS} turns)")
-    if at_once == 1:
-        goal("5 times bare commits", ratio >= 5)
+            for way in ways:
+                some = [next(numbers) for _ in range(count)]
+                requests = (
+                    answers(some, "0" if way == "documented" else "") if at_once == 1 else many_answers(some, at_once)
+                )
+                took, seconds = other.apply(send_all, (server.url, requests, CLIENTS))
+                rates[way].append(count / took)
+                slowest[way].append(1e3 * float(np.quantile(seconds, 0.99)))
+    commits = statistics.median(bare)
+    for way in ways:
+        ratio = statistics.median(rate / one for rate, one in zip(rates[way], bare, strict=True))
+        rate, p99 = statistics.median(rates[way]), statistics.median(slowest[way])
+        print(f"durable answers, {CLIENTS} clients, {at_once} a request, {way}, {disk}: {rate:,.0f} a second", end=", ")
+        print(f"p99 of a request {p99:.0f} ms; bare commits {commits:,.0f} a second; ratio {ratio:.1f}", flush=True)
     server.end(signal.SIGKILL)
     server.close()
 
@@ -149,33 +159,106 @@ def memory(folder: Path) -> None:
     server.close()
 
 
+def new_project(service: Service, name: str, learner: str, width: int) -> int:
+    columns = [ColumnOf(f"c{i}", "number") for i in range(width)]
+    number = service.write(None, lambda c: projects.create(c, name, LEVELS, learner, {}, 0))
+    service.write(None, lambda c: projects.set_columns(c, number, columns))
+    return number
+
+
+def log_of(count: int, width: int, seed: int, filled: float = 1.0) -> list[Any]:
+    """Rounds ready to be added: a rule of the first feature, or where most are zero, of all."""
+    random = np.random.default_rng(seed)
+    X = np.where(random.random((count, width)) < filled, random.standard_normal((count, width)), 0.0)
+    score = X[:, 0] if filled == 1.0 else X @ np.random.default_rng(0).standard_normal(width)
+    level = random.integers(1, 4, count)
+    told = (score + 2 > level).tolist()
+    return [(x.tobytes(), int(k), int(k), 1 / 3, higher) for x, k, higher in zip(X, level, told, strict=True)]
+
+
 def start(folder: Path, learner: str) -> None:
     """A log of many answers, imported; then the time from opening to the first question, from a snapshot."""
-    settings = Settings(database=str(folder / f"{learner}.db"))
+    settings = Settings(database=str(folder / f"{learner}.db"), request_seconds=3600)
     service = Service(settings)
-    columns = [ColumnOf(f"c{i}", "number") for i in range(5)]
-    project = service.write(None, lambda c: projects.create(c, "rain", LEVELS, learner, {}, 0))
-    service.write(None, lambda c: projects.set_columns(c, project, columns))
-    random = np.random.default_rng(0)
-    for _ in range(STORED // 10_000):
-        log = FeedbackLog(LEVELS)
-        for x in random.normal(size=(10_000, 5)):
-            level = int(random.integers(1, 4))
-            log._add(x, LEVELS[level - 1], LEVELS[level - 1], 1 / 3, bool(x[0] + 2 > level))
-        service.write(None, lambda c, log=log: jobs.add_log(c, project, log, "bench"))  # type: ignore[misc]
-    fold = service.fold(service.project("rain"))
+    new_project(service, "rain", learner, 5)
+    project = service.project("rain")
+    for part in range(STORED // 10_000):
+        service.add_log(project, log_of(10_000, 5, part), "bench")
     begin = time.perf_counter()
-    assert fold.wait(STORED, 3600)
+    assert service.fold(project).wait(STORED, 3600)
     folded = time.perf_counter() - begin
     service.close()
     begin = time.perf_counter()
     service = Service(settings)
-    assert service.ask(service.project("rain"), "bench", None, {"c0": 1.0})
+    project = service.project("rain")
+    assert service.ask(project, Wish("bench", None, encode_sent(project.columns, {"c0": 1.0})))
     took = time.perf_counter() - begin
     print(f"start with {STORED:,} answers, {learner}: {took:.2f} s to the first question", end=" ")
     print(f"(to learn them took {folded:.0f} s)")
     goal("a start within 3 s", took < 3)
     service.close()
+
+
+def neighbours(folder: Path) -> None:
+    """Answers in one project while another one does something large, in turns with a quiet server."""
+    ask_many(folder / "two.db", 2 * TURNS * 6 * NEAR)
+    service = Service(Settings(database=str(folder / "two.db"), request_seconds=600))
+    new_project(service, "large", "Auto", 20)
+    project = service.project("large")
+    service.add_log(project, log_of(10_000, 20, 0), "bench")
+    assert service.fold(project).wait(10_000, 3600)
+    service.close()
+    server = Server(str(folder / "two.db"), "DFORD,Auto")
+    rows = np.random.default_rng(0).normal(size=(POOL, 20)).round(3)
+    text = "\n".join([",".join(f"c{i}" for i in range(20)), *(",".join(map(str, row)) for row in rows)])
+    path, stop = f"{server.url}/projects/large", multiprocessing.get_context("spawn").Event()
+    httpx.post(f"{path}/items.csv", content=text, timeout=600).raise_for_status()
+    numbers = {"items": list(range(1, POOL + 1))}
+    undone = "retract and learn again"
+    acts: dict[str, Any] = {
+        "predictions": {"method": "POST", "url": f"{path}/predictions", "json": numbers},
+        "levels.csv": {"method": "GET", "url": f"{path}/levels.csv"},
+        "log.parquet": {"method": "GET", "url": f"{path}/log.parquet"},
+        "items.csv": {"method": "POST", "url": f"{path}/items.csv", "content": text},
+        undone: {"method": "POST", "url": f"{path}/questions/5/retract"},
+    }
+    waiting = iter(range(1, 2 * TURNS * 6 * NEAR + 1))
+
+    def p99(other: Any) -> float:
+        some = [next(waiting) for _ in range(NEAR)]
+        return 1e3 * float(np.quantile(other.apply(send_all, (server.url, answers(some), 8))[1], 0.99))
+
+    with multiprocessing.get_context("spawn").Pool(1) as other:
+        p99(other)
+        for act, request in acts.items():
+            quiet, near, done = [], [], 0
+            for turn in range(TURNS):
+                quiet.append(p99(other))
+                if act == undone:
+                    request["url"] = f"{path}/questions/{5 + turn}/retract"
+                stop.clear()
+                busy = multiprocessing.get_context("spawn").Process(
+                    target=again_and_again, args=(request, stop, act == undone)
+                )
+                busy.start()
+                time.sleep(2)  # its imports
+                near.append(p99(other))
+                stop.set()
+                busy.join()
+            ratio = statistics.median(n / q for n, q in zip(near, quiet, strict=True))
+            print(f"answers beside {act} of {POOL:,}: p99 {statistics.median(near):.0f} ms", end=", ")
+            print(f"of a quiet server {statistics.median(quiet):.0f} ms; ratio {ratio:.1f}")
+            goal("at most 3 times a quiet server's", ratio <= 3)
+    server.end(signal.SIGKILL)
+    server.close()
+
+
+def again_and_again(request: dict[str, Any], stop: Any, once: bool) -> None:
+    with httpx.Client(timeout=600) as client:
+        while not stop.is_set():
+            client.request(**request)
+            if once:
+                stop.wait()
 
 
 if __name__ == "__main__":
@@ -185,5 +268,6 @@ if __name__ == "__main__":
         on_a_slow_disk(Path(place))
         questions_and_predictions(Path(place))
         memory(Path(place))
-        for name in sys.argv[1:] or ["DFORD", "Auto"]:
+        for name in ("DFORD", "Auto"):
             start(Path(place), name)
+        neighbours(Path(place))

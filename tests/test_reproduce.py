@@ -129,7 +129,7 @@ def test_a_cell_that_kills_its_worker_fails_alone(tmp_path: Path) -> None:
     results = run_cells([others[0], deadly, *others[1:]], tmp_path, jobs=2)
     assert list(results.traces) == others
     assert list(results.failures) == [deadly]
-    assert "worker died" in results.failures[deadly]
+    assert "process died" in results.failures[deadly]
 
 
 def test_files_that_change_under_a_plan_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,7 +82,7 @@ print(model.predict([[1.0, 2.0]])[0])
 def test_the_base_depends_on_three_packages() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert [d.split(">")[0] for d in project["dependencies"]] == ["numpy", "numba", "scikit-learn"]
-    assert {"lab", "service", "river", "ray", "peers", "dev"} == set(project["optional-dependencies"])
+    assert {"lab", "service", "river", "ray", "dask", "peers", "dev"} == set(project["optional-dependencies"])
 
 
 @pytest.mark.parametrize("kernel", ["linear", "poly"])

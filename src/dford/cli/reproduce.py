@@ -39,8 +39,8 @@ def add(program: "typer.Typer") -> None:
             int, typer.Option(min=-1, metavar="N", help="Processes at once; -1 for one a core, or the whole cluster.")
         ] = -1,
         backend: Annotated[
-            str, typer.Option(metavar="NAME", help="loky (this machine), ray or dask (the cluster you have).")
-        ] = "loky",
+            str, typer.Option(metavar="NAME", help="processes (this machine), ray or dask (the cluster you have).")
+        ] = "processes",
         data: Annotated[
             Path | None,
             typer.Option(file_okay=False, metavar="DIR", help="Folder of the datasets; else DFORD_DATA, else a cache."),

@@ -3,9 +3,11 @@
 import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dford.experiments import processes
 from dford.files import whole
 
 Record = dict[str, Any]
@@ -30,18 +32,26 @@ class Table(NamedTuple):
 
 def fan_out(tasks: Sequence[Task], jobs: int) -> Iterator[list[Record]]:
     """The results of the tasks, in their order whatever the number of processes."""
-    from joblib import Parallel, delayed
+    if jobs == 1:
+        yield from map(_alone, tasks)
+        return
+    early: dict[int, list[Record]] = {}
+    with closing(processes.results(_alone, tasks, jobs)) as ended:
+        for place in range(len(tasks)):
+            while place not in early:
+                done = next(ended)
+                if done.error is not None:
+                    raise done.error
+                early[done.place] = done.value
+            yield early.pop(place)
 
-    with Parallel(n_jobs=jobs, return_as="generator", batch_size=1) as parallel:
-        yield from parallel(delayed(_alone)(function, given) for function, given in tasks)
 
-
-def _alone(function: Callable[..., list[Record]], given: tuple[Any, ...]) -> list[Record]:
+def _alone(task: Task) -> list[Record]:
     from threadpoolctl import threadpool_limits
 
     # threads would add up sums in another order, and wait for each other
     with threadpool_limits(1):
-        return function(*given)
+        return task[0](*task[1])
 
 
 def write_csv(path: Path, records: Iterable[Mapping[str, Any]]) -> None:

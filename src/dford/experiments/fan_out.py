@@ -27,7 +27,7 @@ def run_cells(
     *,
     data: Folder = None,
     jobs: int = 1,
-    backend: str = "loky",
+    backend: str = "processes",
     told: Callable[[Cell], None] = lambda cell: None,
 ) -> Results:
     """Run cells, and keep each in a file of its own in `folder`.
@@ -45,7 +45,7 @@ def run_cells(
         The folder of the datasets; with a cluster, one that every node has.
     jobs : int
         Processes at once; -1 for one a core, or all that the cluster has.
-    backend : {"loky", "ray", "dask"}
+    backend : {"processes", "ray", "dask"}
         Processes of this machine, or a cluster: see the page on reproduction.
     told : callable, optional
         Called with every cell that is done, failed or not.

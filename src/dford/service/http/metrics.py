@@ -35,6 +35,12 @@ def metrics_text(service: Service) -> str:
             [({"project": fold.project.name}, fold.sequence) for fold in folds],
         ),
         (
+            "dford_snapshots_failed_total",
+            "counter",
+            "Snapshots of a project's learner that could not be written.",
+            [({"project": fold.project.name}, fold.unkept) for fold in folds],
+        ),
+        (
             "dford_learning_failed",
             "gauge",
             "Whether a project's learner has failed to learn.",

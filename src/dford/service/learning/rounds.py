@@ -31,16 +31,16 @@ def head_of(database: Database, project: int) -> int:
         return int(connection.scalar(_HEAD, {"project": project}) or 0)
 
 
-def pages(database: Database, project: int, after: int, as_of: int, page: int = PAGE) -> Iterator[Rounds]:
+def pages(database: Database, project: int, after: int, as_of: int) -> Iterator[Rounds]:
     """The answers with numbers in (after, as_of] that no retraction up to `as_of` takes back, so many at a time."""
     while True:
         with database.reading() as connection:
-            place = {"project": project, "after": after, "as_of": as_of, "most": page}
+            place = {"project": project, "after": after, "as_of": as_of, "most": PAGE}
             rows = connection.execute(_ROUNDS, place).all()
         if rows:
             yield _rounds(rows)
             after = rows[-1].sequence
-        if len(rows) < page:
+        if len(rows) < PAGE:
             return
 
 

@@ -23,14 +23,14 @@ def _as_of(connection: Connection) -> None:
     """Snapshots say which retractions they know of, and leases whose they are. The log makes old snapshots again."""
     connection.execute(sa.text("DROP TABLE snapshots"))
     number = "project INTEGER NOT NULL, sequence INTEGER NOT NULL, as_of INTEGER NOT NULL"
-    bytes_ = "BYTEA" if connection.dialect.name == "postgresql" else "BLOB"
+    bytes_, double = ("BYTEA", "DOUBLE PRECISION") if connection.dialect.name == "postgresql" else ("BLOB", "DOUBLE")
     rest = f"versions TEXT NOT NULL, model {bytes_} NOT NULL, PRIMARY KEY (project, sequence)"
     connection.execute(sa.text(f"CREATE TABLE snapshots ({number}, {rest})"))
     connection.execute(sa.text("ALTER TABLE leases ADD COLUMN person TEXT NOT NULL DEFAULT ''"))
     who = "SELECT person FROM questions q WHERE q.project = leases.project AND q.number = leases.question"
     connection.execute(sa.text(f"UPDATE leases SET person = ({who})"))
     texts = ", ".join(f"{name} TEXT NOT NULL" for name in ("person", "key", "digest", "response"))
-    rest = "at DOUBLE PRECISION NOT NULL, PRIMARY KEY (person, key)"
+    rest = f"at {double} NOT NULL, PRIMARY KEY (person, key)"
     connection.execute(sa.text(f"CREATE TABLE requests ({texts}, {rest})"))
 
 

@@ -1,0 +1,264 @@
+"""Learning after a start, after a retraction, after a kill: what answers has learned what it says it has."""
+
+import csv
+import io
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from dford.service.core import Service
+from dford.service.learning import fold as folding
+from dford.service.learning import rounds, snapshots
+from dford.service.projects import projects
+from dford.service.projects.columns import ColumnOf
+from dford.service.settings import Settings
+from dford.service.store import tables
+from killing import Server
+from serving import LEVELS, answer_some, learned, ok, problem, replayed, serving, set_up
+
+STATE_DEPENDENT = [
+    ("GET", "/state", None),
+    ("POST", "/questions", None),
+    ("POST", "/predictions", {"items": [1]}),
+    ("GET", "/levels", None),
+    ("GET", "/levels.csv", None),
+]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "log.db"
+
+
+class Gate:
+    """Learning that stops where a test says."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.open, self.learned, self._learn = threading.Event(), 0, folding.learn
+        self.at = 10**9
+        monkeypatch.setattr(folding, "learn", self)
+
+    def __call__(self, model: Any, page: Any, part: slice) -> None:
+        if self.learned >= self.at:
+            assert self.open.wait(60)
+        self._learn(model, page, part)
+        self.learned += len(page.level[part])
+
+
+def forget_snapshots(file: Path) -> None:
+    service = Service(Settings(database=str(file)))
+    with service.database.writing() as connection:
+        connection.execute(tables.snapshots.delete())
+    service.close()
+
+
+def levels_of(client: Any) -> list[str]:
+    response = client.get("/projects/rain/levels.csv")
+    assert response.status_code == 200, response.text
+    return [row["level"] for row in csv.DictReader(io.StringIO(response.text))]
+
+
+@pytest.mark.parametrize("learner", ["NewtonLogit", "Auto"])
+def test_a_state_that_has_not_caught_up_answers_nobody(
+    file: Path, learner: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(file) as client:
+        answer_some(client, set_up(client, learner=learner), 60)
+        trained, digest = levels_of(client), learned(client, "/projects/rain")["digest"]
+    forget_snapshots(file)  # as if it had been killed before the first
+    monkeypatch.setattr(rounds, "PAGE", 10)
+    gate = Gate(monkeypatch)
+    gate.at = 30
+    with serving(file, request_seconds=2.0) as client:
+        for method, path, body in STATE_DEPENDENT:
+            response = client.request(method, f"/projects/rain{path}", json=body)
+            assert problem(response) == (503, "catching-up"), path
+            assert "30 of 60 answers learned" in response.json()["sentence"]
+            assert response.headers["Retry-After"]
+        assert ok(client.get("/projects/rain"))["name"] == "rain"
+        gate.open.set()
+        assert learned_soon(client)["digest"] == digest
+        assert levels_of(client) == trained
+
+
+def learned_soon(client: Any) -> Any:
+    patience = time.monotonic() + 60
+    while client.get("/projects/rain/state").status_code == 503:
+        assert time.monotonic() < patience
+    return learned(client, "/projects/rain")
+
+
+def test_until_what_was_taken_back_is_unlearned_it_says_so(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(file, request_seconds=5.0) as client:
+        project = set_up(client, learner="NewtonLogit")
+        asked = answer_some(client, project, 40)
+        learned(client, project)
+        gate = Gate(monkeypatch)
+        gate.at = 0
+        ok(client.post(f"{project}/questions/{asked[2]['number']}/retract"))
+        patience = time.monotonic() + 30
+        while not ok(client.get(f"{project}/state"))["stale"]:
+            assert time.monotonic() < patience
+        assert ok(client.post(f"{project}/predictions", json={"items": [1]}))["stale"]
+        assert ok(client.get(f"{project}/levels"))["stale"]
+        assert problem(client.get(f"{project}/levels.csv")) == (503, "catching-up"), "a file is final"
+        ok(client.post(f"{project}/questions"))
+        gate.open.set()
+        state = learned_soon(client)
+        while state["stale"]:
+            state = learned_soon(client)
+        assert not ok(client.post(f"{project}/predictions", json={"items": [1]}))["stale"]
+        assert len(levels_of(client)) == 30
+    assert replayed(file) == state["digest"]
+
+
+def died(*_: Any) -> None:
+    raise SystemExit("killed")
+
+
+@pytest.mark.parametrize("taken_back", [False, True])
+def test_catching_up_makes_lasting_progress_whatever_is_killed(
+    file: Path, taken_back: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rounds, "PAGE", 10)
+    monkeypatch.setattr(folding, "_KEPT", 0.0)
+    with serving(file) as client:
+        project = set_up(client, learner="NewtonLogit")
+        asked = answer_some(client, project, 100)
+        if taken_back:
+            ok(client.post(f"{project}/questions/{asked[1]['number']}/retract"))
+        digest = learned_soon(client)["digest"]
+    forget_snapshots(file)
+    learn, count, lives = folding.learn, 0, 0
+    while True:
+        lives += 1
+        service = Service(Settings(database=str(file)))
+        pages = 0
+
+        def two_pages(model: Any, page: Any, part: slice) -> None:
+            nonlocal pages, count
+            pages += 1
+            if pages > 2:
+                died()
+            learn(model, page, part)
+            count += len(page.level[part])
+
+        monkeypatch.setattr(folding, "learn", two_pages)
+        monkeypatch.setattr(folding.Fold, "close", lambda self: None)  # a kill keeps nothing
+        fold = folding.Fold(service.database, service.writer, service.project("rain"), service._threads, 10**9)
+        try:
+            fold._catch_up()
+            done = fold._state is not None and fold.sequence >= 100 and not fold.stale
+            if done:
+                import hashlib
+
+                assert hashlib.sha256(fold.packed()[1]).hexdigest() == digest
+        finally:
+            service.close()
+        if done:
+            break
+        assert lives < 12
+    assert count <= 100 + 10 * lives
+
+
+def test_a_snapshot_that_is_not_written_is_counted_and_said(
+    file: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from dford.service.refusal import Refusal
+
+    def full(*_: Any, **__: Any) -> None:
+        raise Refusal(503, "not-written", "the disk is full")
+
+    monkeypatch.setattr(snapshots, "keep", full)
+    with serving(file, snapshot_every=5) as client:
+        answer_some(client, set_up(client), 12)
+        learned(client, "/projects/rain")
+        assert client.service.folds()[0].unkept >= 1
+        assert "dford_snapshots_failed_total" in client.get("/metrics").text
+    assert "was not kept: the disk is full" in caplog.text
+
+
+def build(file: Path, count: int, width: int, learner: str) -> None:
+    """A log of many answers about rows of mostly zeros."""
+    import numpy as np
+
+    random = np.random.default_rng(0)
+    X = np.where(random.random((count, width)) < 0.06, random.random((count, width)), 0.0)
+    service = Service(Settings(database=str(file), request_seconds=600))
+    number = service.write(None, lambda c: projects.create(c, "rain", LEVELS, learner, {}, 0))
+    columns = [ColumnOf(f"c{i}", "number") for i in range(width)]
+    service.write(None, lambda c: projects.set_columns(c, number, columns))
+    weights = random.standard_normal(width)
+    level = random.integers(1, 4, count)
+    higher = X @ weights > level - 2.0
+    ready = [(x.tobytes(), int(k), int(k), 1 / 3, bool(h)) for x, k, h in zip(X, level, higher, strict=True)]
+    service.add_log(service.project("rain"), ready, "somebody")
+    service.close()
+
+
+def test_snapshots_hold_what_the_log_cannot_make_again_and_nothing_else(file: Path) -> None:
+    build(file, 3_000, 50, "Auto")
+    service = Service(Settings(database=str(file), snapshot_every=500, request_seconds=600))
+    fold = service.fold(service.project("rain"))
+    assert fold.wait(3_000, 600)
+    service.close()
+    service = Service(Settings(database=str(file)))
+    with service.database.reading() as connection:
+        sizes = connection.scalars(sa.select(sa.func.length(tables.snapshots.c.model))).all()
+    service.close()
+    # the rows alone would be 3,000 * 50 * 8 bytes in the last of them
+    assert len(sizes) > 2
+    assert max(sizes) < 3_000 * 50 * 8
+
+
+def test_auto_learns_on_past_its_first_trees_through_kills_and_retractions(file: Path) -> None:
+    """At 204 answers the first trees take effect; here some of the answers before are taken back afterwards."""
+    import signal
+
+    import httpx
+
+    def play(client: Any, count: int) -> list[int]:
+        return [one["number"] for one in answer_some(client, "/projects/rain", count)]
+
+    server = Server(str(file), "Auto", snapshot_every=40)
+    try:
+        with httpx.Client(base_url=server.url, timeout=60) as client:
+            set_up(client, learner="Auto")
+            client.post("/projects/rain/items", json={"items": [{"size": float(i % 9)} for i in range(300)]})
+            numbers = play(client, 190)
+        server.end(signal.SIGKILL)
+        server.start()
+        with httpx.Client(base_url=server.url, timeout=60) as client:
+            learned_soon(client)
+            numbers += play(client, 30)
+            for number in (numbers[3], numbers[150], numbers[-1]):
+                ok(client.post(f"/projects/rain/questions/{number}/retract"))
+        server.end(signal.SIGKILL)
+        server.start()
+        with httpx.Client(base_url=server.url, timeout=60) as client:
+            learned_soon(client)
+            play(client, 60)
+            state = learned_soon(client)
+            while state["stale"]:
+                state = learned_soon(client)
+            assert state["answers"] == 277
+        server.end(signal.SIGTERM)
+    finally:
+        server.close()
+    assert replayed(file) == state["digest"]
+
+
+def test_one_project_that_learns_much_holds_up_no_other(file: Path) -> None:
+    """A question in one project does not wait for what another one learns."""
+    build(file, 4_000, 100, "Auto")
+    with serving(file) as client:
+        set_up(client, "snow", learner="NewtonLogit")
+        client.get("/projects/rain/state")  # it begins to learn
+        fold = client.service.folds()[0]
+        asked = answer_some(client, "/projects/snow", 20)
+        assert len(asked) == 20
+        assert fold.sequence < 4_000, "the other had not even finished"

@@ -1,0 +1,179 @@
+"""Requests that add something, sent again after a lost response: done once."""
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from serving import COLUMNS, LEVELS, ROWS, answer_some, ok, problem, serving, set_up
+
+CSV = "size,colour,note\n" + "".join(f"{i},red,new {i}\n" for i in range(7))
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "log.db"
+
+
+def key(name: str = "k") -> dict[str, str]:
+    return {"Idempotency-Key": name}
+
+
+def sends(log: bytes) -> dict[str, Callable[[Any, dict[str, str]], httpx.Response]]:
+    """Every request that adds."""
+    new = {"name": "snow", "levels": LEVELS, "columns": COLUMNS, "seed": 1}
+    return {
+        "project": lambda client, headers: client.post("/projects", json=new, headers=headers),
+        "items": lambda client, headers: client.post("/projects/rain/items", json={"items": ROWS}, headers=headers),
+        "items.csv": lambda client, headers: client.post("/projects/rain/items.csv", content=CSV, headers=headers),
+        "question": lambda client, headers: client.post("/projects/rain/questions", headers=headers),
+        "log.csv": lambda client, headers: client.post("/projects/rain/log.csv", content=log, headers=headers),
+    }
+
+
+def size(client: Any) -> Any:
+    state = ok(client.get("/projects/rain/state"))
+    return [state[name] for name in ("items", "questions", "sequence")], len(ok(client.get("/projects")))
+
+
+@pytest.mark.parametrize("what", ["project", "items", "items.csv", "question", "log.csv"])
+def test_what_is_sent_again_with_its_key_is_done_once(file: Path, what: str) -> None:
+    with serving(file) as client:
+        project = set_up(client)
+        answer_some(client, project, 3)
+        log = client.get(f"{project}/log.csv").content
+        send = sends(log)[what]
+        first = ok(send(client, key()))
+        after = size(client)
+        assert [ok(send(client, key())) for _ in range(2)] == [first] * 2
+        assert size(client) == after
+    with serving(file) as client:  # also by another server
+        assert ok(send(client, key())) == first
+        assert size(client) == after
+        if what != "project":
+            assert ok(send(client, key("another"))) != first
+            assert size(client) != after
+            assert ok(send(client, {})) != first, "without a key it is done again"
+
+
+def test_a_key_with_another_request_is_a_mistake(file: Path) -> None:
+    with serving(file) as client:
+        set_up(client)
+        ok(client.post("/projects/rain/items", json={"items": ROWS[:1]}, headers=key()))
+        for path, body in (("/projects/rain/items", ROWS[:2]), ("/projects/rain/items.csv", ROWS[:1])):
+            response = client.post(path, json={"items": body}, headers=key())
+            assert problem(response) in {(409, "key-reused"), (422, "not-csv")}
+        assert ok(client.get("/projects/rain/state"))["items"] == len(ROWS) + 1
+
+
+def test_what_was_refused_may_be_sent_again_with_its_key(file: Path) -> None:
+    with serving(file) as client:
+        set_up(client)
+        wrong = {"items": [{"size": "large"}]}
+        assert problem(client.post("/projects/rain/items", json=wrong, headers=key()))[0] == 422
+        ok(client.post("/projects/rain/items", json={"items": ROWS[:1]}, headers=key()))
+
+
+def test_a_key_made_again_is_the_same_one_with_another_secret(file: Path) -> None:
+    with serving(file) as client:
+        set_up(client)
+        root = {"Authorization": f"Bearer {ok(client.post('/keys', json={'role': 'admin', 'name': 'root'}))['key']}"}
+        new = {"json": {"role": "answer", "name": "anna"}, "headers": root | key()}
+        first, second = (ok(client.post("/projects/rain/keys", **new)) for _ in range(2))
+        assert first["id"] == second["id"]
+        assert [one["name"] for one in ok(client.get("/projects/rain/keys", headers=root))] == ["anna"]
+        answers = [
+            client.get("/projects/rain/state", headers={"Authorization": f"Bearer {one['key']}"}).status_code
+            for one in (first, second)
+        ]
+        assert answers == [401, 200]
+
+
+def test_two_people_may_have_the_same_key(file: Path) -> None:
+    with serving(file) as client:
+        set_up(client)
+        root = {"Authorization": f"Bearer {ok(client.post('/keys', json={'role': 'admin', 'name': 'root'}))['key']}"}
+        other = ok(client.post("/keys", json={"role": "admin", "name": "other"}, headers=root))["key"]
+        for headers in (root, {"Authorization": f"Bearer {other}"}):
+            ok(client.post("/projects/rain/items", json={"items": ROWS}, headers=headers | key()))
+        assert ok(client.get("/projects/rain/state", headers=root))["items"] == 3 * len(ROWS)
+
+
+def parquet(columns: dict[str, Any], **options: Any) -> bytes:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    out = io.BytesIO()
+    parquet.write_table(pa.table(columns), out, **options)
+    return out.getvalue()
+
+
+def bombs() -> dict[str, tuple[str, bytes]]:
+    """Small files that would become large."""
+    import numpy as np
+    import pyarrow as pa
+
+    many = 3_000_000
+    right = {"propensity": np.full(1, 0.5), "higher": [True], "size": [1.0], "colour=blue": [1.0], "colour=red": [0.0]}
+    same = {name: pa.array([0]).cast(pa.float64()).take(pa.array(np.zeros(many, int))) for name in right}
+    long = "x" * 50_000_000
+    return {
+        "rows": (".parquet", parquet({"level": ["mild"] * many, "prediction": ["mild"] * many, **same})),
+        "a name": (".parquet", parquet({"level": [long], "prediction": ["mild"], **right}, compression="zstd")),
+        "columns": (".parquet", parquet({f"c{i}": [1] for i in range(20_000)})),
+        "columns of text": (".csv", b"," * 9_000_000),
+        "rows of text": (
+            ".csv",
+            b"level,prediction,propensity,higher,size,colour=blue,colour=red\n" + b",,,,,,\n" * 10**6,
+        ),
+    }
+
+
+@pytest.mark.parametrize("what", ["rows", "a name", "columns", "columns of text", "rows of text"])
+def test_a_small_file_that_would_become_large_is_refused_before_it_does(file: Path, what: str) -> None:
+    suffix, content = bombs()[what]
+    with serving(file) as client:
+        project = set_up(client)
+        assert len(content) < client.service.settings.body_bytes
+        response = client.post(f"{project}/log{suffix}", content=content)
+        assert problem(response) in {(422, "bad-log"), (422, "too-many")}
+        assert ok(client.get(f"{project}/state"))["sequence"] == 0
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"," * 9_000_000, b"a,b\n" + b"1,2\n" * 2_000_000, b"a\n" + b'"' + b"x" * 9_000_000 + b'"\n', b"a,b\n1\n"],
+    ids=["columns", "rows", "a value", "a row"],
+)
+@pytest.mark.parametrize("path", ["items.csv", "preview.csv"])
+def test_a_csv_file_of_too_much_is_refused(file: Path, content: bytes, path: str) -> None:
+    with serving(file) as client:
+        project = set_up(client)
+        assert problem(client.post(f"{project}/{path}", content=content)) in {(422, "not-csv"), (422, "too-many")}
+        assert ok(client.get(f"{project}/state"))["items"] == len(ROWS)
+
+
+def test_work_that_takes_too_long_or_too_much_is_given_up_and_the_next_is_done(file: Path) -> None:
+    from dford.service.refusal import Refusal
+    from dford.service.worker import Worker
+
+    worker = Worker(seconds=60.0)
+    try:
+        assert worker.run(json.loads, "[1, 2]") == [1, 2]
+        with pytest.raises(ValueError, match="Expecting value"):
+            worker.run(json.loads, "nothing")
+        with pytest.raises(Refusal, match="more memory than there is"):
+            worker.run(bytes, 10**11)
+        worker._seconds = 0.5
+        import time
+
+        with pytest.raises(Refusal, match="took longer than 0.5 s"):
+            worker.run(time.sleep, 60)
+        worker._seconds = 60.0
+        assert worker.run(json.loads, "[3]") == [3]
+    finally:
+        worker.close()
