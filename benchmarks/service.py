@@ -231,7 +231,7 @@ def neighbours(folder: Path) -> None:
     with multiprocessing.get_context("spawn").Pool(1) as other:
         p99(other)
         for act, request in acts.items():
-            quiet, near, done = [], [], 0
+            quiet, near = [], []
             for turn in range(TURNS):
                 quiet.append(p99(other))
                 if act == undone:

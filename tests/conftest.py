@@ -27,6 +27,36 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("dford")
 
+# Skips that say nothing of this machine's set-up. With DFORD_SKIPS=expected any other one is a failure: a browser or a
+# PostgreSQL that is missing must not look as if all were well.
+_EXPECTED_SKIPS = (
+    "DFORD_DATA names no folder of real data",
+    "systemd is not installed",
+    "Caddy is not installed",
+    "root can write everything here",
+)
+_unexpected: list[str] = []
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.skipped and not hasattr(report, "wasxfail") and isinstance(report.longrepr, tuple):
+        if not any(reason in report.longrepr[2] for reason in _EXPECTED_SKIPS):
+            _unexpected.append(f"{report.nodeid}: {report.longrepr[2]}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    if os.environ.get("DFORD_SKIPS") == "expected" and _unexpected and exitstatus == 0:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if os.environ.get("DFORD_SKIPS") == "expected" and _unexpected:
+        terminalreporter.section("skipped, and not expected to be")
+        for line in _unexpected:
+            terminalreporter.line(line)
+
+
 collect_ignore = ["wheel.py", "saved/make.py", "saved/make_service.py"]  # programs, not tests
 
 

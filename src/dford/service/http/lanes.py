@@ -26,7 +26,7 @@ class Lanes:
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         caller: Caller | None = scope.get("dford")
-        if caller is None:  # what everybody may see takes no thread
+        if caller is None or scope["path"].endswith("/answer"):  # what everybody may see, and answers, take no thread
             await self._app(scope, receive, send)
             return
         large = _LARGE.fullmatch(scope["path"]) is not None
