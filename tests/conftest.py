@@ -39,9 +39,10 @@ _unexpected: list[str] = []
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    if report.skipped and not hasattr(report, "wasxfail") and isinstance(report.longrepr, tuple):
-        if not any(reason in report.longrepr[2] for reason in _EXPECTED_SKIPS):
-            _unexpected.append(f"{report.nodeid}: {report.longrepr[2]}")
+    if not report.skipped or hasattr(report, "wasxfail") or not isinstance(report.longrepr, tuple):
+        return
+    if not any(reason in report.longrepr[2] for reason in _EXPECTED_SKIPS):
+        _unexpected.append(f"{report.nodeid}: {report.longrepr[2]}")
 
 
 @pytest.hookimpl(trylast=True)
