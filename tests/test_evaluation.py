@@ -164,6 +164,62 @@ def test_a_log_travels_through_frames_and_files(tmp_path: Any) -> None:
     assert len(log + log) == 40
     assert (log + log).X.shape == (40, 2)
     assert [answer[1] for answer in log] == log.level.tolist()
+    assert [answer[2] for answer in log] == log.prediction.tolist()
+
+
+NAMES: list[list[Any]] = [
+    [5, 4, 3, 2, 1],
+    ["poor", "fair", "good", "great", "superb"],
+    [0.5, 1.5, 2.5, 3.5, 4.5],
+    [2, "two", 2.5, "NA", ""],
+]
+
+
+@pytest.mark.parametrize("names", NAMES, ids=str)
+def test_whatever_the_levels_are_called_the_figures_are_the_same(names: list[Any]) -> None:
+    """What a log shows are the names that it was given, and every figure takes these."""
+    X, y = make_synthetic(400, random_state=0)
+    logs = []
+    for levels in (LEVELS, names):
+        model, log = NewtonLogit(levels=levels, random_state=0), FeedbackLog(levels)
+        for x, label in zip(X, y, strict=True):
+            question = model.ask(x)
+            higher = bool(label > 1 + levels.index(question.level))
+            log.append(question, higher)
+            model.tell(question, higher)
+            assert (log.level[-1], log.prediction[-1]) == (question.level, question.prediction)
+        logs.append(log)
+    plain, named = logs
+    for which in ("level", "prediction"):
+        assert [names[place - 1] for place in getattr(plain, which)] == getattr(named, which).tolist()
+    assert [row[1:3] for row in named] == list(zip(named.level.tolist(), named.prediction.tolist(), strict=True))
+    for figure in (offpolicy.mae, offpolicy.accuracy):
+        assert figure(named, named.prediction) == figure(plain, plain.prediction)
+    lowest = [levels[0] for levels in (LEVELS, names)]
+    differences = [
+        offpolicy.compare(log, log.prediction, [low] * 400) for log, low in zip((plain, named), lowest, strict=True)
+    ]
+    assert differences[0] == differences[1]
+    assert (NewtonLogit().replay(named) == named.prediction).all()
+
+
+@pytest.mark.parametrize("names", [*NAMES, [True, False], [1, 2], [1.0, 2.0], ["1", "2"], ["1.0", "2"]], ids=str)
+def test_names_of_levels_come_back_from_a_file_as_they_were(names: list[Any], tmp_path: Any) -> None:
+    model, log = DFORD(levels=names, random_state=0), FeedbackLog(names)
+    for x in np.random.default_rng(0).normal(size=(30, 2)):
+        log.append(model.ask(x), higher=bool(x[0] > 0))
+    log.write(tmp_path / "log.csv")
+    back = FeedbackLog.read(tmp_path / "log.csv", names)
+    assert back._answers == log._answers
+    assert [type(level) for _, level, *_ in back] == [type(level) for _, level, *_ in log]
+
+
+def test_a_policy_that_cannot_judge_names_the_level_that_it_never_asks() -> None:
+    X, y = make_synthetic(50, random_state=0)
+    names = ["e", "d", "c", "b", "a"]
+    model = DFORD(levels=names, policy=Greedy(), random_state=0).fit(X, np.array(names)[y - 1])
+    with pytest.raises(ValueError, match="never asks about level 'd' when it predicts level 'e'"):
+        _ = model.running_mae_
 
 
 def test_a_log_refuses_what_is_no_round() -> None:

@@ -26,18 +26,19 @@ class FeedbackLog:
     Examples
     --------
     >>> from dford import DFORD
-    >>> model, log = DFORD(levels=["low", "mid", "top"], random_state=0), FeedbackLog(["low", "mid", "top"])
+    >>> levels = ["low", "mid", "top"]
+    >>> model, log = DFORD(levels=levels, random_state=0), FeedbackLog(levels)
     >>> for x, label in [([0.1, 2.0], "top"), ([1.0, 0.3], "low")]:
     ...     question = model.ask(x)
-    ...     log.append(question, higher=log.scale.number(label) > log.scale.number(question.level))
-    >>> len(log), log.X.shape, log.higher.tolist()
-    (2, (2, 2), [True, False])
+    ...     log.append(question, higher=levels.index(label) > levels.index(question.level))
+    >>> log.X.shape, log.level.tolist(), log.higher.tolist()
+    ((2, 2), ['low', 'low'], [True, False])
     """
 
     def __init__(self, levels: Sequence[Any]) -> None:
         self.scale = Scale(levels)
         self._rows: list[NDArray[np.float64]] = []
-        self._answers: list[tuple[int, int, float, bool]] = []
+        self._answers: list[tuple[int, int, float, bool]] = []  # levels by their places, from 1
 
     def append(self, question: Question, higher: bool) -> None:
         """Add an answered question."""
@@ -69,10 +70,11 @@ class FeedbackLog:
                 both._add(x, names[level - 1], names[prediction - 1], propensity, higher)
         return both
 
-    def __iter__(self) -> Iterator[tuple[NDArray[np.float64], int, int, float, bool]]:
-        """(features, level asked, prediction, propensity, higher), levels counted from 1."""
-        for x, answer in zip(self._rows, self._answers, strict=True):
-            yield x, *answer
+    def __iter__(self) -> Iterator[tuple[NDArray[np.float64], Any, Any, float, bool]]:
+        """(features, level asked, prediction, propensity, higher) of every answer, levels by name."""
+        names = self.scale.names
+        for x, (level, prediction, propensity, higher) in zip(self._rows, self._answers, strict=True):
+            yield x, names[level - 1], names[prediction - 1], propensity, higher
 
     @property
     def X(self) -> NDArray[np.float64]:  # noqa: N802
@@ -80,22 +82,28 @@ class FeedbackLog:
         return np.array(self._rows) if self._rows else np.empty((0, 0))
 
     @property
-    def level(self) -> NDArray[np.int64]:
-        """The levels asked about, counted from 1."""
-        return np.array([answer[0] for answer in self._answers], dtype=np.int64)
+    def level(self) -> NDArray[Any]:
+        """The levels asked about, by name."""
+        return self.scale.array[self._places(0) - 1]
 
     @property
-    def prediction(self) -> NDArray[np.int64]:
-        """The learner's predictions of the day, counted from 1."""
-        return np.array([answer[1] for answer in self._answers], dtype=np.int64)
+    def prediction(self) -> NDArray[Any]:
+        """The learner's predictions of the day, by name."""
+        return self.scale.array[self._places(1) - 1]
 
     @property
     def propensity(self) -> NDArray[np.float64]:
+        """The probabilities with which these levels were asked."""
         return np.array([answer[2] for answer in self._answers], dtype=np.float64)
 
     @property
     def higher(self) -> NDArray[np.bool_]:
+        """The answers: whether the right level is above the one asked about."""
         return np.array([answer[3] for answer in self._answers], dtype=bool)
+
+    def _places(self, column: int) -> NDArray[np.int64]:
+        """The levels asked about (0) or predicted (1), counted from 1."""
+        return np.array([answer[column] for answer in self._answers], dtype=np.int64)
 
     def to_frame(self, feature_names: Sequence[str] | None = None) -> Any:
         """A pandas frame: `level`, `prediction` (names), `propensity`, `higher`, then a column a feature.
@@ -108,8 +116,8 @@ class FeedbackLog:
         features = feature_names if feature_names is not None else [f"x{j}" for j in range(self.X.shape[1])]
         frame = pd.DataFrame(
             {
-                "level": names[self.level - 1],
-                "prediction": names[self.prediction - 1],
+                "level": names[self._places(0) - 1],
+                "prediction": names[self._places(1) - 1],
                 "propensity": self.propensity,
                 "higher": self.higher,
             }
@@ -137,7 +145,16 @@ class FeedbackLog:
             import pandas as pd
 
             return cls.from_frame(pd.read_parquet(path), levels)
-        return cls.from_frame(read_csv(path), levels)
+        # pandas would take a level called NA for a missing one, and "1" for a number: so it sees numbers of texts
+        texts: dict[str, int] = {}
+        columns = COLUMNS[:2]
+        frame = read_csv(path, converters=dict.fromkeys(columns, lambda text: texts.setdefault(text, len(texts))))
+        known = {_text(name): name for name in Scale(levels).names}
+        names = [_read_name(text, known) for text in texts]
+        for column in columns:
+            if column in frame:
+                frame[column] = np.fromiter((names[code] for code in frame[column]), dtype=object)
+        return cls.from_frame(frame, levels)
 
     @classmethod
     def from_frame(cls, frame: Any, levels: Sequence[Any]) -> Self:
@@ -161,6 +178,20 @@ def read_csv(source: Any, **options: Any) -> Any:
     # before its version 3, pandas does so only when asked to
     exact: Any = {"float_precision": "round_trip"} if int(pd.__version__.split(".")[0]) < 3 else {}
     return pd.read_csv(source, **exact, **options)
+
+
+def _text(name: Any) -> str:
+    """A name as `write` puts it into a CSV file."""
+    return f"{name:.17g}" if isinstance(name, float) else str(name)
+
+
+def _read_name(text: str, names: dict[str, Any]) -> Any:
+    if text in names:
+        return names[text]
+    try:
+        return float(text)  # 2 may be written 2.0
+    except ValueError:
+        return text
 
 
 def _suffix(path: Path) -> str:

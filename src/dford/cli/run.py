@@ -11,6 +11,7 @@ import numpy as np
 from dford.cli._shared import console, new_table, writing_to
 from dford.datasets import at_cuts, equal_frequency, in_steps, load_table
 from dford.experiments.one_pass import LEARNERS, SCALED, Pass, one_pass
+from dford.scale import Scale
 
 if TYPE_CHECKING:
     import typer
@@ -120,9 +121,8 @@ def _run(
         done = one_pass(
             X, y, data.target_names, learner, seed=seed, told=lambda rows: progress.update(task, completed=rows)
         )
-    _show(
-        f"{learner} on {table.name}: {len(y):,} rows, {X.shape[1]} features, {len(data.target_names)} levels", done, y
-    )
+    title = f"{learner} on {table.name}: {len(y):,} rows, {X.shape[1]} features, {len(data.target_names)} levels"
+    _show(title, done, Scale(data.target_names).encode(y))
     if save is not None:
         with writing_to(save.parent, "--save"):
             save.parent.mkdir(parents=True, exist_ok=True)
@@ -135,7 +135,7 @@ def _run(
         print(f"Answers: {log}")
 
 
-def _show(title: str, done: Pass, y: Any) -> None:
+def _show(title: str, done: Pass, places: Any) -> None:
     shown = new_table(title)
     for header in ("Rows", "Running MAE", "MAE since", "Answers yes"):
         shown.add_column(header, justify="right")
@@ -145,6 +145,6 @@ def _show(title: str, done: Pass, y: Any) -> None:
         yes = f"{done.log.higher[:row].mean():.0%}" if done.log else ""
         shown.add_row(f"{row:,}", f"{done.errors[:row].mean():.3f}", f"{done.errors[before:row].mean():.3f}", yes)
         before = row
-    constant = min(np.abs(y - level).mean() for level in range(1, int(y.max()) + 1))
+    constant = min(np.abs(places - place).mean() for place in range(1, int(places.max()) + 1))
     screen = console()
     screen.print(shown, "", f"Always the one best level: {constant:.3f}.", sep="\n")

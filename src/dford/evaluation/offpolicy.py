@@ -52,7 +52,7 @@ def mae(
         above = 1.0 - np.cumsum(q, axis=1)[:, :-1]
         cuts = np.arange(1, len(log.scale))
         wrong = np.where(_numbers(log, predictions)[:, None] > cuts, 1.0 - above, above)
-        row, asked = np.arange(len(log)), np.minimum(log.level, len(log.scale) - 1) - 1
+        row, asked = np.arange(len(log)), np.minimum(log._places(0), len(log.scale) - 1) - 1
         return interval(wrong.sum(axis=1) + terms - weights * wrong[row, asked], confidence)
     if method == "normalised":
         value = (len(log.scale) - 1) * terms.sum() / weights.sum()
@@ -94,19 +94,19 @@ def _terms(
     log: FeedbackLog, predictions: Any, term: Callable[..., Floats], policy: Policy | None
 ) -> tuple[Floats, Floats]:
     """Each row's term over its propensity, and the weight itself; both 0 where the top level was asked."""
-    K = len(log.scale)
+    K, asked = len(log.scale), log._places(0)
     if len(log) < 2:
         raise ValueError(f"an estimate needs at least two answers; the log has {len(log)}")
     if policy is not None:
-        policy.require_all_levels(K)
-    never = sorted(set(range(1, K)) - set(log.level.tolist()))
+        policy.require_all_levels(K, log.scale.names)
+    never = sorted(set(range(1, K)) - set(asked.tolist()))
     if never:
         raise ValueError(
             f"the log never asks about level {log.scale.names[never[0] - 1]!r}, so no unbiased estimate exists; "
             "use a policy that explores, or a longer log"
         )
-    weights = np.where(log.level < K, 1.0 / log.propensity, 0.0)
-    return weights * term(_numbers(log, predictions), log.level, log.higher, K), weights
+    weights = np.where(asked < K, 1.0 / log.propensity, 0.0)
+    return weights * term(_numbers(log, predictions), asked, log.higher, K), weights
 
 
 def _numbers(log: FeedbackLog, predictions: Any) -> NDArray[np.int64]:

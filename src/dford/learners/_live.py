@@ -104,7 +104,7 @@ class LiveLearner(OrdinalLearner):
         Goes on from what was learned so far; a new model takes the log's levels. The questions may have been another's:
         `running_mae_` is then still that of this model.
         """
-        X, level, propensity, higher = log.X, log.level, log.propensity, log.higher
+        X, level, propensity, higher = log.X, log._places(0), log.propensity, log.higher
         if not self.__sklearn_is_fitted__():
             self._validate_params()
             if self.levels is not None and Scale(self.levels).names != log.scale.names:
@@ -142,7 +142,7 @@ class LiveLearner(OrdinalLearner):
         that of the questions that were answered.
         """
         check_is_fitted(self)
-        self._policy().require_all_levels(len(self._scale))
+        self._policy().require_all_levels(len(self._scale), self._scale.names)
         figures = free_figures(self._form.state[None, : rounds.CUTS], self._largest)
         return Estimate(*(float(figure[0]) for figure in figures))
 

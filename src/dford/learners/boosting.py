@@ -103,7 +103,7 @@ class DirectionalBoosting(GrowingLearner):
         self.random_state = random_state
 
     def predict_projection(self, X: Any) -> Floats:
-        """The expected level of every row, counted from 1: where it stands on the scale."""
+        """Where every row stands on the scale: from 1, surely the lowest level, to K, surely the highest."""
         return np.asarray(self.predict_proba(X) @ np.arange(1.0, len(self.classes_) + 1))
 
     @property

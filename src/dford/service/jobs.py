@@ -72,10 +72,10 @@ def add_log(connection: Connection, project: int, log: FeedbackLog, person: str)
         .returning(heads.c.question, heads.c.sequence)
     ).one()
     number, sequence = head.question - len(log), head.sequence - len(log)
-    who = {"project": project, "person": person, "at": now}
+    who, place = {"project": project, "person": person, "at": now}, log.scale.index
     asked, told = [], []
     for n, (x, level, prediction, propensity, higher) in enumerate(log, 1):
-        how = {"level": level, "prediction": prediction, "propensity": propensity, "expires": now}
+        how = {"level": place[level], "prediction": place[prediction], "propensity": propensity, "expires": now}
         asked.append({**who, "number": number + n, "x": x.tobytes(), **how})
         told.append({**who, "sequence": sequence + n, "question": number + n, "higher": higher})
     connection.execute(questions.insert(), asked)
