@@ -3,6 +3,7 @@
 import _thread
 import signal
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -23,7 +24,7 @@ COMMANDS = (demo, run, compare, tune, evaluate, data, reproduce, label, serve, f
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status: 1 when it failed, 2 after a user's mistake, 130 after Ctrl-C."""
     try:
-        with _patience():
+        with _patience(), _plain_warnings():
             return _run(arguments)
     except KeyboardInterrupt:
         return 130
@@ -44,6 +45,17 @@ def _run(arguments: Sequence[str] | None) -> int:
         return refuse(str(mistake))
     except OSError as failure:
         return refuse(str(failure), status=1)
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """What the library warns of, as one line without the place in the code."""
+    usual = warnings.formatwarning
+    warnings.formatwarning = lambda message, *_, **__: f"dford: {message}\n"
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual
 
 
 @contextmanager

@@ -33,14 +33,19 @@ def _evaluate(path: Path, model_path: Path) -> None:
     if not hasattr(model, "classes_"):
         raise ValueError(f"{model_path} holds a learner that has not learned yet")
     log = read_log(path, model.classes_.tolist())
-    predictions = model.predict(log.X)
+    rows = model._log_rows(log)
+    if hasattr(model, "feature_names_in_"):  # which are the log's, as was checked
+        import pandas as pd
+
+        rows = pd.DataFrame(rows, columns=model.feature_names_in_)
+    predictions = model.predict(rows)
     figures = {
         "mean absolute error": offpolicy.mae(log, predictions),
         "the same, normalised": offpolicy.mae(log, predictions, method="normalised"),
     }
     if hasattr(model, "predict_proba"):
         figures["the same, doubly robust"] = offpolicy.mae(
-            log, predictions, method="robust", probabilities=model.predict_proba(log.X)
+            log, predictions, method="robust", probabilities=model.predict_proba(rows)
         )
     figures["share that is right"] = offpolicy.accuracy(log, predictions)
     figures["at most one level off"] = offpolicy.accuracy(log, predictions, within=1)

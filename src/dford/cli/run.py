@@ -119,7 +119,13 @@ def _run(
     with Progress(console=screen, disable=not screen.is_terminal, transient=True) as progress:
         task = progress.add_task(learner, total=len(y))
         done = one_pass(
-            X, y, data.target_names, learner, seed=seed, told=lambda rows: progress.update(task, completed=rows)
+            X,
+            y,
+            data.target_names,
+            learner,
+            feature_names=data.feature_names,
+            seed=seed,
+            told=lambda rows: progress.update(task, completed=rows),
         )
     title = f"{learner} on {table.name}: {len(y):,} rows, {X.shape[1]} features, {len(data.target_names)} levels"
     _show(title, done, Scale(data.target_names).encode(y))
@@ -131,7 +137,7 @@ def _run(
     if log is not None and done.log is not None:
         with writing_to(log.parent, "--log"):
             log.parent.mkdir(parents=True, exist_ok=True)
-            done.log.write(log, data.feature_names)
+            done.log.write(log)
         print(f"Answers: {log}")
 
 

@@ -40,6 +40,7 @@ def one_pass(
     levels: Sequence[Any],
     learner: str = "auto",
     *,
+    feature_names: Sequence[str] | None = None,
     seed: int = 0,
     told: Callable[[int], None] = lambda rows: None,
 ) -> Pass:
@@ -54,6 +55,8 @@ def one_pass(
         All levels, lowest first.
     learner : {"auto", "newton", "boosting", "dford", "pril", "prank"}
         prank sees the level itself. dford, pril and prank see the rows scaled by `scaled_as_they_come`.
+    feature_names : sequence of str, optional
+        The names of the features, which the model and the log then know.
     seed : int
         The same seed asks the same questions.
     told : callable, optional
@@ -76,9 +79,11 @@ def one_pass(
         model.fit(X, scale.array[y - 1])
         sums = model.trace_.mae * np.arange(1, len(y) + 1)
         return Pass(model, np.round(np.diff(sums, prepend=0.0)), None)  # whole numbers, but for rounding
-    log, errors, number = FeedbackLog(scale.names), np.empty(len(y)), scale.index
+    if feature_names is not None and len(set(feature_names)) < X.shape[1]:
+        raise ValueError(f"{X.shape[1]} features need as many different names; got {list(feature_names)}")
+    log, errors, number = FeedbackLog(scale.names, feature_names), np.empty(len(y)), scale.index
     for row, level in enumerate(y.tolist()):
-        question = model.ask(X[row])
+        question = model.ask(X[row] if feature_names is None else dict(zip(feature_names, X[row], strict=True)))
         higher = level > number[question.level]
         model.tell(question, higher)
         log.append(question, higher)

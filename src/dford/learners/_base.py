@@ -3,6 +3,7 @@
 import math
 import os
 import sys
+import warnings
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
@@ -22,9 +23,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dford.engine import loops, rounds, vectors
 from dford.engine._compiled import Floats, Ints
+from dford.feedback import difference
 from dford.learners import _saving
 from dford.learners._forms import Form, Rows, refuse_large
 from dford.learners._trace import DEFAULT_CHECKPOINTS, Trace, make_trace
+from dford.log import FeedbackLog, invented
 from dford.policies import Policy
 from dford.scale import Scale
 
@@ -174,6 +177,7 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if anew:
                 self._begin(scale, form)
                 validate_data(self, names, reset=True, skip_check_array=True)
+                self._look_at_names()
             self._records = list(self._records)
             self._play(self._directional(labels), X, squares, lo, hi)
         except BaseException:
@@ -285,6 +289,41 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if sparse.issparse(rows):
             rows.sum_duplicates()
         return rows
+
+    def _look_at_names(self) -> None:
+        """Where features have names, have `ask` go its long way, on which these are compared."""
+        if self._known_names() is not None:
+            self._form.row_shape = ()
+
+    def _check_names(self, names: list[str] | None) -> None:
+        """The rule of scikit-learn, for features that are not those of a frame."""
+        known, own = self._known_names(), type(self).__name__
+        if (names is None) != (known is None):
+            has, had = ("has", "without") if known is None else ("does not have valid", "with")
+            warnings.warn(f"X {has} feature names, but {own} was fitted {had} feature names", stacklevel=3)
+        elif names is not None and known is not None and names != known:
+            raise ValueError(
+                "The feature names should match those that were passed during fit, in the same order: "
+                f"{difference(names, known)}"
+            )
+
+    def _known_names(self) -> list[str] | None:
+        names: list[str] | None = self.feature_names_in_.tolist() if hasattr(self, "feature_names_in_") else None
+        return names
+
+    def _log_rows(self, log: FeedbackLog) -> Rows:
+        """The rows of a log whose levels and features are those of this model."""
+        if log.scale.names != self._scale.names:
+            raise ValueError(f"the model has levels {self._scale.names} and the log {log.scale.names}")
+        X, names = log.X, log.feature_names
+        if len(log) and X.shape[1] != self.n_features_in_:
+            raise ValueError(f"the model has learned with {self.n_features_in_} features, and the log has {X.shape[1]}")
+        # a file may have names that were given, and look as if they were not
+        if names is None and self._known_names() == invented(self.n_features_in_):
+            names = self._known_names()
+        if len(log):
+            self._check_names(names)
+        return X
 
     def _scores(self, X: Any) -> Floats:
         check_is_fitted(self)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dford.engine import counter, rounds
 from dford.estimates import Estimate
-from dford.feedback import Question
+from dford.feedback import Question, split_names
 from dford.learners._base import OrdinalLearner
 from dford.learners._forms import Form, Rows
 from dford.learners._trace import free_figures
@@ -26,7 +26,11 @@ class LiveLearner(OrdinalLearner):
     """A learner that can choose its own questions and wait for the answers."""
 
     def ask(self, x: Any) -> Question:
-        """The question to put about item `x` (one row of features). Nothing is learned yet."""
+        """The question to put about item `x`. Nothing is learned yet.
+
+        `x` is one row of features: an array, or with names a dict, a pandas Series or a frame of one row. Names must
+        be those that the model knows, in the same order.
+        """
         if "_form" not in self.__dict__:
             self._begin_live(x)
         form = self._form
@@ -56,7 +60,7 @@ class LiveLearner(OrdinalLearner):
         if asked is None:
             self._check_settled(question, higher)
             return self
-        self.learn(asked, higher)
+        self._learn_answer(asked, asked.x, higher)
         self._settle(asked, _TOLD_YES if higher else _TOLD_NO)
         return self
 
@@ -87,13 +91,27 @@ class LiveLearner(OrdinalLearner):
 
     def learn(self, question: Question, higher: bool) -> Self:
         """Learn an answer to a question that is kept elsewhere: whether it was told before is the keeper's to know."""
+        if "_form" not in self.__dict__:
+            check_is_fitted(self)
+        if not isinstance(higher, (bool, np.bool_)):
+            raise TypeError(f"higher must be True or False; got {higher!r}")
+        if not 0 < question.propensity <= 1:
+            raise ValueError(f"a propensity is a probability above 0; got {question.propensity!r}")
+        for level in (question.prediction, question.level):
+            self._scale.number(level)
+        x = question.x
+        if type(x) is not np.ndarray or x.dtype is not _FLOAT64 or x.shape != (self.n_features_in_,):
+            x = self._one_row(x)
+        self._learn_answer(question, x, bool(higher))
+        return self
+
+    def _learn_answer(self, question: Question, x: Rows, higher: bool) -> None:
         index = self._scale.index
         done = self._form.tell(
-            self._rule, question.x, index[question.prediction], index[question.level], question.propensity, higher
+            self._rule, x, index[question.prediction], index[question.level], question.propensity, higher
         )
         if done == self._next_checkpoint:
             self._record()
-        return self
 
     def prepare(self) -> None:
         """Do whatever the next answer would have to wait for. Predictions may go on meanwhile, in other threads."""
@@ -104,8 +122,9 @@ class LiveLearner(OrdinalLearner):
         Goes on from what was learned so far; a new model takes the log's levels. The questions may have been another's:
         `running_mae_` is then still that of this model.
         """
-        X, level, propensity, higher = log.X, log._places(0), log.propensity, log.higher
+        level, propensity, higher = log._places(0), log.propensity, log.higher
         if not self.__sklearn_is_fitted__():
+            X = log.X
             self._validate_params()
             if self.levels is not None and Scale(self.levels).names != log.scale.names:
                 raise ValueError(f"the learner has levels {list(self.levels)!r} and the log {log.scale.names}")
@@ -114,11 +133,9 @@ class LiveLearner(OrdinalLearner):
             form = self._new_form(X.shape[1], len(log.scale))
             form.check(X)
             self._begin(log.scale, form)
-        elif log.scale.names != self._scale.names:
-            raise ValueError(f"the model has levels {self._scale.names} and the log {log.scale.names}")
-        elif len(log) and X.shape[1] != self.n_features_in_:
-            raise ValueError(f"the model has learned with {self.n_features_in_} features, and the log has {X.shape[1]}")
+            self._take_names(log.feature_names)
         else:
+            X = self._log_rows(log)
             self._form.check(X)
         numbers = np.empty(len(log), dtype=np.int64)
         for n in range(len(log)):
@@ -163,6 +180,12 @@ class LiveLearner(OrdinalLearner):
         self._validate_params()
         scale, row = Scale(self.levels), self._one_row(x)
         self._begin(scale, self._new_form(row.shape[-1], len(scale), sparse.issparse(row)))
+        self._take_names(split_names(x)[1])
+
+    def _take_names(self, names: list[str] | None) -> None:
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+            self._look_at_names()
 
     def _one_row(self, x: Any) -> Rows:
         """A copy of x, which the caller cannot change while the question is open; sparse ones as a matrix."""
@@ -171,8 +194,11 @@ class LiveLearner(OrdinalLearner):
             if row.shape[0] != 1:
                 raise ValueError(f"ask takes one row; got {row.shape[0]}")
             return row
+        values, names = split_names(x)
+        if self.__sklearn_is_fitted__():
+            self._check_names(names)
         try:
-            row = np.array(x, dtype=np.float64)
+            row = np.array(values, dtype=np.float64)
         except (TypeError, ValueError):
             raise ValueError(f"x must be one row of numbers; got {x!r}") from None
         if row.ndim == 2 and len(row) == 1:

@@ -39,7 +39,7 @@ def _parts(model: "OrdinalLearner") -> tuple[dict[str, Any], dict[str, NDArray[A
         header |= {
             "levels": model._scale.names,
             "features": model.n_features_in_,
-            "feature_names": model.feature_names_in_.tolist() if hasattr(model, "feature_names_in_") else None,
+            "feature_names": model._known_names(),
             "seed": model.seed_,
             "sparse": model._form.takes_sparse,
         }
@@ -66,6 +66,7 @@ def restore(model: "OrdinalLearner", header: dict[str, Any], arrays: dict[str, N
     model._records = list(records)
     if header["feature_names"] is not None:
         model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
+        model._look_at_names()
     if hasattr(model, "_open"):
         model._fates = bytearray(arrays["fates"].tobytes())
         rows = _load_rows(arrays, header["features"])
