@@ -31,6 +31,11 @@ class Policy:
         sums[np.arange(n_levels) >= last[:, None]] = 1.0
         return np.ascontiguousarray([rows, sums])
 
+    def heaviest(self, n_levels: int) -> float:
+        """The most that an answer can weigh in an estimate: 1 over the smallest probability of a cut, or infinity."""
+        with np.errstate(divide="ignore"):
+            return float(1.0 / self.table(n_levels)[0, :, :-1].min())
+
     def require_all_levels(self, n_levels: int, names: Sequence[Any] | None = None) -> None:
         """Refuse to go on where some cut could never be asked about; the error says which, by its name if given.
 

@@ -245,8 +245,7 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._checkpoints: list[int] = [*checkpoints.tolist(), sys.maxsize]
         self._records = []
         self._table = self._policy().table(len(scale))
-        with np.errstate(divide="ignore"):
-            self._largest = float(1.0 / self._table[0, :, :-1].min())
+        self._largest = self._policy().heaviest(len(scale))
         self._rule = self._make_rule()
         self.classes_ = scale.array
         self.n_features_in_ = form.n_features

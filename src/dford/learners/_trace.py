@@ -32,7 +32,7 @@ class Trace(NamedTuple):
     bound: Floats
     """The bound of the paper's Theorem 2 (linear) or 3 (kernel) on the expected regret; NaN where none is proved."""
     estimate: Floats
-    """`mae` without labels: what the answers alone show of it. NaN where some level is never asked."""
+    """`mae` without labels: what the answers alone show of it, in [0, K - 1]. NaN where some level is never asked."""
     low: Floats
     """With 95% confidence, at all rounds at once, the mean error over the rounds answered is not below this,"""
     high: Floats
@@ -56,17 +56,17 @@ def make_trace(table: Floats, n_levels: int, regularization: float, exploration:
             columns[rounds.CROSSINGS] / done,
             columns[rounds.LOSS] / regularization + 0 * known,
             bound,
-            *free_figures(table, largest),
+            *free_figures(table, largest, n_levels),
         )
 
 
-def free_figures(table: Floats, largest: float) -> tuple[Floats, ...]:
-    """(estimate, low, high) of each record."""
+def free_figures(table: Floats, largest: float, n_levels: int) -> tuple[Floats, ...]:
+    """(estimate, low, high) of each record, none of which leaves what is possible."""
     judged = table[:, rounds.JUDGED]
     figures = np.full((3, len(table)), np.nan)
     some = judged > 0
     if math.isfinite(largest) and some.any():
         error, spread, heaviest = table[some][:, [rounds.FREE_ERROR, rounds.FREE_SPREAD, rounds.HEAVIEST]].T
         # answers to another's questions may weigh more than those to one's own
-        figures[:, some] = sequence(judged[some], error, spread, np.maximum(largest, heaviest))
+        figures[:, some] = sequence(judged[some], error, spread, np.maximum(largest, heaviest), most=n_levels - 1.0)
     return tuple(figures)
