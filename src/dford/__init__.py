@@ -3,7 +3,7 @@
 from typing import Any
 
 from dford.feedback import Question
-from dford.learners import DFORD, PRIL, Auto, DirectionalBoosting, NewtonLogit, PRank, Trace, load
+from dford.learners import DFORD, PRIL, Auto, DirectionalBoosting, NewtonLogit, Overlap, PRank, Trace, load
 from dford.log import FeedbackLog
 from dford.policies import Boundary, Greedy, Nearby, Policy, Triangular, Uniform
 
@@ -19,6 +19,7 @@ __all__ = [
     "Greedy",
     "Nearby",
     "NewtonLogit",
+    "Overlap",
     "PRank",
     "Policy",
     "Question",

@@ -1,5 +1,6 @@
 """`dford evaluate`: how good a saved model is, by answers alone."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +10,8 @@ from dford.evaluation import offpolicy
 
 if TYPE_CHECKING:
     import typer
+
+    from dford import Overlap
 
 
 def add(program: "typer.Typer") -> None:
@@ -23,9 +26,25 @@ def add(program: "typer.Typer") -> None:
         """Estimate the error of a saved model from a log of answers. No label is needed.
 
         The questions may have been another model's. The answers must not be those that this model learned from, or
-        it looks better than it is.
+        it looks better than it is: where they are, this is said first.
         """
         _evaluate(log, model)
+
+
+def _warning(overlap: "Overlap", name: str) -> str:
+    """What to know of a model before the figures, or nothing."""
+    if not overlap.checked:
+        return (
+            f"{name} learned from so many answers that its sample of them cannot show whether these are among them; "
+            "if they are, it looks better here than it is"
+        )
+    if not overlap.found:
+        return ""
+    count = f"{overlap.found:,}" if overlap.checked == overlap.answers else f"about {overlap.share:.0%}"
+    return (
+        f"{count} of the log's {overlap.answers:,} answers are, or equal in features, level and answer, ones that "
+        f"{name} learned from, so the figures are too good"
+    )
 
 
 def _evaluate(path: Path, model_path: Path) -> None:
@@ -38,6 +57,8 @@ def _evaluate(path: Path, model_path: Path) -> None:
         import pandas as pd
 
         rows = pd.DataFrame(rows, columns=model.feature_names_in_)
+    if warning := _warning(model.learned_from(log), model_path.name):
+        print(f"dford: {warning}", file=sys.stderr)
     predictions = model.predict(rows)
     figures = {
         "mean absolute error": offpolicy.mae(log, predictions),

@@ -10,6 +10,7 @@ from dford.learners import _saving
 from dford.learners._base import OrdinalLearner
 from dford.learners._forms import KernelFunction
 from dford.learners._live import LiveLearner
+from dford.learners._overlap import Overlap
 from dford.learners._trace import Trace
 from dford.learners.auto import Auto
 from dford.learners.boosting import DirectionalBoosting
@@ -18,7 +19,18 @@ from dford.learners.newton import NewtonLogit
 from dford.learners.prank import PRank
 from dford.learners.pril import PRIL
 
-__all__ = ["DFORD", "PRIL", "Auto", "DirectionalBoosting", "LiveLearner", "NewtonLogit", "PRank", "Trace", "load"]
+__all__ = [
+    "DFORD",
+    "PRIL",
+    "Auto",
+    "DirectionalBoosting",
+    "LiveLearner",
+    "NewtonLogit",
+    "Overlap",
+    "PRank",
+    "Trace",
+    "load",
+]
 
 LEARNERS: dict[str, type[OrdinalLearner]] = {
     learner.__name__: learner for learner in (Auto, DFORD, DirectionalBoosting, NewtonLogit, PRank, PRIL)

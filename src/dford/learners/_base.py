@@ -26,6 +26,7 @@ from dford.engine._compiled import Floats, Ints
 from dford.feedback import difference
 from dford.learners import _saving
 from dford.learners._forms import Form, Rows, refuse_large
+from dford.learners._overlap import Overlap, overlap
 from dford.learners._trace import DEFAULT_CHECKPOINTS, Trace, make_trace
 from dford.log import FeedbackLog, invented
 from dford.policies import Policy
@@ -99,13 +100,21 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def trace_(self) -> Trace:
         """The run at its checkpoints and now."""
-        table = self._table_of_records()[:, : rounds.CUTS]
+        table = self._table_of_records()[:, : rounds.FIGURES]
         return make_trace(table, len(self._scale), self.regularization, self._bound_exploration(), self._largest)
 
     @property
     def thresholds_trace_(self) -> Floats:
         """`thresholds_` at the checkpoints of `trace_`, a row each; NaN where there were none."""
-        return self._table_of_records()[:, rounds.CUTS :]
+        return self._table_of_records()[:, rounds.FIGURES :]
+
+    def learned_from(self, log: FeedbackLog) -> Overlap:
+        """How many of a log's answers this model learned from, or equal ones: judged by them, it looks too good.
+
+        Where it learned from labels, as `PRank` does, an answer counts if the row was among those.
+        """
+        check_is_fitted(self)
+        return overlap(self._form, self._log_rows(log), log)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that `dford.load` reads: whole or not at all, and without pickle."""
@@ -223,7 +232,7 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         records, checkpoint = self._records, self._next_checkpoint
         self._begin(scale, form, self.seed_)
         other = np.full(len(scale) - 1, np.nan)  # thresholds of fewer levels are not comparable
-        self._records = [np.append(record[: rounds.CUTS], other) for record in records]
+        self._records = [np.append(record[: rounds.FIGURES], other) for record in records]
         self._next_checkpoint = checkpoint
 
     def _new_form(self, n_features: int, n_levels: int, is_sparse: bool = False) -> Form:
@@ -259,7 +268,7 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _new_record(self) -> Floats:
         cuts = getattr(self, "thresholds_", np.full(len(self._scale) - 1, np.nan))  # trees have none
-        record = np.append(self._form.state[: rounds.CUTS], cuts)
+        record = np.append(self._form.state[: rounds.FIGURES], cuts)
         record[rounds.START] = 0.0  # where the window's buffers begin is no figure of the run
         return record
 
@@ -269,7 +278,7 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         records = list(self._records)
         if self.rounds_ and (not records or records[-1][rounds.ROUNDS] != self.rounds_):
             records.append(self._new_record())
-        return np.array(records).reshape(-1, rounds.CUTS + len(self._scale) - 1)
+        return np.array(records).reshape(-1, rounds.FIGURES + len(self._scale) - 1)
 
     def _rows(self, X: Any, anew: bool) -> Rows:
         """X as the engine reads it."""

@@ -160,7 +160,7 @@ class LiveLearner(OrdinalLearner):
         """
         check_is_fitted(self)
         self._policy().require_all_levels(len(self._scale), self._scale.names)
-        figures = free_figures(self._form.state[None, : rounds.CUTS], self._largest, len(self._scale))
+        figures = free_figures(self._form.state[None, : rounds.FIGURES], self._largest, len(self._scale))
         return Estimate(*(float(figure[0]) for figure in figures))
 
     @property

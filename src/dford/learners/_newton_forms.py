@@ -85,9 +85,10 @@ class NewtonForm(GaussianForm):
     def learn(
         self, rule: loops.Rule, table: Floats, seed: int, X: Rows, squares: Floats | None, lo: Ints, hi: Ints
     ) -> bool:
+        assert squares is not None
         newton.learn_newton(
             self.state, self.n_levels, rule[0], table, seed, self.moments, self.covariance, self.kind, self.maps,
-            self.work, self.forget, X, lo, hi,
+            self.work, self.forget, X, squares, lo, hi,
         )  # fmt: skip
         return True
 
@@ -196,10 +197,11 @@ class SparseNewtonForm(GaussianForm):
     def learn(
         self, rule: loops.Rule, table: Floats, seed: int, X: Rows, squares: Floats | None, lo: Ints, hi: Ints
     ) -> bool:
+        assert squares is not None
         X = _csr(X)
         sparse_newton.learn_sparse_newton(
             self.state, self.n_levels, rule[0], table, seed, self.moments, self.covariance, self.forget,
-            X.data, X.indices, X.indptr, lo, hi,
+            X.data, X.indices, X.indptr, squares, lo, hi,
         )  # fmt: skip
         return True
 
@@ -213,6 +215,7 @@ class SparseNewtonForm(GaussianForm):
             self.forget,
             x.data,
             x.indices,
+            vectors.sparse_squares(x.data, x.indptr)[0],
             prediction,
             asked,
             propensity,

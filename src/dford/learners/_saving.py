@@ -44,7 +44,7 @@ def _parts(model: "OrdinalLearner") -> tuple[dict[str, Any], dict[str, NDArray[A
             "sparse": model._form.takes_sparse,
         }
         arrays |= model._form.arrays()
-        arrays["records"] = np.array(model._records).reshape(-1, rounds.CUTS + len(model._scale) - 1)
+        arrays["records"] = np.array(model._records).reshape(-1, rounds.FIGURES + len(model._scale) - 1)
         if hasattr(model, "_open"):
             header["open"] = [[q.round, q.level, q.prediction, q.propensity] for q in model._open.values()]
             arrays["fates"] = np.frombuffer(bytes(model._fates), np.uint8)
@@ -61,7 +61,7 @@ def restore(model: "OrdinalLearner", header: dict[str, Any], arrays: dict[str, N
     form.restore(len(scale), arrays)
     model._begin(scale, form, header["seed"])
     records = arrays["records"]
-    if records.shape[1:] != (rounds.CUTS + len(scale) - 1,):
+    if records.shape[1:] != (rounds.FIGURES + len(scale) - 1,):
         raise ValueError(f"the records have shape {records.shape}, which no model has")
     model._records = list(records)
     if header["feature_names"] is not None:

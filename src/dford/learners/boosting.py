@@ -189,6 +189,7 @@ class TreeForm(GrowingForm):
                 rule[0],
                 self.table(table),
                 seed,
+                X[part],
                 predictions,
                 lo[part],
                 hi[part],
@@ -204,7 +205,7 @@ class TreeForm(GrowingForm):
 
     def tell(self, rule: loops.Rule, x: Rows, prediction: int, asked: int, propensity: float, higher: bool) -> int:
         self.orchard.add(x.reshape(1, -1), np.array([[asked, higher]]), live=True)
-        return loops.weigh(self.state, self.n_levels, prediction, asked, propensity, higher)
+        return loops.weigh(self.state, self.n_levels, x.reshape(-1), prediction, asked, propensity, higher)
 
     def adopt(self, other: Form, cuts: Ints, numbers: Ints) -> None:
         super().adopt(other, cuts, numbers)
