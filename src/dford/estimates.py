@@ -19,7 +19,12 @@ class Estimate(NamedTuple):
 
 
 def interval(
-    terms: Floats, confidence: float = 0.95, *, reach: tuple[float, float], possible: tuple[float, float]
+    terms: Floats,
+    confidence: float = 0.95,
+    *,
+    reach: tuple[float, float],
+    possible: tuple[float, float],
+    signed: bool = False,
 ) -> Estimate:
     """The mean of terms with an interval for it, for a number of terms fixed beforehand.
 
@@ -35,16 +40,20 @@ def interval(
     which is w less twice the mean where terms are 0 or w, so that Wilson's interval for a share comes out; and one more
     term is counted in, as far out as it can be. So terms that are all alike leave a doubt of z**2 / (n + z**2) of the
     way to the end of their reach, where a normal interval would have width 0. The more terms differ, the less this
-    matters: then the limits are the normal ones, moved a little to the side of the long tail.
+    matters: then the limits are the normal ones, moved a little to the side of the long tail. Where terms are `signed`
+    a long tail may be luck, as the mean can move by more of one kind or by fewer of the other; so it only widens.
     """
     check_confidence(confidence)
     n, value, z2 = len(terms), float(terms.mean()), float(ndtri(0.5 + confidence / 2)) ** 2
     y, below, above = terms - value, value - reach[0], reach[1] - value
     error, lean = z2 / (n + z2) * float((y * y).mean()), float((y * np.abs(y)).sum())
     size = float(np.abs(y).sum()) + 2 * max(above, below)
-    up, down = z2 / (n + z2) * (lean + above**2) / size, z2 / (n + z2) * (lean - below**2) / size
-    limits = value, value + down - math.sqrt(down**2 + error), value + up + math.sqrt(up**2 + error)
-    return Estimate(*(min(max(limit, possible[0]), possible[1]) for limit in limits))
+    high, low = (max(lean, 0.0), min(lean, 0.0)) if signed else (lean, lean)
+    up, down = z2 / (n + z2) * (high + above**2) / size, z2 / (n + z2) * (low - below**2) / size
+    bottom, top = value + down - math.sqrt(down**2 + error), value + up + math.sqrt(up**2 + error)
+    if bottom >= possible[1] or top <= possible[0]:  # the terms contradict what is known, and so say nothing of it
+        bottom, top = possible
+    return Estimate(*(min(max(figure, possible[0]), possible[1]) for figure in (value, bottom, top)))
 
 
 def sequence(
@@ -64,7 +73,8 @@ def sequence(
     with np.errstate(divide="ignore", invalid="ignore"):
         value = total / count
         half = _boundary(spread, largest, (1 - confidence) / 2) / count
-    return tuple(np.clip(figure, 0.0, most) for figure in (value, value - half, value + half))
+    low = np.where(value - half < most, value - half, 0.0)  # or the terms contradict what is known
+    return tuple(np.clip(figure, 0.0, most) for figure in (value, low, value + half))
 
 
 def check_confidence(confidence: float) -> None:

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dford import policies
 from dford.log import FeedbackLog
 
 if TYPE_CHECKING:
@@ -54,6 +55,23 @@ def new_table(title: str, *headers: str) -> "Table":
     for place, header in enumerate(headers):
         empty.add_column(header, justify="right" if place else "left", overflow="fold")
     return empty
+
+
+POLICY = "What chose the questions: uniform, nearby:0.1, boundary:0.2, triangular:0.4."
+
+
+def read_policy(text: str) -> policies.Policy | None:
+    """A policy as typed, or none."""
+    name, _, exploration = text.partition(":")
+    known: dict[str, Any] = {
+        one.__name__.lower(): one for one in (policies.Nearby, policies.Boundary, policies.Triangular)
+    }
+    try:
+        if name == "uniform" and not exploration:
+            return policies.Uniform()
+        return known[name](float(exploration)) if text else None
+    except (KeyError, ValueError):
+        raise ValueError(f"{text!r} is not a policy; give one like uniform, nearby:0.1 or boundary:0.2") from None
 
 
 def read_log(path: Path, levels: str | list[Any]) -> FeedbackLog:

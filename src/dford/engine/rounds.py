@@ -40,6 +40,7 @@ FREE_ERROR = 15  # sum of terms that are |prediction - label| on average
 FREE_SPREAD = 16  # sum of squares of how far each was from the mean before it
 HEAVIEST = 17  # the largest 1 / propensity among them
 # TOLD and PROPENSITY, 18 and 19, are of the answer just learned, for the sketch
+BOUND = 20  # the most that an answer could weigh, known before any was given; 0 where it is not
 FIGURES = KEYS  # so many, some of them free
 CUTS = END  # where the cuts begin
 

@@ -60,7 +60,8 @@ def mae(
         row, asked = np.arange(len(log)), np.minimum(log._places(0), len(log.scale) - 1) - 1
         corrected = wrong.sum(axis=1) + terms - weights * wrong[row, asked]
         value = float(corrected.mean())
-        return interval(corrected, confidence, reach=(value - heaviest, value + heaviest), possible=possible)
+        reach = value - heaviest, value + heaviest
+        return interval(corrected, confidence, reach=reach, possible=possible, signed=True)
     if method == "normalised":
         share = float(terms.sum() / weights.sum())
         reach = most * share - share * heaviest, most * share + (1 - share) * heaviest
@@ -97,7 +98,7 @@ def compare(
     if (_numbers(log, first) == _numbers(log, second)).all():
         return Estimate(0.0, 0.0, 0.0)
     heaviest, most = _heaviest(log, weights, policy), len(log.scale) - 1.0
-    return interval(one - two, confidence, reach=(-heaviest, heaviest), possible=(-most, most))
+    return interval(one - two, confidence, reach=(-heaviest, heaviest), possible=(-most, most), signed=True)
 
 
 def _mismatch(p: NDArray[np.int64], asked: NDArray[np.int64], higher: NDArray[np.bool_]) -> Floats:

@@ -101,7 +101,8 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def trace_(self) -> Trace:
         """The run at its checkpoints and now."""
         table = self._table_of_records()[:, : rounds.FIGURES]
-        return make_trace(table, len(self._scale), self.regularization, self._bound_exploration(), self._largest)
+        bound = self._form.state[rounds.BOUND] if self._can_judge else math.nan
+        return make_trace(table, len(self._scale), self.regularization, self._bound_exploration(), bound)
 
     @property
     def thresholds_trace_(self) -> Floats:
@@ -254,7 +255,9 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._checkpoints: list[int] = [*checkpoints.tolist(), sys.maxsize]
         self._records = []
         self._table = self._policy().table(len(scale))
-        self._largest = self._policy().heaviest(len(scale))
+        self._can_judge = math.isfinite(heaviest := self._policy().heaviest(len(scale)))
+        if not self.rounds_ and self._can_judge:
+            form.state[rounds.BOUND] = heaviest
         self._rule = self._make_rule()
         self.classes_ = scale.array
         self.n_features_in_ = form.n_features

@@ -10,12 +10,14 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from dford.engine import counter, rounds
+from dford.engine._compiled import Floats, Ints
 from dford.estimates import Estimate
 from dford.feedback import Question, split_names
 from dford.learners._base import OrdinalLearner
 from dford.learners._forms import Form, Rows
 from dford.learners._trace import free_figures
 from dford.log import FeedbackLog
+from dford.policies import Policy
 from dford.scale import Scale
 
 _FLOAT64 = np.dtype(np.float64)
@@ -97,11 +99,11 @@ class LiveLearner(OrdinalLearner):
             raise TypeError(f"higher must be True or False; got {higher!r}")
         if not 0 < question.propensity <= 1:
             raise ValueError(f"a propensity is a probability above 0; got {question.propensity!r}")
-        for level in (question.prediction, question.level):
-            self._scale.number(level)
-        x = question.x
+        x, (prediction, level) = question.x, map(self._scale.number, (question.prediction, question.level))
         if type(x) is not np.ndarray or x.dtype is not _FLOAT64 or x.shape != (self.n_features_in_,):
             x = self._one_row(x)
+        if question.propensity != self._table[0, prediction - 1, level - 1]:
+            self._note_policy(None, np.array([level]), np.array([prediction]), np.array([question.propensity]))
         self._learn_answer(question, x, bool(higher))
         return self
 
@@ -116,13 +118,17 @@ class LiveLearner(OrdinalLearner):
     def prepare(self) -> None:
         """Do whatever the next answer would have to wait for. Predictions may go on meanwhile, in other threads."""
 
-    def replay(self, log: FeedbackLog) -> Any:
+    def replay(self, log: FeedbackLog, *, policy: Policy | None = None) -> Any:
         """Learn a log's answers in order, and return the predictions made before each, by the user's names.
 
         Goes on from what was learned so far; a new model takes the log's levels. The questions may have been another's:
-        `running_mae_` is then still that of this model.
+        `running_mae_` is then still that of this model. For its interval, the most that an answer can weigh must be
+        known before any comes: so give the `policy` that chose the questions, unless it was this model's own, or
+        `Uniform`.
         """
         level, propensity, higher = log._places(0), log.propensity, log.higher
+        if policy is not None:
+            _check_policy(policy, log)
         if not self.__sklearn_is_fitted__():
             X = log.X
             self._validate_params()
@@ -137,6 +143,7 @@ class LiveLearner(OrdinalLearner):
         else:
             X = self._log_rows(log)
             self._form.check(X)
+        self._note_policy(policy, level, log._places(1), propensity)
         numbers = np.empty(len(log), dtype=np.int64)
         for n in range(len(log)):
             numbers[n] = self._form.levels(X[n : n + 1], self.ordered)[0]
@@ -144,23 +151,38 @@ class LiveLearner(OrdinalLearner):
             self._record()
         return self.classes_[numbers - 1]
 
-    def fit_log(self, log: FeedbackLog) -> Self:
-        """Start anew and learn from a log of answers, in order."""
+    def fit_log(self, log: FeedbackLog, *, policy: Policy | None = None) -> Self:
+        """Start anew and learn from a log of answers, in order; `policy` is as in `replay`."""
         fresh = clone(self)
-        fresh.replay(log)
+        fresh.replay(log, policy=policy)
         self.__dict__ = fresh.__dict__
         return self
+
+    def _note_policy(self, policy: Policy | None, level: Ints, prediction: Ints, propensity: Floats) -> None:
+        """Note what is known, before they are learned, of the weights of answers to questions that were kept elsewhere.
+
+        Without a policy, they are known if this model, or a uniform policy, would have asked just so.
+        """
+        n_levels, state = len(self._scale), self._form.state
+        own = propensity == self._table[0, prediction - 1, level - 1]
+        evenly = (propensity == 1.0 / (n_levels - 1)) & (level < n_levels)
+        if policy is not None and state[rounds.BOUND] > 0:
+            state[rounds.BOUND] = max(state[rounds.BOUND], _slack(policy.heaviest(n_levels)))
+        elif policy is None and not (own | evenly).all():
+            state[rounds.BOUND] = 0.0
 
     @property
     def running_mae_(self) -> Estimate:
         """The mean error of the predictions so far, in levels, from the answers alone: no label is needed.
 
         With 95% confidence the true figure is in the interval, at all times at once: look as often as you like. It is
-        that of the questions that were answered.
+        that of the questions that were answered. After answers to questions of a policy that is not known (see
+        `replay`), the interval is all that is possible.
         """
         check_is_fitted(self)
         self._policy().require_all_levels(len(self._scale), self._scale.names)
-        figures = free_figures(self._form.state[None, : rounds.FIGURES], self._largest, len(self._scale))
+        state = self._form.state
+        figures = free_figures(state[None, : rounds.FIGURES], state[rounds.BOUND], len(self._scale))
         return Estimate(*(float(figure[0]) for figure in figures))
 
     @property
@@ -242,3 +264,22 @@ class LiveLearner(OrdinalLearner):
         except IndexError:
             self._fates.extend(bytes((n >> 2) + 1 - len(self._fates)))
             self._fates[n >> 2] |= fate << 2 * (n & 3)
+
+
+def _slack(weight: float) -> float:
+    """Propensities may have lost their last digits in some other file."""
+    return weight * (1 + 1e-9)
+
+
+def _check_policy(policy: Policy, log: FeedbackLog) -> None:
+    """Refuse a policy that cannot have asked a log's questions, or cannot ask all of them."""
+    n_levels = len(log.scale)
+    policy.require_all_levels(n_levels, log.scale.names)
+    heaviest, asked = policy.heaviest(n_levels), log._places(0)
+    heavy = (asked < n_levels) & (1.0 / log.propensity > _slack(heaviest))
+    if heavy.any():
+        row = int(np.argmax(heavy))
+        raise ValueError(
+            f"row {row} was asked with probability {log.propensity[row]:.3g}, and {policy} never goes below "
+            f"{1 / heaviest:.3g}; give the policy that chose the questions"
+        )
