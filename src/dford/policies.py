@@ -138,5 +138,6 @@ class Nearby(_Exploring):
         cuts = np.arange(1, n_levels)
         distance = 1.0 + np.minimum(np.abs(cuts - prediction), np.abs(cuts - (prediction - 1)))
         p = self.exploration * Uniform().probabilities(prediction, n_levels)
-        p[:-1] += (1 - self.exploration) * distance**-2 / (distance**-2).sum()
+        closeness = 1.0 / (distance * distance)
+        p[:-1] += (1 - self.exploration) * closeness / closeness.sum()
         return p

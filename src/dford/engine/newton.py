@@ -28,6 +28,7 @@ import numpy as np
 
 from dford.engine import rounds
 from dford.engine._compiled import Floats, Ints, compiled, inlined, live, place
+from dford.engine.elementary import cos_one
 from dford.engine.logistic import mode_of_bit, mode_of_gap, sigmoid
 from dford.engine.rounds import CUTS, PENDING, ROUNDS, SEEN
 from dford.engine.sketch import remember
@@ -76,7 +77,9 @@ def embed(kind: int, n_levels: int, moments: Floats, X: Floats, r: int, maps: Fl
             angle = maps[i, d]
             for j in range(d):
                 angle = fma(maps[i, j], work[0, z + j], angle)
-            work[0, k + i] = scale * math.cos(angle)
+            work[0, k + i] = angle
+        for i in range(len(maps)):
+            work[0, place(k + i)] = scale * cos_one(work[0, place(k + i)])
 
 
 @inlined

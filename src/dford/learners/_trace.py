@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dford.engine import rounds
+from dford.engine import elementary, rounds
 from dford.engine._compiled import Floats, Ints
 from dford.estimates import sequence
 
@@ -47,8 +47,8 @@ def make_trace(table: Floats, n_levels: int, regularization: float, exploration:
         known = np.where(labelled > 0, labelled, np.nan)
         theorem = np.full(len(table), np.nan)
         if exploration is not None:
-            scale = 16 * n_levels**2 * math.log(n_levels) / regularization
-            theorem = scale * (columns[rounds.RADIUS] + 1) * np.log(done + 1) / exploration
+            scale = 16 * n_levels**2 * elementary.logs(np.array([float(n_levels)]))[0] / regularization
+            theorem = scale * (columns[rounds.RADIUS] + 1) * elementary.logs(done + 1) / exploration
         return Trace(
             done.astype(np.int64),
             columns[rounds.ERROR] / known,
