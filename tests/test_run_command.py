@@ -76,7 +76,7 @@ def test_numbers_become_levels(
         seen.append(y.tolist())
         return one_pass(X, y, *rest, **more)
 
-    monkeypatch.setattr("dford.cli.run.one_pass", noted)
+    monkeypatch.setattr("dford.experiments.one_pass.one_pass", noted)
     assert main(["run", str(table), "--target", "y", *([option, value] if option else [])]) == 0
     assert seen == [expected]
 

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import dford
 from dford.cli._shared import POLICY, console, new_table, read_log, read_policy
-from dford.evaluation import offpolicy
-from dford.policies import Policy
 
 if TYPE_CHECKING:
     import typer
 
-    from dford import Overlap
+    from dford.learners import Overlap
+    from dford.policies import Policy
 
 
 def add(program: "typer.Typer") -> None:
@@ -49,7 +48,9 @@ def _warning(overlap: "Overlap", name: str) -> str:
     )
 
 
-def _evaluate(path: Path, model_path: Path, policy: Policy | None) -> None:
+def _evaluate(path: Path, model_path: Path, policy: "Policy | None") -> None:
+    from dford.evaluation import offpolicy
+
     model = dford.load(model_path)
     if not hasattr(model, "classes_"):
         raise ValueError(f"{model_path} holds a learner that has not learned yet")

@@ -6,15 +6,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-
+from dford.cli._names import LEARNERS
 from dford.cli._shared import console, new_table, writing_to
-from dford.datasets import at_cuts, equal_frequency, in_steps, load_table
-from dford.experiments.one_pass import LEARNERS, SCALED, Pass, one_pass
-from dford.scale import Scale
 
 if TYPE_CHECKING:
     import typer
+
+    from dford.experiments.one_pass import Pass
 
 Discretise = Callable[[Any], Any] | None
 
@@ -54,6 +52,8 @@ def add(program: "typer.Typer") -> None:
         Targets of numbers are cut by --cuts, --steps or --equal-frequency.
         dford, pril and prank see rows scaled as they come, the others as they are.
         """
+        from dford.experiments.one_pass import SCALED
+
         if learner not in LEARNERS:
             raise typer.BadParameter(f"{learner!r} is none of {', '.join(LEARNERS)}", param_hint="--learner")
         if save and learner in SCALED:
@@ -75,6 +75,8 @@ def add(program: "typer.Typer") -> None:
 def _discretiser(tenths: int | None, cuts: str | None, steps: float | None) -> Discretise:
     import typer
 
+    from dford.datasets import at_cuts, equal_frequency
+
     if tenths is not None:
         return partial(equal_frequency, n_levels=tenths)
     if cuts is not None:
@@ -90,6 +92,8 @@ def _discretiser(tenths: int | None, cuts: str | None, steps: float | None) -> D
 
 
 def _in_steps(values: Any, step: float) -> Any:
+    from dford.datasets import in_steps
+
     start = step * (math.ceil(values.min() / step) - 1)
     return in_steps(values, step, start=start, n_levels=max(2, math.ceil((values.max() - start) / step)))
 
@@ -105,7 +109,12 @@ def _run(
     save: Path | None,
     log: Path | None,
 ) -> None:
+    import numpy as np
     from rich.progress import Progress
+
+    from dford.datasets import load_table
+    from dford.experiments.one_pass import one_pass
+    from dford.scale import Scale
 
     data = load_table(table, target, levels=levels, discretise=discretise)
     X, y = data.data, data.target
@@ -141,7 +150,7 @@ def _run(
         print(f"Answers: {log}")
 
 
-def _show(title: str, done: Pass, places: Any) -> None:
+def _show(title: str, done: "Pass", places: Any) -> None:
     shown = new_table(title)
     for header in ("Rows", "Running MAE", "MAE since", "Answers yes"):
         shown.add_column(header, justify="right")
@@ -151,6 +160,6 @@ def _show(title: str, done: Pass, places: Any) -> None:
         yes = f"{done.log.higher[:row].mean():.0%}" if done.log else ""
         shown.add_row(f"{row:,}", f"{done.errors[:row].mean():.3f}", f"{done.errors[before:row].mean():.3f}", yes)
         before = row
-    constant = min(np.abs(places - place).mean() for place in range(1, int(places.max()) + 1))
+    constant = min(abs(places - place).mean() for place in range(1, int(places.max()) + 1))
     screen = console()
     screen.print(shown, "", f"Always the one best level: {constant:.3f}.", sep="\n")

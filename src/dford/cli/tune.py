@@ -4,13 +4,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from dford.cli._shared import POLICY, console, new_table, read_log, read_policy
-from dford.evaluation import tune
-from dford.learners import Auto, DirectionalBoosting, NewtonLogit
-from dford.learners._live import LiveLearner
-from dford.policies import Policy
 
 if TYPE_CHECKING:
     import typer
+
+    from dford.learners import LiveLearner
+    from dford.policies import Policy
 
 
 def add(program: "typer.Typer") -> None:
@@ -36,7 +35,10 @@ def add(program: "typer.Typer") -> None:
         _tune(log, levels, read_policy(policy), save)
 
 
-def _tune(path: Path, levels: str, policy: Policy | None, save: Path | None) -> None:
+def _tune(path: Path, levels: str, policy: "Policy | None", save: Path | None) -> None:
+    from dford.evaluation import tune
+    from dford.learners import Auto, DirectionalBoosting, NewtonLogit
+
     log = read_log(path, levels)
     grid: list[LiveLearner] = [
         Auto(random_state=0),
