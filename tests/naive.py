@@ -6,6 +6,7 @@ f with a threshold that is closer than rounding can settle raises `Tie`, unless 
 """
 
 import math
+import struct
 from collections.abc import Callable, Sequence
 
 Row = Sequence[float]
@@ -26,6 +27,20 @@ def _mix(z: int) -> int:
 def uniform(seed: int, n: int) -> float:
     golden = 0x9E3779B97F4A7C15
     return (_mix((_mix((seed + golden) & MASK) + n * golden) & MASK) >> 11) / 2**53
+
+
+def _bits(x: float) -> int:
+    """As 64 bits, with one NaN and one zero."""
+    return int.from_bytes(struct.pack(">d", x + 0.0), "big") if x == x else 0x7FF8000000000000
+
+
+def fingerprint(x: Row, square: float, level: int, higher: bool, propensity: float) -> tuple[float, float]:
+    """(key, print) of an answer about a row; of a label learned as such, level 0 and propensity 0."""
+    golden, told = 0x9E3779B97F4A7C15, 2 * level + higher
+    key = _mix(((_bits(square) >> 24) + (told << 40) + golden) & MASK)
+    row = sum(_mix((_bits(value) + j * golden) & MASK) for j, value in enumerate(x) if value != 0)
+    own = _mix((row + _mix((_bits(propensity) + told * golden) & MASK)) & MASK)
+    return (key >> 11) / 2**53, (own >> 11) / 2**53
 
 
 def linear(x: Row, z: Row) -> float:

@@ -9,10 +9,12 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from dford import DFORD, PRIL, Boundary, NewtonLogit, PRank, Triangular
+from dford import DFORD, PRIL, Boundary, FeedbackLog, NewtonLogit, PRank, Triangular
 from dford.learners._forms import Form
 from dford.scale import Scale
 
+# low < mid < top is the right order by luck
+pytestmark = pytest.mark.filterwarnings("ignore:the levels were sorted by name, low < mid < top")
 LEARNERS = [DFORD, PRank, PRIL]
 KERNELS: list[dict[str, Any]] = [{}, {"kernel": "poly", "window": 5}, {"kernel": "rbf"}, {"window": 5}]
 X = np.random.default_rng(0).normal(size=(30, 2))
@@ -213,7 +215,52 @@ def test_levels_keep_the_users_order(learner: Any) -> None:
         assert len(model.classes_) == 4
         assert (model.thresholds_ == models[0].thresholds_).all()
     assert all(model.classes_.tolist() == order for model in models[:5])
-    assert learner().fit(X, labels).classes_.tolist() == ["fair", "good", "poor"]
+
+
+GUESSED = "the levels were sorted by name, fair < good < poor; for another order pass levels="
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_an_order_that_is_a_guess_is_told(learner: Any) -> None:
+    labels = np.tile(["good", "poor", "fair"], 10)
+    unordered: list[Any] = [
+        labels,
+        labels.tolist(),
+        labels.astype(object),
+        pd.Series(labels),
+        pd.Series(pd.Categorical(labels, categories=["poor", "fair", "good"])),
+        pl.Series(labels),
+        pl.Series(labels, dtype=pl.Categorical),
+    ]
+    for y in unordered:
+        with pytest.warns(UserWarning, match=GUESSED) as told:
+            model = learner().fit(X, y)
+        assert len(told) == 1
+        assert told[0].filename == __file__, "it is told where the labels came from"
+        model.partial_fit(X, y)  # an order that stands is no guess any more
+        assert model.classes_.tolist() == ["fair", "good", "poor"]
+    for numbers in ([1, 2, 3], [1.0, 2.0, 10.0], [False, True, True], pd.Categorical([10, 9, 9])):
+        learner().fit(X, np.tile(numbers, 10))  # the order of numbers is theirs
+
+
+def test_levels_without_an_order_are_refused() -> None:
+    names = ["poor", "fair", "good"]
+    wrong: list[Any] = [set(names), frozenset(names), dict.fromkeys(names), "abc", b"abc"]
+    for levels in wrong:
+        kind = type(levels).__name__
+        with pytest.raises(TypeError, match=f"levels must be a list or an array, lowest first, and not a {kind}"):
+            Scale(levels)
+        with pytest.raises(TypeError, match=f"not a {kind}"):
+            FeedbackLog(levels)
+    orderless: list[Any] = [set(names), dict.fromkeys(names)]
+    for levels in orderless:
+        model = DFORD(levels=levels)
+        refuses(model, partial(model.fit, X, np.tile(names, 10)), "lowest first", TypeError)
+        refuses(model, partial(model.ask, X[0]), "lowest first", TypeError)
+        new = DFORD()
+        refuses(new, partial(new.partial_fit, X, np.tile(names, 10), classes=levels), "lowest first", TypeError)
+    for ordered in (tuple(names), np.array(names), pd.Index(names), pl.Series(names), dict.fromkeys(names).keys()):
+        assert Scale(ordered).names == names
 
 
 @pytest.mark.parametrize("levels", [[1, 2, 3], [10, -5, 0], ["b", "c", "a"], [0.5, 1.0, 1.5], [False, True]])

@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 
 import dford.cli.demo
-from dford.cli import main
+from dford.cli import _names, _program, main
+from dford.datasets._catalogue import CATALOGUE
+from dford.experiments import EXPERIMENTS, one_pass
+from dford.experiments.backends import BACKENDS
+from dford.experiments.paper import SETTINGS
+from dford.experiments.studies import STUDIES
 
 
 @pytest.mark.parametrize(
@@ -39,6 +44,67 @@ def test_a_defect_is_not_taken_for_a_users_mistake(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(dford.cli.demo, "_demo", fail)
     with pytest.raises(KeyError, match="a defect"):
         main(["demo"])
+
+
+HEAVY = {"matplotlib", "numba", "numpy", "pandas", "scipy", "sklearn", "sqlalchemy"}
+
+
+def test_help_the_version_and_completion_are_there_at_once() -> None:
+    """They take what Typer takes, and import none of what takes seconds."""
+    commands = [command.name or getattr(command.callback, "__name__", "") for command in _program().registered_commands]
+    assert len(commands) >= 14
+    calls = [["--version"], ["--help"], [], *([name, "--help"] for name in commands)]
+    code = f"""
+import os, sys
+from dford.cli import main
+assert [main(call) for call in {calls!r}] == [0] * {len(calls)}
+os.environ |= {{"_DFORD_COMPLETE": "complete_bash", "COMP_WORDS": "dford reproduce cur", "COMP_CWORD": "2"}}
+try:
+    main([])
+except SystemExit:
+    pass
+print({HEAVY!r} & set(sys.modules), file=sys.stderr)
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert result.stderr == "set()\n"
+    assert result.stdout.startswith(f"dford {dford.__version__}\n")
+    assert result.stdout.split()[-1] == "curves"
+    for name in commands:
+        assert f"Usage: dford {name} " in result.stdout
+
+
+def test_the_names_that_help_shows_are_those_of_what_is_run() -> None:
+    assert tuple(one_pass.LEARNERS) == _names.LEARNERS
+    assert tuple(STUDIES) == _names.STUDIES
+    assert tuple(EXPERIMENTS) == _names.EXPERIMENTS
+    assert tuple(BACKENDS) == _names.BACKENDS
+    assert tuple(SETTINGS) == _names.PLAYED
+    assert tuple(CATALOGUE) == _names.KEPT
+
+
+def test_the_package_runs_as_a_module() -> None:
+    result = subprocess.run([sys.executable, "-m", "dford", "--version"], capture_output=True, text=True, timeout=120)
+    assert (result.returncode, result.stdout, result.stderr) == (0, f"dford {dford.__version__}\n", "")
+    result = subprocess.run([sys.executable, "-m", "dford", "dance"], capture_output=True, text=True, timeout=120)
+    assert (result.returncode, result.stdout) == (2, "")
+
+
+def test_the_facade_imports_what_is_used_and_shows_all_of_it() -> None:
+    code = f"""
+import sys
+import dford
+assert not {HEAVY!r} & set(sys.modules)
+assert set(dford.__all__) | {{"Client", "learners", "evaluation"}} <= set(dir(dford))
+from dford import *
+assert DFORD is dford.learners.DFORD and FeedbackLog is dford.log.FeedbackLog and load is dford.load
+assert dford.evaluation.offpolicy.mae and dford.Client
+try:
+    dford.nothing
+except AttributeError as error:
+    print(error)
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert (result.stdout, result.stderr) == ("module 'dford' has no attribute 'nothing'\n", "")
 
 
 def test_the_shell_completes_what_commands_take() -> None:

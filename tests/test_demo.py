@@ -175,7 +175,8 @@ def compiling(*_):
     yield
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
-dford.cli.demo.run_demo = compiling
+import dford.experiments.demo
+dford.experiments.demo.run_demo = compiling
 sys.exit(dford.cli.main(sys.argv[1:]))
 """
     command = [sys.executable, "-c", code, "demo", "--out", str(tmp_path)]

@@ -6,9 +6,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
 
-from dford import DFORD, Boundary, FeedbackLog, Greedy, NewtonLogit, Triangular, Uniform
+from dford import DFORD, Boundary, FeedbackLog, Greedy, Nearby, NewtonLogit, Triangular, Uniform
 from dford.datasets import make_synthetic
+from dford.estimates import interval
 from dford.evaluation import offpolicy
 
 K = 5
@@ -72,6 +76,116 @@ def test_coverage_is_near_95_percent_when_items_are_drawn_too() -> None:
         estimate = offpolicy.mae(log, predictions)
         covered += estimate.low <= true <= estimate.high
     assert 0.92 <= covered / runs <= 0.975
+
+
+RARE: list[dict[int, float]] = [{0: 0.98, 1: 0.02}, {0: 0.99, 2: 0.01}, {0: 0.995, 4: 0.005}]
+"""The probability of being so many levels off: 0.02 on average, but where the scale ends."""
+
+
+def terms_of(policy: Any, off: dict[int, float], n: int, runs: int, seed: int = 0) -> tuple[Any, float]:
+    """Weighted mismatches of a model that is so many levels off, up or down, and its true error."""
+    random, table = np.random.default_rng(seed), policy.table(K)[0]
+    p = random.integers(1, K + 1, size=(runs, n))
+    away = random.choice(list(off), p=list(off.values()), size=(runs, n)) * random.choice([-1, 1], size=(runs, n))
+    y = np.clip(p + away, 1, K)
+    asked = 1 + (random.random((runs, n, 1)) > np.cumsum(table[p - 1], axis=2)[..., :-1]).sum(axis=2)
+    weights = np.where(asked < K, 1 / table[p - 1, asked - 1], 0.0)
+    places = np.arange(1, K + 1)
+    errors = [np.abs(np.clip(places + sign * size, 1, K) - places).mean() for size in off for sign in (-1, 1)]
+    true = float(np.repeat(list(off.values()), 2) @ errors) / 2
+    return weights * ((p > asked) != (y > asked)), true
+
+
+@pytest.mark.parametrize("policy", [Triangular(0.5), Boundary(0.2), Boundary(0.5), Nearby(), Uniform()], ids=repr)
+@pytest.mark.parametrize("off", RARE, ids=str)
+@pytest.mark.parametrize("n", [30, 100])
+def test_rare_errors_are_covered_too(policy: Any, off: dict[int, float], n: int) -> None:
+    """Where no mismatch, or hardly one, is among the answers, which then tell little."""
+    terms, true = terms_of(policy, off, n, runs=400)
+    assert 0.01 <= true <= 0.02
+    found = [interval(row, reach=(0, policy.heaviest(K)), possible=(0, K - 1)) for row in terms]
+    assert np.mean([estimate.low <= true <= estimate.high for estimate in found]) >= 0.93
+
+
+@pytest.mark.parametrize("policy", [Triangular(0.5), Boundary(0.2), Boundary(0.5), Nearby(), Uniform()], ids=repr)
+@pytest.mark.parametrize("off", [{0: 0.8, 1: 0.2}, {0: 0.5, 1: 0.3, 2: 0.2}, {0: 0.3, 1: 0.3, 2: 0.2, 3: 0.2}], ids=str)
+def test_usual_errors_are_covered_as_often_as_said_by_intervals_as_wide_as_normal_ones(policy: Any, off: Any) -> None:
+    terms, true = terms_of(policy, off, n=2000, runs=1000, seed=1)
+    found = [interval(row, reach=(0, policy.heaviest(K)), possible=(0, K - 1)) for row in terms]
+    covered = np.mean([estimate.low <= true <= estimate.high for estimate in found])
+    assert 0.93 <= covered <= 0.97
+    normal = 2 * 1.96 * terms.std(axis=1) / np.sqrt(2000)
+    assert np.mean([high - low for _, low, high in found]) <= 1.04 * normal.mean()
+
+
+@given(
+    n=st.integers(2, 200),
+    share=st.floats(0, 1),
+    weight=st.floats(0.01, 100),
+    confidence=st.sampled_from([0.5, 0.95, 0.999]),
+)
+def test_of_terms_that_are_0_or_w_the_interval_is_wilsons(
+    n: int, share: float, weight: float, confidence: float
+) -> None:
+    """But for the one term more that is counted in, which never makes it narrower."""
+    k = round(share * n)
+    terms = np.repeat([weight, 0.0], [k, n - k])
+    wilson = [weight * end for end in binomtest(k, n).proportion_ci(confidence, method="wilson")]
+    mean = float(terms.mean())
+    if 0 < k < n:
+        bare = interval(terms, confidence, reach=(mean, mean), possible=(-1e9, 1e9))
+        np.testing.assert_allclose(bare[1:], wilson, rtol=1e-9, atol=1e-9 * weight)
+    found = interval(terms, confidence, reach=(0, weight), possible=(0, weight))
+    assert found.low <= wilson[0] + 1e-9 * weight
+    assert found.high >= wilson[1] - 1e-9 * weight
+    if k in {0, n}:
+        np.testing.assert_allclose(found[1:], wilson, atol=1e-9 * weight)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, K), st.integers(1, K), st.floats(1e-6, 1), st.booleans()), min_size=2, max_size=30
+    ),
+    st.randoms(use_true_random=False),
+)
+def test_no_figure_leaves_what_is_possible_nor_claims_to_be_certain(answers: Any, random: Any) -> None:
+    """Whatever the propensities: an answer of propensity 1e-6 weighs as much as a million."""
+    log = FeedbackLog(LEVELS)
+    every = [(level, 1, 0.5, False) for level in LEVELS]  # or no estimate would exist
+    for level, prediction, propensity, higher in [*every, *answers]:
+        log._add(np.zeros(1), level, prediction, propensity, higher and level < K)
+    one, two = ([random.randint(1, K) for _ in range(len(log))] for _ in range(2))
+    q = np.array([[random.random() + 0.01 for _ in LEVELS] for _ in range(len(log))])
+    q /= q.sum(axis=1, keepdims=True)
+    errors = [offpolicy.mae(log, one, method=m, probabilities=q) for m in ("plain", "normalised", "robust")]
+    shares = [offpolicy.accuracy(log, one, within=w) for w in (0, 1, 2)]
+    for figures, least, most in (
+        (errors, 0, K - 1),
+        (shares, 0, 1),
+        ([offpolicy.compare(log, one, two)], 1 - K, K - 1),
+    ):
+        for value, low, high in figures:
+            assert least <= low <= value <= high <= most
+            assert low < high or (figures is not errors and one == two)
+    model = NewtonLogit(levels=LEVELS, checkpoints=range(1, 40), random_state=0)
+    model.replay(log)
+    trace = model.trace_
+    for value, low, high in [model.running_mae_, *zip(trace.estimate, trace.low, trace.high, strict=True)]:
+        assert 0 <= low <= value <= high <= K - 1
+
+
+def test_thirty_answers_without_a_mismatch_do_not_show_that_there_is_no_error() -> None:
+    y = np.tile([1, 2, 3, 4, 5], 6)
+    log = logged(np.zeros((30, 1)), y, y, Nearby(), 0)
+    for method in ("plain", "normalised", "robust"):
+        sure = np.eye(K)[y - 1]
+        estimate = offpolicy.mae(log, y, method=method, probabilities=sure, policy=Nearby())
+        assert estimate[:2] == (0.0, 0.0)
+        assert estimate.high >= min(3 / 30 * Nearby().heaviest(K), K - 1)  # the rule of three
+    assert offpolicy.accuracy(log, y) == pytest.approx((1.0, 0.0, 1.0), abs=1e-9)
+    other = np.where(np.arange(30) == 7, 5 - y // 5, y)  # one prediction differs, and was not asked about
+    difference = offpolicy.compare(log, y, other)
+    assert difference.low < 0 < difference.high
 
 
 def test_the_robust_form_is_narrower_where_the_probabilities_are_good() -> None:
@@ -164,6 +278,62 @@ def test_a_log_travels_through_frames_and_files(tmp_path: Any) -> None:
     assert len(log + log) == 40
     assert (log + log).X.shape == (40, 2)
     assert [answer[1] for answer in log] == log.level.tolist()
+    assert [answer[2] for answer in log] == log.prediction.tolist()
+
+
+NAMES: list[list[Any]] = [
+    [5, 4, 3, 2, 1],
+    ["poor", "fair", "good", "great", "superb"],
+    [0.5, 1.5, 2.5, 3.5, 4.5],
+    [2, "two", 2.5, "NA", ""],
+]
+
+
+@pytest.mark.parametrize("names", NAMES, ids=str)
+def test_whatever_the_levels_are_called_the_figures_are_the_same(names: list[Any]) -> None:
+    """What a log shows are the names that it was given, and every figure takes these."""
+    X, y = make_synthetic(400, random_state=0)
+    logs = []
+    for levels in (LEVELS, names):
+        model, log = NewtonLogit(levels=levels, random_state=0), FeedbackLog(levels)
+        for x, label in zip(X, y, strict=True):
+            question = model.ask(x)
+            higher = bool(label > 1 + levels.index(question.level))
+            log.append(question, higher)
+            model.tell(question, higher)
+            assert (log.level[-1], log.prediction[-1]) == (question.level, question.prediction)
+        logs.append(log)
+    plain, named = logs
+    for which in ("level", "prediction"):
+        assert [names[place - 1] for place in getattr(plain, which)] == getattr(named, which).tolist()
+    assert [row[1:3] for row in named] == list(zip(named.level.tolist(), named.prediction.tolist(), strict=True))
+    for figure in (offpolicy.mae, offpolicy.accuracy):
+        assert figure(named, named.prediction) == figure(plain, plain.prediction)
+    lowest = [levels[0] for levels in (LEVELS, names)]
+    differences = [
+        offpolicy.compare(log, log.prediction, [low] * 400) for log, low in zip((plain, named), lowest, strict=True)
+    ]
+    assert differences[0] == differences[1]
+    assert (NewtonLogit().replay(named) == named.prediction).all()
+
+
+@pytest.mark.parametrize("names", [*NAMES, [True, False], [1, 2], [1.0, 2.0], ["1", "2"], ["1.0", "2"]], ids=str)
+def test_names_of_levels_come_back_from_a_file_as_they_were(names: list[Any], tmp_path: Any) -> None:
+    model, log = DFORD(levels=names, random_state=0), FeedbackLog(names)
+    for x in np.random.default_rng(0).normal(size=(30, 2)):
+        log.append(model.ask(x), higher=bool(x[0] > 0))
+    log.write(tmp_path / "log.csv")
+    back = FeedbackLog.read(tmp_path / "log.csv", names)
+    assert back._answers == log._answers
+    assert [type(level) for _, level, *_ in back] == [type(level) for _, level, *_ in log]
+
+
+def test_a_policy_that_cannot_judge_names_the_level_that_it_never_asks() -> None:
+    X, y = make_synthetic(50, random_state=0)
+    names = ["e", "d", "c", "b", "a"]
+    model = DFORD(levels=names, policy=Greedy(), random_state=0).fit(X, np.array(names)[y - 1])
+    with pytest.raises(ValueError, match="never asks about level 'd' when it predicts level 'e'"):
+        _ = model.running_mae_
 
 
 def test_a_log_refuses_what_is_no_round() -> None:

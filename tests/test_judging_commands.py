@@ -8,6 +8,7 @@ import pytest
 import dford
 from dford import FeedbackLog, NewtonLogit
 from dford.cli import main
+from dford.cli._shared import read_policy
 from dford.datasets import make_synthetic
 
 NAMES = ["calm", "mild", "strong", "severe", "dire"]
@@ -50,6 +51,20 @@ def test_evaluate_shows_what_offpolicy_says(log: Path, capsys: pytest.CaptureFix
     assert "at most one level off" in out
 
 
+def test_the_policy_is_given_as_a_word(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", str(log), str(log.with_name("model")), "--policy", "nearby:0.1"]) == 0
+    answers, model = FeedbackLog.read(log, NAMES), dford.load(log.with_name("model"))
+    estimate = dford.evaluation.offpolicy.mae(answers, model.predict(answers.X), policy=dford.Nearby(0.1))
+    assert f"{estimate.low:.3f} to {estimate.high:.3f}" in capsys.readouterr().out
+    for text, policy in {
+        "": None,
+        "uniform": dford.Uniform(),
+        "boundary:0.2": dford.Boundary(0.2),
+        "triangular:0.4": dford.Triangular(0.4),
+    }.items():
+        assert read_policy(text) == policy
+
+
 def test_levels_that_are_numbers_are_read_as_the_file_has_them(tmp_path: Path) -> None:
     from dford.cli._shared import read_log
 
@@ -69,12 +84,19 @@ def test_levels_that_are_numbers_are_read_as_the_file_has_them(tmp_path: Path) -
         (["tune", "LOG"], "--levels"),
         (["evaluate", "LOG", "LOG"], "is not a dford file"),
         (["evaluate", "LOG", "nowhere"], "nowhere"),
+        (["evaluate", "LOG", "MODEL", "--policy", "often"], "'often' is not a policy"),
+        (["evaluate", "LOG", "MODEL", "--policy", "nearby:2"], "'nearby:2' is not a policy"),
+        (
+            ["tune", "LOG", "--levels", ",".join(NAMES), "--policy", "uniform"],
+            "give the policy that chose the questions",
+        ),
     ],
 )
 def test_mistakes_are_told_in_a_sentence(
     arguments: list[str], sentence: str, log: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([str(log) if word == "LOG" else word for word in arguments]) == 2
+    files = {"LOG": str(log), "MODEL": str(log.with_name("model"))}
+    assert main([files.get(word, word) for word in arguments]) == 2
     error = capsys.readouterr().err
     assert sentence in error
     assert error.count("\n") == 1

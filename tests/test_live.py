@@ -168,7 +168,7 @@ def test_an_answer_that_is_no_bool_is_refused(model: DFORD, answer: Any) -> None
 def test_asking_needs_levels() -> None:
     with pytest.raises(ValueError, match=r"pass levels=\[...\]"):
         DFORD().ask([1.0])
-    X, y = np.eye(3), ["a", "b", "c"]
+    X, y = np.eye(3), [1, 2, 3]
     assert DFORD().fit(X, y).ask(X[0]).level in y
 
 

@@ -27,6 +27,8 @@ LEARNERS = [
 ]
 
 
+# River's checks have labels in no order
+@pytest.mark.filterwarnings("ignore:the levels were sorted by name")
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
 def test_river_checks(learner: Any) -> None:
     checks.check_estimator(Ordinal(learner))
@@ -83,6 +85,9 @@ def test_levels_that_appear_later_take_their_place_in_order() -> None:
     assert stream.predict_one({"x": 1.0}) is None
     stream.learn_one({"x": 1.0}, "c")
     assert stream.predict_one({"x": 1.0}) == "c"
+    with pytest.warns(UserWarning, match="the levels were sorted by name, a < c; for another order pass") as told:
+        stream.learn_one({"x": -2.0}, "a")
+    assert told[0].filename == __file__
     for _ in range(20):
         stream.learn_one({"x": 2.0}, "c")
         stream.learn_one({"x": -2.0}, "a")

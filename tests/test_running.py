@@ -10,8 +10,20 @@ from hypothesis import strategies as st
 from scipy import integrate
 
 import dford
-from dford import DFORD, PRIL, Auto, DirectionalBoosting, FeedbackLog, Greedy, Nearby, NewtonLogit, Triangular
+from dford import (
+    DFORD,
+    PRIL,
+    Auto,
+    DirectionalBoosting,
+    FeedbackLog,
+    Greedy,
+    Nearby,
+    NewtonLogit,
+    Triangular,
+    Uniform,
+)
 from dford.datasets import make_synthetic
+from dford.engine import rounds
 from dford.estimates import _boundary, sequence
 from dford.evaluation import offpolicy, tune
 
@@ -48,7 +60,7 @@ def test_the_running_figure_is_the_mean_of_weighted_answers_live_and_in_a_batch(
     terms = np.where((log.prediction > log.level) != log.higher, 1 / log.propensity, 0)
     before = np.concatenate([[0.0], np.cumsum(terms)[:-1] / np.arange(1, 260)])
     largest = 1 / live._policy().table(5)[0, :, :-1].min()
-    expected = sequence(260, terms.sum(), ((terms - before) ** 2).sum(), largest)
+    expected = sequence(260, terms.sum(), ((terms - before) ** 2).sum(), largest, most=4)
     np.testing.assert_allclose(live.running_mae_, np.array(expected), rtol=1e-9)
     assert batch.running_mae_ == live.running_mae_
     trace = batch.trace_
@@ -156,10 +168,102 @@ def test_the_running_figure_of_a_replay_is_that_of_the_one_who_replays() -> None
     X, y = make_synthetic(4000, random_state=0)
     _, log = answered(NewtonLogit(levels=LEVELS, policy=Triangular(0.8), random_state=0), X, y)
     model = NewtonLogit(features="poly")
-    truth = np.abs(model.replay(log) - y).mean()
+    truth = np.abs(model.replay(log, policy=Triangular(0.8)) - y).mean()
     estimate = model.running_mae_
     assert estimate.low < truth < estimate.high
     assert estimate.high < 0.5  # the one who asked is worse than 1
+
+
+def test_where_nothing_is_known_of_the_weights_the_interval_is_all_that_is_possible(tmp_path: Any) -> None:
+    """The theorem is about terms whose bound is known before they come, and not the largest that came."""
+    X, y = make_synthetic(1200, random_state=0)
+    own, heavy = answered(NewtonLogit(levels=LEVELS, random_state=0), X, y)[1], Triangular(0.05)
+    _, foreign = answered(NewtonLogit(levels=LEVELS, policy=heavy, random_state=0), X, y)
+    _, even = answered(NewtonLogit(levels=LEVELS, policy=Uniform(), random_state=0), X, y)
+    _, greedy = answered(PRIL(levels=LEVELS, random_state=0), X, y)
+    assert heavy.heaviest(5) > 2 * Nearby().heaviest(5)
+    models: list[Any] = [NewtonLogit(), DFORD(policy=Nearby()), DirectionalBoosting(max_iter=3)]
+    for model in models:
+        for known, policy in ((own, None), (even, None), (foreign, heavy)):
+            model.fit_log(known, policy=policy)
+            assert model.running_mae_.low > 0 or model.running_mae_.high < 4
+            bound = max(Nearby().heaviest(5), heavy.heaviest(5) if policy else 0)
+            assert model._form.state[rounds.BOUND] == pytest.approx(bound)
+        for unknown in (foreign, greedy):
+            model.fit_log(unknown)
+            model.save(tmp_path / "model")
+            for one in (model, dford.load(tmp_path / "model")):
+                assert one.running_mae_[1:] == (0, 4)
+                assert one.trace_.low.tolist() == [0] * len(one.trace_.low)
+                assert one.trace_.high.tolist() == [4] * len(one.trace_.high)
+            model.replay(own)  # what comes after does not make it known
+            assert model.running_mae_[1:] == (0, 4)
+    kept = NewtonLogit(levels=LEVELS, random_state=0).partial_fit(X, y)
+    question = kept.question(X[0], 0)
+    assert kept.learn(question, True).running_mae_.high < 4
+    assert kept.learn(question._replace(propensity=0.001), True).running_mae_[1:] == (0, 4)
+
+
+@pytest.mark.slow
+def test_the_confidence_sequence_covers_with_another_policys_questions_too() -> None:
+    missed, policy = 0, Triangular(0.1)
+    for run in range(STREAMS):
+        X, y = make_synthetic(600, random_state=run)
+        _, log = answered(NewtonLogit(levels=LEVELS, policy=policy, random_state=run), X, y)
+        model = NewtonLogit(features="poly", checkpoints=range(1, 601))
+        errors = np.abs(model.replay(log, policy=policy) - y)
+        trace, true = model.trace_, np.cumsum(errors) / np.arange(1, 601)
+        missed += bool(((true < trace.low) | (true > trace.high)).any())
+    assert missed <= 0.05 * STREAMS + 3 * np.sqrt(0.05 * 0.95 * STREAMS)
+
+
+def test_a_policy_that_cannot_have_asked_is_refused_before_anything_is_learned() -> None:
+    X, y = make_synthetic(100, random_state=0)
+    _, log = answered(NewtonLogit(levels=LEVELS, policy=Triangular(0.1), random_state=0), X, y)
+    model = NewtonLogit()
+    with pytest.raises(ValueError, match=r"was asked with probability 0.0\d+, and Uniform\(\) never goes below 0.25"):
+        model.replay(log, policy=Uniform())
+    with pytest.raises(ValueError, match="never asks about level"):
+        model.fit_log(log, policy=Greedy())
+    assert not hasattr(model, "classes_")
+    for call in (tune, lambda log, grid, policy: grid[0].replay(log, policy=policy)):
+        with pytest.raises(ValueError, match="give the policy that chose the questions"):
+            call(log, [NewtonLogit()], policy=Uniform())
+
+
+class Guesser(NewtonLogit):
+    """Predicts the label, which is the row's only feature, with errors of its own."""
+
+    def __init__(self, *, noise: int = 0) -> None:
+        super().__init__()
+        self.noise = noise
+
+    def replay(self, log: FeedbackLog, *, policy: Any = None) -> Any:
+        random = np.random.default_rng([self.noise, len(log), int(log.propensity[0] * 2**40)])
+        off = random.choice([-1, 0, 0, 1], size=len(log))
+        return np.clip(log.X[:, 0].astype(int) + off, 1, 5)
+
+
+def test_the_differences_to_the_best_hold_together_although_the_answers_chose_it() -> None:
+    """Ten candidates that are as good as each other, so that luck alone decides which looks best."""
+    held, runs, n = 0, 300, 400
+    grid: list[Any] = [Guesser(noise=k) for k in range(10)]
+    for run in range(runs):
+        random = np.random.default_rng(run)
+        y, p = random.integers(1, 6, size=(2, n))
+        table = Nearby().table(5)[0]
+        asked = 1 + (random.random((n, 1)) > np.cumsum(table[p - 1], axis=1)[:, :-1]).sum(axis=1)
+        log = FeedbackLog(LEVELS)
+        log._rows = list(y[:, None].astype(float))
+        log._answers = list(zip(asked, p, table[p - 1, asked - 1], y > asked, strict=True))
+        tuning = tune(log, grid, policy=Nearby())
+        true = {c.learner.noise: np.abs(c.learner.replay(log) - y).mean() for c in tuning.candidates}
+        best = tuning.candidates[0].learner.noise
+        differences = [(c.behind, true[c.learner.noise] - true[best]) for c in tuning.candidates]
+        held += all(behind.low <= truth <= behind.high for behind, truth in differences)
+        assert max(map(abs, tuning.candidates[0].behind)) == 0
+        assert all(c.behind.value >= 0 for c in tuning.candidates)
+    assert held / runs >= 0.95
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ FLOORS = [
     {"experiments", "plotting", "service"},
     {"report"},
     {"cli"},
+    {"__main__"},
 ]
 
 

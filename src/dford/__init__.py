@@ -1,11 +1,13 @@
 """Put things on an ordered scale by asking one yes/no question about each."""
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from dford.feedback import Question
-from dford.learners import DFORD, PRIL, Auto, DirectionalBoosting, NewtonLogit, PRank, Trace, load
-from dford.log import FeedbackLog
-from dford.policies import Boundary, Greedy, Nearby, Policy, Triangular, Uniform
+if TYPE_CHECKING:
+    from dford.feedback import Question
+    from dford.learners import DFORD, PRIL, Auto, DirectionalBoosting, NewtonLogit, Overlap, PRank, Trace, load
+    from dford.log import FeedbackLog
+    from dford.policies import Boundary, Greedy, Nearby, Policy, Triangular, Uniform
 
 __version__ = "0.1.0"
 
@@ -19,6 +21,7 @@ __all__ = [
     "Greedy",
     "Nearby",
     "NewtonLogit",
+    "Overlap",
     "PRank",
     "Policy",
     "Question",
@@ -28,11 +31,27 @@ __all__ = [
     "load",
 ]
 
+# Imported at their first use: scikit-learn and numba take seconds, which the command line's help need not wait for, and
+# the client of the service needs what the base does not bring.
+_HOMES = {
+    "feedback": ["Question"],
+    "learners": ["DFORD", "PRIL", "Auto", "DirectionalBoosting", "NewtonLogit", "Overlap", "PRank", "Trace", "load"],
+    "log": ["FeedbackLog"],
+    "policies": ["Boundary", "Greedy", "Nearby", "Policy", "Triangular", "Uniform"],
+    "service": ["AsyncClient", "Client"],
+}
+_ROOMS = {"datasets", "engine", "estimates", "evaluation", "experiments", "persistence", "plotting", "report", "scale"}
+
 
 def __getattr__(name: str) -> Any:
-    # the client of the service needs what the base does not bring
-    if name in {"AsyncClient", "Client"}:
-        from dford import service
-
-        return getattr(service, name)
+    if name in _ROOMS or name in _HOMES:
+        return import_module(f"dford.{name}")
+    for home, names in _HOMES.items():
+        if name in names:
+            globals()[name] = found = getattr(import_module(f"dford.{home}"), name)
+            return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_ROOMS, *_HOMES, *_HOMES["service"]})

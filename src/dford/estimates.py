@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammainc, gammaln
-from scipy.stats import norm
+from scipy.special import gammainc, gammaln, ndtri
 
 Floats = NDArray[np.float64]
 
@@ -19,20 +18,52 @@ class Estimate(NamedTuple):
     high: float
 
 
-def interval(terms: Floats, confidence: float = 0.95) -> Estimate:
-    """The mean of terms with a normal interval: for a number of terms fixed beforehand."""
+def interval(
+    terms: Floats,
+    confidence: float = 0.95,
+    *,
+    reach: tuple[float, float],
+    possible: tuple[float, float],
+    signed: bool = False,
+) -> Estimate:
+    """The mean of terms with an interval for it, for a number of terms fixed beforehand.
+
+    Terms may be as far apart as the two ends of `reach`, seen or not. What they stand for is in the range `possible`,
+    and no figure leaves this.
+
+    It is a score interval (Wilson 1927): the limits are the means m from which the one found is just z standard errors
+    away, at the variance that terms of mean m would have. At a distance d from the mean found, that is the variance
+    found, plus d times a slope, less d**2. The slope says how heavy the terms are that move the mean. It is
+
+        2 sum of y |y| / sum of |y|,        y = term - mean,
+
+    which is w less twice the mean where terms are 0 or w, so that Wilson's interval for a share comes out; and one more
+    term is counted in, as far out as it can be. So terms that are all alike leave a doubt of z**2 / (n + z**2) of the
+    way to the end of their reach, where a normal interval would have width 0. The more terms differ, the less this
+    matters: then the limits are the normal ones, moved a little to the side of the long tail. Where terms are `signed`
+    a long tail may be luck, as the mean can move by more of one kind or by fewer of the other; so it only widens.
+    """
     check_confidence(confidence)
-    value = float(terms.mean())
-    half = float(norm.ppf(0.5 + confidence / 2) * terms.std(ddof=1) / math.sqrt(len(terms)))
-    return Estimate(value, value - half, value + half)
+    n, value, z2 = len(terms), float(terms.mean()), float(ndtri(0.5 + confidence / 2)) ** 2
+    y, below, above = terms - value, value - reach[0], reach[1] - value
+    error, lean = z2 / (n + z2) * float((y * y).mean()), float((y * np.abs(y)).sum())
+    size = float(np.abs(y).sum()) + 2 * max(above, below)
+    high, low = (max(lean, 0.0), min(lean, 0.0)) if signed else (lean, lean)
+    up, down = z2 / (n + z2) * (high + above**2) / size, z2 / (n + z2) * (low - below**2) / size
+    bottom, top = value + down - math.sqrt(down**2 + error), value + up + math.sqrt(up**2 + error)
+    if bottom >= possible[1] or top <= possible[0]:  # the terms contradict what is known, and so say nothing of it
+        bottom, top = possible
+    return Estimate(*(min(max(figure, possible[0]), possible[1]) for figure in (value, bottom, top)))
 
 
-def sequence(count: Any, total: Any, spread: Any, largest: Any, confidence: float = 0.95) -> tuple[Floats, ...]:
+def sequence(
+    count: Any, total: Any, spread: Any, largest: Any, confidence: float = 0.95, most: float = math.inf
+) -> tuple[Floats, ...]:
     """The mean of the first `count` terms, with bounds that hold for all counts at once: (value, low, high).
 
     Look as often as you like, and stop when you like: with probability `confidence` the mean of what the terms stand
     for is never outside, whatever it does over time. The terms are between 0 and `largest`; `spread` is the sum of the
-    squares of each term less the mean before it.
+    squares of each term less the mean before it. What they stand for is between 0 and `most`, which no figure leaves.
 
     The empirical Bernstein bound of Howard, Ramdas, McAuliffe and Sekhon (2021), Theorem 4, with their
     gamma-exponential mixture.
@@ -42,8 +73,8 @@ def sequence(count: Any, total: Any, spread: Any, largest: Any, confidence: floa
     with np.errstate(divide="ignore", invalid="ignore"):
         value = total / count
         half = _boundary(spread, largest, (1 - confidence) / 2) / count
-    # an error cannot be below 0
-    return value, np.maximum(value - half, 0.0), value + half
+    low = np.where(value - half < most, value - half, 0.0)  # or the terms contradict what is known
+    return tuple(np.clip(figure, 0.0, most) for figure in (value, low, value + half))
 
 
 def check_confidence(confidence: float) -> None:

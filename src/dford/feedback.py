@@ -1,8 +1,10 @@
 """What passes between the learner and whoever answers."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils.validation import _get_feature_names
 
 
 class Question(NamedTuple):
@@ -45,3 +47,30 @@ def _same_row(a: Any, b: Any) -> bool:
     if hasattr(a, "toarray"):
         return bool(a.shape == b.shape and (a != b).nnz == 0)
     return bool(np.array_equal(a, b))
+
+
+def split_names(x: Any) -> tuple[Any, list[str] | None]:
+    """The values of a row, and the names of its features where it is a dict, a pandas Series or a frame of one row."""
+    if isinstance(x, Mapping):
+        return list(x.values()), as_names(x)
+    if hasattr(x, "iloc") and x.ndim == 1:
+        return x.to_numpy(), as_names(x.index)
+    names = _get_feature_names(x)
+    return x, None if names is None else names.tolist()
+
+
+def as_names(labels: Iterable[Any]) -> list[str] | None:
+    """Labels of columns as names of features, which are text; other labels are no names, as in scikit-learn."""
+    names = list(labels)
+    are_text = [isinstance(name, str) for name in names]
+    if any(are_text) and not all(are_text):
+        raise TypeError(f"feature names must all be text, or all be something else; got {names!r}")
+    return names if any(are_text) else None
+
+
+def difference(names: list[str], known: list[str]) -> str:
+    """What differs between two lists of names, of features that should be the same."""
+    for place, (name, other) in enumerate(zip(names, known, strict=False), 1):
+        if name != other:
+            return f"feature {place} is called {name!r} instead of {other!r}"
+    return f"there are {len(names)} features instead of {len(known)}"

@@ -1,14 +1,14 @@
 """The log: rounds in order, the source of truth. Plain columns, from which everything else can be made again."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dford.feedback import Question
+from dford.feedback import Question, as_names, difference, split_names
 from dford.files import whole
 from dford.scale import Scale
 
@@ -22,31 +22,46 @@ class FeedbackLog:
     ----------
     levels : sequence
         The scale, lowest first.
+    feature_names : sequence of str, optional
+        The names of the features, such as a model's `feature_names_in_`. Learners check them, so that a log is never
+        read with its columns mixed up.
 
     Examples
     --------
     >>> from dford import DFORD
-    >>> model, log = DFORD(levels=["low", "mid", "top"], random_state=0), FeedbackLog(["low", "mid", "top"])
+    >>> levels = ["low", "mid", "top"]
+    >>> model, log = DFORD(levels=levels, random_state=0), FeedbackLog(levels)
     >>> for x, label in [([0.1, 2.0], "top"), ([1.0, 0.3], "low")]:
     ...     question = model.ask(x)
-    ...     log.append(question, higher=log.scale.number(label) > log.scale.number(question.level))
-    >>> len(log), log.X.shape, log.higher.tolist()
-    (2, (2, 2), [True, False])
+    ...     log.append(question, higher=levels.index(label) > levels.index(question.level))
+    >>> log.X.shape, log.level.tolist(), log.higher.tolist()
+    ((2, 2), ['low', 'low'], [True, False])
     """
 
-    def __init__(self, levels: Sequence[Any]) -> None:
+    def __init__(self, levels: Sequence[Any], feature_names: Iterable[str] | None = None) -> None:
         self.scale = Scale(levels)
+        self.feature_names = None if feature_names is None else as_names(feature_names)
         self._rows: list[NDArray[np.float64]] = []
-        self._answers: list[tuple[int, int, float, bool]] = []
+        self._answers: list[tuple[int, int, float, bool]] = []  # levels by their places, from 1
 
     def append(self, question: Question, higher: bool) -> None:
         """Add an answered question."""
-        x = np.asarray(question.x.toarray()[0] if hasattr(question.x, "toarray") else question.x, dtype=np.float64)
-        self._add(x, question.level, question.prediction, question.propensity, higher)
+        values, names = split_names(question.x.toarray()[0] if hasattr(question.x, "toarray") else question.x)
+        if names is not None and names != self.feature_names:
+            if self.feature_names is not None:
+                raise ValueError(f"the row does not fit the log: {difference(names, self.feature_names)}")
+            if len(self):
+                raise ValueError("the row names its features and the rows before it do not; name those of the log")
+        x = np.asarray(values, dtype=np.float64)
+        self._add(
+            x[0] if x.ndim == 2 and len(x) == 1 else x, question.level, question.prediction, question.propensity, higher
+        )
+        self.feature_names = names or self.feature_names
 
     def _add(self, x: NDArray[np.float64], level: Any, prediction: Any, propensity: float, higher: bool) -> None:
-        if self._rows and x.shape != self._rows[0].shape:
-            raise ValueError(f"the row has {x.size} features, but the log's have {self._rows[0].size}")
+        size = self._rows[0].size if self._rows else len(self.feature_names or x)
+        if x.shape != (size,):
+            raise ValueError(f"the row has {x.size} features, but the log's have {size}")
         if not 0 < propensity <= 1:
             raise ValueError(f"a propensity is a probability above 0; got {propensity!r}")
         if not isinstance(higher, (bool, np.bool_)):
@@ -62,17 +77,21 @@ class FeedbackLog:
         """Both logs, one after the other; their scales must be the same."""
         if self.scale.names != other.scale.names:
             raise ValueError(f"the logs have other levels: {self.scale.names} and {other.scale.names}")
-        both = FeedbackLog(self.scale.names)
+        named = self.feature_names or other.feature_names
+        if named and other.feature_names and named != other.feature_names:
+            raise ValueError(f"the logs have other features: in the second, {difference(other.feature_names, named)}")
+        both = FeedbackLog(self.scale.names, named)
         for log in (self, other):
             for x, (level, prediction, propensity, higher) in zip(log._rows, log._answers, strict=True):
                 names = self.scale.names
                 both._add(x, names[level - 1], names[prediction - 1], propensity, higher)
         return both
 
-    def __iter__(self) -> Iterator[tuple[NDArray[np.float64], int, int, float, bool]]:
-        """(features, level asked, prediction, propensity, higher), levels counted from 1."""
-        for x, answer in zip(self._rows, self._answers, strict=True):
-            yield x, *answer
+    def __iter__(self) -> Iterator[tuple[NDArray[np.float64], Any, Any, float, bool]]:
+        """(features, level asked, prediction, propensity, higher) of every answer, levels by name."""
+        names = self.scale.names
+        for x, (level, prediction, propensity, higher) in zip(self._rows, self._answers, strict=True):
+            yield x, names[level - 1], names[prediction - 1], propensity, higher
 
     @property
     def X(self) -> NDArray[np.float64]:  # noqa: N802
@@ -80,36 +99,42 @@ class FeedbackLog:
         return np.array(self._rows) if self._rows else np.empty((0, 0))
 
     @property
-    def level(self) -> NDArray[np.int64]:
-        """The levels asked about, counted from 1."""
-        return np.array([answer[0] for answer in self._answers], dtype=np.int64)
+    def level(self) -> NDArray[Any]:
+        """The levels asked about, by name."""
+        return self.scale.array[self._places(0) - 1]
 
     @property
-    def prediction(self) -> NDArray[np.int64]:
-        """The learner's predictions of the day, counted from 1."""
-        return np.array([answer[1] for answer in self._answers], dtype=np.int64)
+    def prediction(self) -> NDArray[Any]:
+        """The learner's predictions of the day, by name."""
+        return self.scale.array[self._places(1) - 1]
 
     @property
     def propensity(self) -> NDArray[np.float64]:
+        """The probabilities with which these levels were asked."""
         return np.array([answer[2] for answer in self._answers], dtype=np.float64)
 
     @property
     def higher(self) -> NDArray[np.bool_]:
+        """The answers: whether the right level is above the one asked about."""
         return np.array([answer[3] for answer in self._answers], dtype=bool)
 
-    def to_frame(self, feature_names: Sequence[str] | None = None) -> Any:
-        """A pandas frame: `level`, `prediction` (names), `propensity`, `higher`, then a column a feature.
+    def _places(self, column: int) -> NDArray[np.int64]:
+        """The levels asked about (0) or predicted (1), counted from 1."""
+        return np.array([answer[column] for answer in self._answers], dtype=np.int64)
 
-        `polars.from_pandas` takes it too.
+    def to_frame(self, feature_names: Sequence[str] | None = None) -> Any:
+        """A pandas frame: `level`, `prediction` (names), `propensity`, `higher`, then a column for each feature.
+
+        Features without names are called x0, x1, ... `polars.from_pandas` takes the frame too.
         """
         import pandas as pd
 
         names = np.array(self.scale.names, dtype=object)
-        features = feature_names if feature_names is not None else [f"x{j}" for j in range(self.X.shape[1])]
+        features = feature_names if feature_names is not None else self.feature_names or invented(self.X.shape[1])
         frame = pd.DataFrame(
             {
-                "level": names[self.level - 1],
-                "prediction": names[self.prediction - 1],
+                "level": names[self._places(0) - 1],
+                "prediction": names[self._places(1) - 1],
                 "propensity": self.propensity,
                 "higher": self.higher,
             }
@@ -137,21 +162,41 @@ class FeedbackLog:
             import pandas as pd
 
             return cls.from_frame(pd.read_parquet(path), levels)
-        return cls.from_frame(read_csv(path), levels)
+        # pandas would take a level called NA for a missing one, and "1" for a number: so it sees numbers of texts
+        texts: dict[str, int] = {}
+        columns = COLUMNS[:2]
+        frame = read_csv(path, converters=dict.fromkeys(columns, lambda text: texts.setdefault(text, len(texts))))
+        known = {_text(name): name for name in Scale(levels).names}
+        names = [_read_name(text, known) for text in texts]
+        for column in columns:
+            if column in frame:
+                frame[column] = np.fromiter((names[code] for code in frame[column]), dtype=object)
+        return cls.from_frame(frame, levels)
 
     @classmethod
     def from_frame(cls, frame: Any, levels: Sequence[Any]) -> Self:
-        """The log in a pandas or polars frame that has the columns of `to_frame`."""
-        names = list(frame.columns)
-        if missing := [name for name in COLUMNS if name not in names]:
+        """The log in a pandas or polars frame that has the columns of `to_frame`.
+
+        Columns called x0, x1, ... are features without names, in the order of their numbers.
+        """
+        if missing := [name for name in COLUMNS if name not in list(frame.columns)]:
             raise ValueError(f"a log has the columns {', '.join(COLUMNS)} and features; {', '.join(missing)} not found")
-        log = cls(levels)
+        names = [name for name in frame.columns if name not in COLUMNS]
+        unnamed = set(names) == set(invented(len(names)))
+        if unnamed:
+            names = invented(len(names))
+        log = cls(levels, None if unnamed else names)
         columns = [np.asarray(frame[name]) for name in COLUMNS]
-        features = [np.asarray(frame[name], dtype=np.float64) for name in names if name not in COLUMNS]
+        features = [np.asarray(frame[name], dtype=np.float64) for name in names]
         rows = np.stack(features, axis=1) if features else np.empty((len(frame), 0))
         for x, level, prediction, propensity, higher in zip(rows, *columns, strict=True):
             log._add(x, level, prediction, propensity, higher)
         return log
+
+
+def invented(n_features: int) -> list[str]:
+    """What features without names are called in a file."""
+    return [f"x{j}" for j in range(n_features)]
 
 
 def read_csv(source: Any, **options: Any) -> Any:
@@ -161,6 +206,20 @@ def read_csv(source: Any, **options: Any) -> Any:
     # before its version 3, pandas does so only when asked to
     exact: Any = {"float_precision": "round_trip"} if int(pd.__version__.split(".")[0]) < 3 else {}
     return pd.read_csv(source, **exact, **options)
+
+
+def _text(name: Any) -> str:
+    """A name as `write` puts it into a CSV file."""
+    return f"{name:.17g}" if isinstance(name, float) else str(name)
+
+
+def _read_name(text: str, names: dict[str, Any]) -> Any:
+    if text in names:
+        return names[text]
+    try:
+        return float(text)  # 2 may be written 2.0
+    except ValueError:
+        return text
 
 
 def _suffix(path: Path) -> str:

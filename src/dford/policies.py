@@ -1,6 +1,8 @@
 """Policies: which level to ask about, given the prediction. Small values with exact probabilities."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +10,10 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Policy:
-    """A distribution over levels 1..K that depends on the prediction alone."""
+    """A distribution over the levels that depends on the prediction alone.
+
+    A policy knows no names: it counts levels from 1, the lowest, to K.
+    """
 
     def probabilities(self, prediction: int, n_levels: int) -> NDArray[np.float64]:
         """P(level asked = 1..K) when `prediction` is the learner's level, counted from 1."""
@@ -26,17 +31,26 @@ class Policy:
         sums[np.arange(n_levels) >= last[:, None]] = 1.0
         return np.ascontiguousarray([rows, sums])
 
-    def require_all_levels(self, n_levels: int) -> None:
-        """Refuse to go on where some cut could never be asked about.
+    def heaviest(self, n_levels: int) -> float:
+        """The most that an answer can weigh in an estimate: 1 over the smallest probability of a cut, or infinity."""
+        with np.errstate(divide="ignore"):
+            return float(1.0 / self.table(n_levels)[0, :, :-1].min())
+
+    def require_all_levels(self, n_levels: int, names: Sequence[Any] | None = None) -> None:
+        """Refuse to go on where some cut could never be asked about; the error says which, by its name if given.
 
         An estimate weighted by 1 / propensity is unbiased only if levels 1..K-1 can all be asked about,
         whatever the prediction. Level K may be missing: "is it above the top?" has one answer.
         """
         for prediction in range(1, n_levels + 1):
-            missing = np.flatnonzero(self.probabilities(prediction, n_levels)[:-1] == 0) + 1
+            missing = np.flatnonzero(self.probabilities(prediction, n_levels)[:-1] == 0)
             if missing.size:
+                asked, predicted = (
+                    f"level {place} of {n_levels}" if names is None else f"level {names[place - 1]!r}"
+                    for place in (missing[0] + 1, prediction)
+                )
                 raise ValueError(
-                    f"{self} never asks about level {missing[0]} of {n_levels} when it predicts level {prediction}, "
+                    f"{self} never asks about {asked} when it predicts {predicted}, "
                     "so no unbiased estimate exists; use a policy with exploration above 0"
                 )
 
@@ -124,5 +138,6 @@ class Nearby(_Exploring):
         cuts = np.arange(1, n_levels)
         distance = 1.0 + np.minimum(np.abs(cuts - prediction), np.abs(cuts - (prediction - 1)))
         p = self.exploration * Uniform().probabilities(prediction, n_levels)
-        p[:-1] += (1 - self.exploration) * distance**-2 / (distance**-2).sum()
+        closeness = 1.0 / (distance * distance)
+        p[:-1] += (1 - self.exploration) * closeness / closeness.sum()
         return p

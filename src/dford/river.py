@@ -24,7 +24,8 @@ class Ordinal(base.Classifier):  # type: ignore[misc]
 
     A feature that a row does not have counts as 0. Levels are those of the learner's `levels`, in that
     order; a learner without takes them as they appear, sorted, and a new level's threshold starts equal to
-    its neighbour's. Name the levels where you know them: the order is then yours, and none comes late.
+    its neighbour's. Name the levels where you know them: the order is then yours, and none comes late. Where names are
+    sorted, which is a guess, it warns once.
 
     Parameters
     ----------
@@ -92,7 +93,11 @@ class Ordinal(base.Classifier):  # type: ignore[misc]
             return Scale(self.learner.levels)
         if y not in self._levels:
             self._levels.append(y)
-        return Scale(sorted(self._levels)) if len(self._levels) > 1 else None
+        if len(self._levels) < 2:
+            return None
+        scale = Scale(sorted(self._levels))
+        scale.warn_if_guessed(stacklevel=4)
+        return scale
 
 
 def _room(model: OrdinalLearner, n_features: int) -> int:

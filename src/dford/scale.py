@@ -1,6 +1,8 @@
 """The scale: K levels in order, 1..K inside and the user's names outside."""
 
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,10 @@ class Scale:
     """
 
     def __init__(self, levels: Iterable[Any]) -> None:
+        # the order of a set of names even changes from process to process
+        if isinstance(levels, (str, bytes, set, frozenset, Mapping)):
+            kind = type(levels).__name__
+            raise TypeError(f"levels must be a list or an array, lowest first, and not a {kind}; got {levels!r}")
         self.names: list[Any] = [_plain(level) for level in levels]
         try:
             self.index = {name: i + 1 for i, name in enumerate(self.names)}
@@ -77,7 +83,10 @@ class Scale:
 
     @classmethod
     def infer(cls, y: Any, levels: Sequence[Any] | None, classes: Sequence[Any] | None = None) -> "Scale":
-        """The scale of labels y: `levels`, else `classes`, else the order of a categorical, else sorted."""
+        """The scale of labels y: `levels`, else `classes`, else the order of a categorical, else sorted.
+
+        Sorting is right for numbers. Of other labels it is a guess, which is told.
+        """
         for given in (levels, classes, _categories(y)):
             if given is not None:
                 return cls(given)
@@ -86,7 +95,18 @@ class Scale:
             return cls(np.flatnonzero(np.bincount((y - y.min()).ravel())) + y.min())
         assert_all_finite(y, input_name="y")
         check_classification_targets(y.ravel())
-        return cls(np.unique(y))
+        scale = cls(np.unique(y))
+        scale.warn_if_guessed(stacklevel=5)
+        return scale
+
+    def warn_if_guessed(self, stacklevel: int) -> None:
+        """Say which order names were put in, where sorting them is all that could be done."""
+        if not all(isinstance(name, Real) for name in self.names):
+            warnings.warn(
+                f"the levels were sorted by name, {' < '.join(map(str, self.names))}; for another order pass "
+                "levels=[...], lowest first, or labels that are an ordered categorical",
+                stacklevel=stacklevel,
+            )
 
 
 def _is_narrow(y: NDArray[Any]) -> bool:

@@ -1,8 +1,11 @@
 """The command `dford`: one module a command, each adding itself to the program."""
 
 import _thread
+import os
 import signal
+import sys
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -17,19 +20,24 @@ from dford.cli._shared import refuse
 if TYPE_CHECKING:
     import typer
 
+_COMPLETION = "_DFORD_COMPLETE"  # set where the shell asks what may come next
 COMMANDS = (demo, run, compare, tune, evaluate, data, reproduce, label, serve, files)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status: 1 when it failed, 2 after a user's mistake, 130 after Ctrl-C."""
     try:
-        with _patience():
+        with _patience(), _plain_warnings():
             return _run(arguments)
     except KeyboardInterrupt:
         return 130
 
 
 def _run(arguments: Sequence[str] | None) -> int:
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words == ["--version"]:
+        print(f"dford {dford.__version__}")
+        return 0
     if missing := [name for name in ("matplotlib", "rich", "typer") if find_spec(name) is None]:
         return refuse(f'the command line needs {" and ".join(missing)}: run pip install "dford[lab]".')
     import typer
@@ -37,13 +45,24 @@ def _run(arguments: Sequence[str] | None) -> int:
     # Typer raises the UsageError of click, or of its own copy of click, by version.
     UsageError: Any = typer.BadParameter.__base__
     try:
-        return _program()(arguments, prog_name="dford", standalone_mode=False) or 0
+        return _program(_names_a_command(words))(words, prog_name="dford", standalone_mode=False) or 0
     except UsageError as mistake:
         return refuse(mistake.format_message())
     except (ValueError, FileNotFoundError) as mistake:  # what the library raises for bad input
         return refuse(str(mistake))
     except OSError as failure:
         return refuse(str(failure), status=1)
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """What the library warns of, as one line without the place in the code."""
+    usual = warnings.formatwarning
+    warnings.formatwarning = lambda message, *_, **__: f"dford: {message}\n"
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual
 
 
 @contextmanager
@@ -71,10 +90,29 @@ def _patience() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _program() -> "typer.Typer":
+def _names_a_command(words: list[str]) -> bool:
+    if _COMPLETION in os.environ:
+        words = os.environ.get("COMP_WORDS", "").split()[1:]
+    return any(not word.startswith("-") for word in words)
+
+
+def _program(bare: bool = False) -> "typer.Typer":
+    """All commands, and the options of the program itself unless it is to be bare.
+
+    Typer imports much to read even one option, and Rich to draw a frame around help: together twice all the rest.
+    """
     import typer
 
-    program = typer.Typer(pretty_exceptions_enable=False)
+    program = typer.Typer(
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        add_completion=not bare or _COMPLETION in os.environ,
+        add_help_option=not bare,
+    )
+    for command in COMMANDS:
+        command.add(program)
+    if bare:
+        return program
 
     @program.callback(invoke_without_command=True)
     def _root(
@@ -85,14 +123,7 @@ def _program() -> "typer.Typer":
 
         Start with: dford demo
         """
-        if version:
-            typer.echo(f"dford {dford.__version__}")
-        elif context.invoked_subcommand is None:
-            typer.echo(context.get_help())
-        else:
-            return
+        typer.echo(f"dford {dford.__version__}" if version else context.get_help())
         raise typer.Exit
 
-    for command in COMMANDS:
-        command.add(program)
     return program

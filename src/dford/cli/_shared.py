@@ -7,11 +7,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dford.log import FeedbackLog
-
+# A command imports what it uses when it is run, so that help and the version are there at once.
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+
+    from dford.log import FeedbackLog
+    from dford.policies import Policy
 
 
 def refuse(sentence: str, status: int = 2) -> int:
@@ -56,8 +58,29 @@ def new_table(title: str, *headers: str) -> "Table":
     return empty
 
 
-def read_log(path: Path, levels: str | list[Any]) -> FeedbackLog:
+POLICY = "What chose the questions: uniform, nearby:0.1, boundary:0.2, triangular:0.4."
+
+
+def read_policy(text: str) -> "Policy | None":
+    """A policy as typed, or none."""
+    from dford import policies
+
+    name, _, exploration = text.partition(":")
+    known: dict[str, Any] = {
+        one.__name__.lower(): one for one in (policies.Nearby, policies.Boundary, policies.Triangular)
+    }
+    try:
+        if name == "uniform" and not exploration:
+            return policies.Uniform()
+        return known[name](float(exploration)) if text else None
+    except (KeyError, ValueError):
+        raise ValueError(f"{text!r} is not a policy; give one like uniform, nearby:0.1 or boundary:0.2") from None
+
+
+def read_log(path: Path, levels: str | list[Any]) -> "FeedbackLog":
     """The log in a file, with levels as typed: numbers where the file has numbers."""
+    from dford.log import FeedbackLog
+
     if not path.is_file():
         raise FileNotFoundError(f"no log at {path}")
     if not isinstance(levels, str):

@@ -6,17 +6,15 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated
 
+from dford.cli import _names
 from dford.cli._shared import console, writing_to
-from dford.datasets import data_folder
-from dford.datasets._catalogue import CATALOGUE
-from dford.experiments._work import Record, Table, Task, fan_out, write_csv
-from dford.experiments.compare import DATASETS, gather, warm_up
-from dford.experiments.studies import STUDIES, pick
 from dford.files import whole
 
 if TYPE_CHECKING:
     import typer
     from rich.table import Table as RichTable
+
+    from dford.experiments._work import Record, Table, Task
 
 
 def add(program: "typer.Typer") -> None:
@@ -25,7 +23,7 @@ def add(program: "typer.Typer") -> None:
 
     @program.command()
     def compare(
-        study: Annotated[str, typer.Option(metavar="NAME", help=f"{', '.join(STUDIES)}, or all.")] = "pass",
+        study: Annotated[str, typer.Option(metavar="NAME", help=f"{', '.join(_names.STUDIES)}, or all.")] = "pass",
         datasets: Annotated[
             str | None,
             typer.Option(metavar="A,B,…", help="Datasets; if not given, the study's whose files are there."),
@@ -60,6 +58,9 @@ def add(program: "typer.Typer") -> None:
 
         Each study writes its tables (.md), all of its figures (.csv) and, but for split, a picture (.png).
         """
+        from dford.experiments.compare import DATASETS, gather
+        from dford.experiments.studies import STUDIES, pick
+
         chosen = list(STUDIES) if study == "all" else pick(study, STUDIES, "study")
         named = None if datasets is None else pick(datasets, DATASETS, "dataset")
         players = {
@@ -83,6 +84,9 @@ def add(program: "typer.Typer") -> None:
 
 def _absent(names: list[str], data: Path | None) -> list[str]:
     """Those of the datasets whose files are not there."""
+    from dford.datasets import data_folder
+    from dford.datasets._catalogue import CATALOGUE
+
     place = data_folder(data)
     if not place.is_dir() and (data or os.environ.get("DFORD_DATA")):
         raise FileNotFoundError(f"no folder {place}; name the one that holds the data")
@@ -93,7 +97,7 @@ def _absent(names: list[str], data: Path | None) -> list[str]:
     ]
 
 
-def _run(name: str, tasks: list[Task], jobs: int, out: Path) -> None:
+def _run(name: str, tasks: "list[Task]", jobs: int, out: Path) -> None:
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -103,6 +107,9 @@ def _run(name: str, tasks: list[Task], jobs: int, out: Path) -> None:
         TimeRemainingColumn,
     )
 
+    from dford.experiments._work import fan_out, write_csv
+    from dford.experiments.compare import warm_up
+    from dford.experiments.studies import STUDIES
     from dford.plotting import PICTURES
 
     screen = console()
@@ -138,7 +145,7 @@ def _run(name: str, tasks: list[Task], jobs: int, out: Path) -> None:
     print(f"Written: {', '.join(str(out / path) for path in sorted(os.listdir(out)) if path.startswith(f'{name}.'))}")
 
 
-def _shown(table: Table, screen_width: int) -> "RichTable":
+def _shown(table: "Table", screen_width: int) -> "RichTable":
     from rich import box
     from rich.table import Table as RichTable
 

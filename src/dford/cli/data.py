@@ -5,10 +5,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from dford.cli._names import KEPT
 from dford.cli._shared import console, new_table, writing_to
-from dford.datasets import data_folder, download
-from dford.datasets._catalogue import CATALOGUE
-from dford.datasets.registry import check_name, look
 
 if TYPE_CHECKING:
     import typer
@@ -43,8 +41,10 @@ def add(program: "typer.Typer") -> None:
 
         Nothing is ever downloaded without --fetch.
         """
+        from dford.datasets.registry import check_name
+
         for name in fetch or ():
-            check_name(name, CATALOGUE)  # told before the first download begins
+            check_name(name, KEPT)  # told before the first download begins
         if fetch:
             for name in fetch:
                 _fetch(name, folder)
@@ -53,11 +53,14 @@ def add(program: "typer.Typer") -> None:
 
 
 def _names(incomplete: str) -> list[str]:
-    return [name for name in CATALOGUE if name.startswith(incomplete)]
+    return [name for name in KEPT if name.startswith(incomplete)]
 
 
 def _fetch(name: str, folder: Path | None) -> None:
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from dford.datasets import data_folder, download
+    from dford.datasets._catalogue import CATALOGUE
 
     place = data_folder(folder)
     if CATALOGUE[name].files[0].url:
@@ -74,6 +77,10 @@ def _fetch(name: str, folder: Path | None) -> None:
 
 
 def _show(folder: Path | None) -> None:
+    from dford.datasets import data_folder
+    from dford.datasets._catalogue import CATALOGUE
+    from dford.datasets.registry import look
+
     place = data_folder(folder)
     if not place.is_dir() and (folder or os.environ.get("DFORD_DATA")):
         raise FileNotFoundError(f"no folder {place}; name the one that holds the data, or --fetch into a new one")

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from dford.cli._shared import console, new_table, writing_to
-from dford.experiments.demo import FEEDBACK, Progress, reading, run_demo
 
 if TYPE_CHECKING:
     import typer
     from rich.table import Table
+
+    from dford.experiments.demo import Progress
 
 
 def add(program: "typer.Typer") -> None:
@@ -42,6 +43,7 @@ def add(program: "typer.Typer") -> None:
 def _demo(rounds: int, runs: int, seed: int, out: Path) -> None:
     from rich.live import Live
 
+    from dford.experiments.demo import FEEDBACK, reading, run_demo
     from dford.plotting import draw_curves
 
     with writing_to(out):
@@ -68,8 +70,10 @@ def _demo(rounds: int, runs: int, seed: int, out: Path) -> None:
     print(f"Curves: {picture}")
 
 
-def _table(title: str, rounds: int, progress: Progress | None) -> "Table":
+def _table(title: str, rounds: int, progress: "Progress | None") -> "Table":
     from rich.progress_bar import ProgressBar
+
+    from dford.experiments.demo import FEEDBACK
 
     # narrow enough for the 80 columns of a log
     table = new_table(title)

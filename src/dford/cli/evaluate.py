@@ -1,14 +1,17 @@
 """`dford evaluate`: how good a saved model is, by answers alone."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import dford
-from dford.cli._shared import console, new_table, read_log
-from dford.evaluation import offpolicy
+from dford.cli._shared import POLICY, console, new_table, read_log, read_policy
 
 if TYPE_CHECKING:
     import typer
+
+    from dford.learners import Overlap
+    from dford.policies import Policy
 
 
 def add(program: "typer.Typer") -> None:
@@ -19,31 +22,57 @@ def add(program: "typer.Typer") -> None:
     def evaluate(
         log: Annotated[Path, typer.Argument(metavar="LOG", help="A .csv or .parquet file of answers.")],
         model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that save() wrote.")],
+        policy: Annotated[str, typer.Option(metavar="NAME:SHARE", help=POLICY)] = "",
     ) -> None:
         """Estimate the error of a saved model from a log of answers. No label is needed.
 
         The questions may have been another model's. The answers must not be those that this model learned from, or
-        it looks better than it is.
+        it looks better than it is: where they are, this is said first.
         """
-        _evaluate(log, model)
+        _evaluate(log, model, read_policy(policy))
 
 
-def _evaluate(path: Path, model_path: Path) -> None:
+def _warning(overlap: "Overlap", name: str) -> str:
+    """What to know of a model before the figures, or nothing."""
+    if not overlap.checked:
+        return (
+            f"{name} learned from so many answers that its sample of them cannot show whether these are among them; "
+            "if they are, it looks better here than it is"
+        )
+    if not overlap.found:
+        return ""
+    count = f"{overlap.found:,}" if overlap.checked == overlap.answers else f"about {overlap.share:.0%}"
+    return (
+        f"{count} of the log's {overlap.answers:,} answers are, or equal in features, level and answer, ones that "
+        f"{name} learned from, so the figures are too good"
+    )
+
+
+def _evaluate(path: Path, model_path: Path, policy: "Policy | None") -> None:
+    from dford.evaluation import offpolicy
+
     model = dford.load(model_path)
     if not hasattr(model, "classes_"):
         raise ValueError(f"{model_path} holds a learner that has not learned yet")
     log = read_log(path, model.classes_.tolist())
-    predictions = model.predict(log.X)
+    rows = model._log_rows(log)
+    if hasattr(model, "feature_names_in_"):  # which are the log's, as was checked
+        import pandas as pd
+
+        rows = pd.DataFrame(rows, columns=model.feature_names_in_)
+    if warning := _warning(model.learned_from(log), model_path.name):
+        print(f"dford: {warning}", file=sys.stderr)
+    predictions = model.predict(rows)
     figures = {
-        "mean absolute error": offpolicy.mae(log, predictions),
-        "the same, normalised": offpolicy.mae(log, predictions, method="normalised"),
+        "mean absolute error": offpolicy.mae(log, predictions, policy=policy),
+        "the same, normalised": offpolicy.mae(log, predictions, method="normalised", policy=policy),
     }
     if hasattr(model, "predict_proba"):
         figures["the same, doubly robust"] = offpolicy.mae(
-            log, predictions, method="robust", probabilities=model.predict_proba(log.X)
+            log, predictions, method="robust", probabilities=model.predict_proba(rows), policy=policy
         )
-    figures["share that is right"] = offpolicy.accuracy(log, predictions)
-    figures["at most one level off"] = offpolicy.accuracy(log, predictions, within=1)
+    figures["share that is right"] = offpolicy.accuracy(log, predictions, policy=policy)
+    figures["at most one level off"] = offpolicy.accuracy(log, predictions, within=1, policy=policy)
     rows = new_table(f"{model_path.name} on {len(log):,} answers", "Figure", "Estimate", "95% interval")
     for name, estimate in figures.items():
         rows.add_row(name, f"{estimate.value:.3f}", f"{estimate.low:.3f} to {estimate.high:.3f}")

@@ -5,11 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import dford
+from dford.cli._names import BACKENDS, EXPERIMENTS, PLAYED
 from dford.cli._shared import console, refuse, writing_to
-from dford.experiments import EXPERIMENTS, plan, reading, run_cells
-from dford.experiments.backends import BACKENDS
-from dford.experiments.paper import SETTINGS
-from dford.experiments.rows import files
 
 if TYPE_CHECKING:
     import typer
@@ -31,7 +28,7 @@ def add(program: "typer.Typer") -> None:
         ] = "all",
         datasets: Annotated[
             str | None,
-            typer.Option(metavar="A,B", help=f"Of {', '.join(SETTINGS)}; else all of the paper's that are there."),
+            typer.Option(metavar="A,B", help=f"Of {', '.join(PLAYED)}; else all of the paper's that are there."),
         ] = None,
         quick: Annotated[bool, typer.Option("--quick", help="Few runs and rounds: under a minute.")] = False,
         full: Annotated[bool, typer.Option("--full", help="The paper's runs and rounds: some minutes.")] = False,
@@ -106,6 +103,8 @@ def _reproduce(
         TimeRemainingColumn,
     )
 
+    from dford.experiments import plan, reading, run_cells
+    from dford.experiments.rows import files
     from dford.report import About, write_report
 
     cells, missing = plan(experiments, datasets, size, seed, data, demonstrate_lambda)

@@ -6,14 +6,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-
+from dford.cli._names import LEARNERS
 from dford.cli._shared import console, new_table, writing_to
-from dford.datasets import at_cuts, equal_frequency, in_steps, load_table
-from dford.experiments.one_pass import LEARNERS, SCALED, Pass, one_pass
 
 if TYPE_CHECKING:
     import typer
+
+    from dford.experiments.one_pass import Pass
 
 Discretise = Callable[[Any], Any] | None
 
@@ -53,6 +52,8 @@ def add(program: "typer.Typer") -> None:
         Targets of numbers are cut by --cuts, --steps or --equal-frequency.
         dford, pril and prank see rows scaled as they come, the others as they are.
         """
+        from dford.experiments.one_pass import SCALED
+
         if learner not in LEARNERS:
             raise typer.BadParameter(f"{learner!r} is none of {', '.join(LEARNERS)}", param_hint="--learner")
         if save and learner in SCALED:
@@ -74,6 +75,8 @@ def add(program: "typer.Typer") -> None:
 def _discretiser(tenths: int | None, cuts: str | None, steps: float | None) -> Discretise:
     import typer
 
+    from dford.datasets import at_cuts, equal_frequency
+
     if tenths is not None:
         return partial(equal_frequency, n_levels=tenths)
     if cuts is not None:
@@ -89,6 +92,8 @@ def _discretiser(tenths: int | None, cuts: str | None, steps: float | None) -> D
 
 
 def _in_steps(values: Any, step: float) -> Any:
+    from dford.datasets import in_steps
+
     start = step * (math.ceil(values.min() / step) - 1)
     return in_steps(values, step, start=start, n_levels=max(2, math.ceil((values.max() - start) / step)))
 
@@ -104,7 +109,12 @@ def _run(
     save: Path | None,
     log: Path | None,
 ) -> None:
+    import numpy as np
     from rich.progress import Progress
+
+    from dford.datasets import load_table
+    from dford.experiments.one_pass import one_pass
+    from dford.scale import Scale
 
     data = load_table(table, target, levels=levels, discretise=discretise)
     X, y = data.data, data.target
@@ -118,11 +128,16 @@ def _run(
     with Progress(console=screen, disable=not screen.is_terminal, transient=True) as progress:
         task = progress.add_task(learner, total=len(y))
         done = one_pass(
-            X, y, data.target_names, learner, seed=seed, told=lambda rows: progress.update(task, completed=rows)
+            X,
+            y,
+            data.target_names,
+            learner,
+            feature_names=data.feature_names,
+            seed=seed,
+            told=lambda rows: progress.update(task, completed=rows),
         )
-    _show(
-        f"{learner} on {table.name}: {len(y):,} rows, {X.shape[1]} features, {len(data.target_names)} levels", done, y
-    )
+    title = f"{learner} on {table.name}: {len(y):,} rows, {X.shape[1]} features, {len(data.target_names)} levels"
+    _show(title, done, Scale(data.target_names).encode(y))
     if save is not None:
         with writing_to(save.parent, "--save"):
             save.parent.mkdir(parents=True, exist_ok=True)
@@ -131,11 +146,11 @@ def _run(
     if log is not None and done.log is not None:
         with writing_to(log.parent, "--log"):
             log.parent.mkdir(parents=True, exist_ok=True)
-            done.log.write(log, data.feature_names)
+            done.log.write(log)
         print(f"Answers: {log}")
 
 
-def _show(title: str, done: Pass, y: Any) -> None:
+def _show(title: str, done: "Pass", places: Any) -> None:
     shown = new_table(title)
     for header in ("Rows", "Running MAE", "MAE since", "Answers yes"):
         shown.add_column(header, justify="right")
@@ -145,6 +160,6 @@ def _show(title: str, done: Pass, y: Any) -> None:
         yes = f"{done.log.higher[:row].mean():.0%}" if done.log else ""
         shown.add_row(f"{row:,}", f"{done.errors[:row].mean():.3f}", f"{done.errors[before:row].mean():.3f}", yes)
         before = row
-    constant = min(np.abs(y - level).mean() for level in range(1, int(y.max()) + 1))
+    constant = min(abs(places - place).mean() for place in range(1, int(places.max()) + 1))
     screen = console()
     screen.print(shown, "", f"Always the one best level: {constant:.3f}.", sep="\n")

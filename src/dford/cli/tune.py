@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from dford.cli._shared import console, new_table, read_log
-from dford.evaluation import tune
-from dford.learners import Auto, DirectionalBoosting, NewtonLogit
-from dford.learners._live import LiveLearner
+from dford.cli._shared import POLICY, console, new_table, read_log, read_policy
 
 if TYPE_CHECKING:
     import typer
+
+    from dford.learners import LiveLearner
+    from dford.policies import Policy
 
 
 def add(program: "typer.Typer") -> None:
@@ -22,6 +22,7 @@ def add(program: "typer.Typer") -> None:
         levels: Annotated[
             str, typer.Option(metavar="A,B,…", help="The levels, lowest first: --levels calm,mild,severe")
         ],
+        policy: Annotated[str, typer.Option(metavar="NAME:SHARE", help=POLICY)] = "",
         save: Annotated[
             Path | None, typer.Option(metavar="FILE", help="Train the best one on the whole log and save it here.")
         ] = None,
@@ -31,10 +32,13 @@ def add(program: "typer.Typer") -> None:
         The log has the columns level, prediction, propensity, higher, and one for each feature, as FeedbackLog writes
         it. Every candidate goes through it in order and predicts each row before it learns the answer about it.
         """
-        _tune(log, levels, save)
+        _tune(log, levels, read_policy(policy), save)
 
 
-def _tune(path: Path, levels: str, save: Path | None) -> None:
+def _tune(path: Path, levels: str, policy: "Policy | None", save: Path | None) -> None:
+    from dford.evaluation import tune
+    from dford.learners import Auto, DirectionalBoosting, NewtonLogit
+
     log = read_log(path, levels)
     grid: list[LiveLearner] = [
         Auto(random_state=0),
@@ -51,7 +55,10 @@ def _tune(path: Path, levels: str, save: Path | None) -> None:
     screen = console()
     with screen.status("replaying") as status:
         tuning = tune(
-            log, grid, progress=lambda n, learner: status.update(f"replaying {n + 1} of {len(grid)}: {learner}")
+            log,
+            grid,
+            policy=policy,
+            progress=lambda n, learner: status.update(f"replaying {n + 1} of {len(grid)}: {learner}"),
         )
     rows = new_table(f"{len(log):,} answers", "Learner", "MAE", "95% interval", "Behind the best")
     for candidate in tuning.candidates:
@@ -60,5 +67,5 @@ def _tune(path: Path, levels: str, save: Path | None) -> None:
         rows.add_row(candidate.name, f"{mae.value:.3f}", f"{mae.low:.3f} to {mae.high:.3f}", gap)
     screen.print(rows, "", str(tuning), sep="\n")
     if save is not None:
-        tuning.best.fit_log(log).save(save)
+        tuning.best.fit_log(log, policy=policy).save(save)
         print(f"Saved: {save}")

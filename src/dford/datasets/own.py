@@ -41,7 +41,7 @@ def load_table(
     Returns
     -------
     Bunch
-        data, target (1..K), feature_names, target_names, DESCR, frame.
+        data, target (the level of every row), feature_names, target_names (the levels, lowest first), DESCR, frame.
     """
     frame = _read(Path(path))
     if target not in frame.columns:
@@ -81,25 +81,27 @@ def _read(path: Path) -> Any:
 
 def _levels(
     column: Any, target: str, levels: Sequence[str] | None, discretise: Callable[..., Any] | None
-) -> tuple[NDArray[np.int64], list[str]]:
+) -> tuple[NDArray[Any], list[Any]]:
+    """The level of every row, and all levels in order, both by the user's names."""
     numeric = column.dtype.kind in "iufb"
     if levels is not None:
         # a name may be a number in the file
-        known = {str(name): number for number, name in enumerate(levels, 1)}
+        known = [str(name) for name in levels]
         words = column.map(lambda value: f"{value:g}" if isinstance(value, float) else str(value))
         if strange := sorted(set(words) - set(known)):
             raise ValueError(f"{target} has {strange[0]!r}, which is none of the levels {', '.join(known)}")
-        return words.map(known).to_numpy(np.int64), list(known)
+        return words.to_numpy(str), known
     if not numeric:
         raise ValueError(f"{target} has words; name its levels in order, lowest first")
     values = column.to_numpy(np.float64)
     if discretise is not None:
         y = discretise(values)
-        return y, [str(level) for level in range(1, int(y.max()) + 1)]
-    names, places = np.unique(values, return_inverse=True)
-    if len(names) > 100:
+        return y, list(range(1, int(y.max()) + 1))
+    if (values == np.rint(values)).all():
+        values = values.astype(np.int64)
+    if len(names := np.unique(values).tolist()) > 100:
         raise ValueError(f"{target} has {len(names)} different numbers; cut them into levels")
-    return places + 1, [f"{name:g}" for name in names]
+    return values, names
 
 
 def _features(frame: Any) -> tuple[NDArray[np.float64], list[str]]:

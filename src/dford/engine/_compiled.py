@@ -1,4 +1,4 @@
-"""The three ways functions of the engine are compiled."""
+"""The ways functions of the engine are compiled."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
@@ -40,6 +40,12 @@ def _kept(function: F, **options: bool) -> F:
         jitted = numba.njit(cache=True, error_model="numpy", **options)(function)
     except RuntimeError:  # neither the package's folder nor the user's can be written
         jitted = numba.njit(error_model="numpy", **options)(function)
+    return jitted
+
+
+def called(function: F) -> F:
+    """Compile on its own, for what a round seldom needs and makes no array: inlined, it would be in the way."""
+    jitted: F = numba.njit(error_model="numpy", _nrt=False)(function)
     return jitted
 
 

@@ -8,14 +8,14 @@ import numpy as np
 
 from dford.engine._compiled import Floats, Ints, compiled, inlined
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 _27, _30, _31, _11 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(11)
 
 
 @inlined
-def _mix(z: np.uint64) -> np.uint64:
+def mix(z: np.uint64) -> np.uint64:
     z = (z ^ (z >> _30)) * _MIX_1
     z = (z ^ (z >> _27)) * _MIX_2
     return z ^ (z >> _31)
@@ -24,7 +24,7 @@ def _mix(z: np.uint64) -> np.uint64:
 @inlined
 def bits(seed: int, n: int) -> np.uint64:
     """The 64 bits of draw n. The seed is mixed first, so that neighbouring seeds do not share a stream."""
-    return _mix(_mix(np.uint64(seed) + _GOLDEN) + np.uint64(n) * _GOLDEN)
+    return mix(mix(np.uint64(seed) + GOLDEN) + np.uint64(n) * GOLDEN)
 
 
 @compiled

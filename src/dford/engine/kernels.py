@@ -126,5 +126,6 @@ def feature_weights(n_features: int, degree: int, gamma: float, coef0: float) ->
         rest = degree - len(variables)
         repeats = [math.factorial(variables.count(j)) for j in set(variables)]
         ways = math.factorial(degree) // math.prod([*repeats, math.factorial(rest)])
-        roots.append(math.sqrt(ways * gamma ** len(variables) * coef0**rest))
+        # products, as powers of the C library are not the same everywhere
+        roots.append(math.sqrt(ways * math.prod([gamma] * len(variables)) * math.prod([coef0] * rest)))
     return np.array(roots)

@@ -11,7 +11,9 @@ from dford.engine import rounds
 from dford.engine._compiled import Floats, Ints, compiled, live
 from dford.engine.logistic import sigmoid
 from dford.engine.rounds import CUTS, ROUNDS, play
+from dford.engine.sketch import remember, remember_sparse
 from dford.engine.vectors import add, add_dot_and_square, dot, dot_and_square, sparse_add, sparse_dot
+from dford.engine.vectors import square as row_square
 
 Rule: TypeAlias = tuple[bool, bool, float, bool, bool]  # directional, single, clip, always, ordered
 
@@ -37,6 +39,7 @@ def learn_dense(
         c = play(
             state, none, n_levels, f, square, lo[r], hi[r], directional, single, table, seed, clip, always, ordered
         )
+        remember(state, square, X, r)
     if c != 0.0:
         add(c, X, len(X) - 1, state, offset)
     return len(X)
@@ -63,6 +66,7 @@ def tell_dense(
     f, square = dot_and_square(state, offset, X, 0)
     # X stands in for the window's terms, of which there are none
     c = rounds.answer(state, X, n_levels, f, square, prediction, asked, propensity, higher, single, clip, always)
+    remember(state, square, X, 0)
     if c != 0.0:
         add(c, X, 0, state, offset)
     return int(state[ROUNDS])
@@ -90,6 +94,7 @@ def learn_sparse(
             state, none, n_levels, f, squares[r], lo[r], hi[r],
             directional, single, table, seed, clip, always, ordered,
         )  # fmt: skip
+        remember_sparse(state, squares[r], data, indices, begin, end)
         if c != 0.0:
             sparse_add(c, data, indices, begin, end, state, offset)
 
@@ -103,6 +108,7 @@ def tell_sparse(
     f = sparse_dot(state, offset, data, indices, 0, data.size)
     none = state[:0].reshape(2, 0)
     c = rounds.answer(state, none, n_levels, f, square, prediction, asked, propensity, higher, single, clip, always)
+    remember_sparse(state, square, data, indices, 0, data.size)
     sparse_add(c, data, indices, 0, data.size, state, offset)
     return int(state[ROUNDS])
 
@@ -125,22 +131,26 @@ def ask_scored(
 @live
 def play_scored(
     state: Floats, terms: Floats, n_levels: int, rule: Rule, table: Floats, seed: int,
-    f: float, square: float, lo: int, hi: int,
+    X: Floats, f: float, square: float, lo: int, hi: int,
 ) -> float:  # fmt: skip
     directional, single, clip, always, ordered = rule
-    return play(
+    c = play(
         state, terms, n_levels, f, square, lo, hi,
         directional, single, table, seed, clip, always, ordered,
     )  # fmt: skip
+    remember(state, square, X, 0)
+    return c
 
 
 @live
 def answer_scored(
-    state: Floats, terms: Floats, n_levels: int, rule: Rule,
+    state: Floats, terms: Floats, n_levels: int, rule: Rule, X: Floats,
     f: float, square: float, prediction: int, asked: int, propensity: float, higher: bool,
 ) -> float:  # fmt: skip
     _, single, clip, always, _ = rule
-    return rounds.answer(state, terms, n_levels, f, square, prediction, asked, propensity, higher, single, clip, always)
+    c = rounds.answer(state, terms, n_levels, f, square, prediction, asked, propensity, higher, single, clip, always)
+    remember(state, square, X, 0)
+    return c
 
 
 @compiled
@@ -157,16 +167,18 @@ def choose(state: Floats, table: Floats, seed: int, prediction: int) -> tuple[in
 
 
 @live
-def weigh(state: Floats, n_levels: int, prediction: int, asked: int, propensity: float, higher: bool) -> int:
-    """For forms that learn by themselves: count the round, and returns how many there were."""
+def weigh(state: Floats, n_levels: int, x: Floats, prediction: int, asked: int, propensity: float, higher: bool) -> int:
+    """For forms that learn by themselves: count the round, about row x, and returns how many there were."""
+    X = x.reshape(1, x.size)
     rounds.weigh(state, n_levels, prediction, asked, propensity, higher)
+    remember(state, row_square(X, 0), X, 0)
     state[ROUNDS] += 1.0
     return int(state[ROUNDS])
 
 
 @compiled
 def play_predicted(
-    state: Floats, n_levels: int, directional: bool, table: Floats, seed: int,
+    state: Floats, n_levels: int, directional: bool, table: Floats, seed: int, X: Floats,
     predictions: Ints, lo: Ints, hi: Ints, answers: Ints,
 ) -> None:  # fmt: skip
     """Rounds whose predictions are made: fills in (level asked, higher), or (0, label)."""
@@ -179,6 +191,8 @@ def play_predicted(
         else:
             asked = prediction
             answers[r, 0], answers[r, 1] = 0, lo[r]
+            rounds.tell_label(state)
+        remember(state, row_square(X, r), X, r)
         rounds.note(state, prediction, asked, lo[r], hi[r])
         state[ROUNDS] += 1.0
 

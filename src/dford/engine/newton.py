@@ -28,8 +28,10 @@ import numpy as np
 
 from dford.engine import rounds
 from dford.engine._compiled import Floats, Ints, compiled, inlined, live, place
+from dford.engine.elementary import cos_one
 from dford.engine.logistic import mode_of_bit, mode_of_gap, sigmoid
 from dford.engine.rounds import CUTS, PENDING, ROUNDS, SEEN
+from dford.engine.sketch import remember
 from dford.engine.vectors import add_dot_spread, add_first, dot_first, exp_one, fma, square
 
 LINEAR, POLY, FOURIER = 0, 1, 2
@@ -75,7 +77,9 @@ def embed(kind: int, n_levels: int, moments: Floats, X: Floats, r: int, maps: Fl
             angle = maps[i, d]
             for j in range(d):
                 angle = fma(maps[i, j], work[0, z + j], angle)
-            work[0, k + i] = scale * math.cos(angle)
+            work[0, k + i] = angle
+        for i in range(len(maps)):
+            work[0, place(k + i)] = scale * cos_one(work[0, place(k + i)])
 
 
 @inlined
@@ -200,7 +204,7 @@ def learn_interval(
 @compiled
 def learn_newton(
     state: Floats, n_levels: int, directional: bool, table: Floats, seed: int, moments: Floats, covariance: Floats,
-    kind: int, maps: Floats, work: Floats, forget: float, X: Floats, lo: Ints, hi: Ints,
+    kind: int, maps: Floats, work: Floats, forget: float, X: Floats, squares: Floats, lo: Ints, hi: Ints,
 ) -> None:  # fmt: skip
     n = work.shape[1]
     for r in range(len(X)):
@@ -215,8 +219,10 @@ def learn_newton(
         else:
             prediction = rounds.predict(state, n_levels, f, False)
             rounds.note(state, prediction, prediction, lo[r], hi[r])
+            rounds.tell_label(state)
             learn_interval(state, n_levels, covariance, n, work, forget, f, lo[r], hi[r])
         observe(state, moments, X, r)
+        remember(state, squares[r], X, r)
         state[ROUNDS] += 1.0
 
 
@@ -245,6 +251,7 @@ def tell_newton(
         f = score(state, n_levels, n, work)
         learn_bit(state, n_levels, covariance, n, work, forget, f, asked, higher)
     observe(state, moments, X, 0)
+    remember(state, square(X, 0), X, 0)
     state[ROUNDS] += 1.0
     return int(state[ROUNDS])
 

@@ -9,8 +9,8 @@ for v = (total * phi(x), -tau), and lambda appears nowhere. So t * a' = ((t-c)/(
 the state holds (t-1) a = scale * (weights, cuts): unclipped, scale stays exactly 1, cuts are plain sums
 and no decay ever passes over the weights. Signs of f - theta need no scale at all.
 
-The state is one vector: the figures named below, then the K - 1 cuts, then the weights (if the form keeps
-any). The clock t of the paper's boxes starts at 2, so t = rounds + 2.
+The state is one vector: the figures named below, then a sketch of what was learned from (see `sketch`), the K - 1
+cuts, and the weights (if the form keeps any). The clock t of the paper's boxes starts at 2, so t = rounds + 2.
 """
 
 import math
@@ -19,6 +19,7 @@ import numpy as np
 
 from dford.engine._compiled import Floats, inlined
 from dford.engine.counter import uniform
+from dford.engine.sketch import END, KEYS, PRINTS, PROPENSITY, TOLD
 
 ROUNDS = 0  # answers learned from
 ASKED = 1  # questions drawn: the number of the next draw of the stream
@@ -38,12 +39,16 @@ JUDGED = 14  # answers, and over them, without any label:
 FREE_ERROR = 15  # sum of terms that are |prediction - label| on average
 FREE_SPREAD = 16  # sum of squares of how far each was from the mean before it
 HEAVIEST = 17  # the largest 1 / propensity among them
-CUTS = 24  # where the cuts begin; the places between are free
+# TOLD and PROPENSITY, 18 and 19, are of the answer just learned, for the sketch
+BOUND = 20  # the most that an answer could weigh, known before any was given; 0 where it is not
+FIGURES = KEYS  # so many, some of them free
+CUTS = END  # where the cuts begin
 
 
 def new_state(n_levels: int, n_weights: int) -> Floats:
     state = np.zeros(CUTS + n_levels - 1 + n_weights)
     state[SCALE] = 1.0
+    state[KEYS:PRINTS] = 1.0  # an empty sketch
     return state
 
 
@@ -120,6 +125,12 @@ def _square_cuts(state: Floats, n_levels: int) -> float:
 
 
 @inlined
+def tell_label(state: Floats) -> None:
+    """Say that the round is learned from its label, and not from an answer."""
+    state[TOLD] = state[PROPENSITY] = 0.0
+
+
+@inlined
 def note(state: Floats, prediction: int, asked: int, lo: int, hi: int) -> None:
     """Add this round's error."""
     state[LABELLED] += 1.0
@@ -141,6 +152,7 @@ def weigh(state: Floats, n_levels: int, prediction: int, asked: int, propensity:
     state[FREE_ERROR] += term
     state[FREE_SPREAD] += away * away
     state[HEAVIEST] = max(state[HEAVIEST], weight)
+    state[TOLD], state[PROPENSITY] = 2.0 * asked + higher, propensity
 
 
 @inlined
@@ -263,5 +275,6 @@ def play(
         )
     prediction = predict(state, n_levels, f, ordered)
     judge(state, n_levels, f, prediction, prediction, lo, hi)
+    tell_label(state)
     state[CROSSINGS] += count_crossings(state, n_levels)
     return learn(state, terms, n_levels, f, square, lo, hi, 1, n_levels - 1, 1.0, clip, always)

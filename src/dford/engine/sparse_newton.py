@@ -20,6 +20,7 @@ from dford.engine._compiled import Floats, Ints, compiled, inlined, place
 from dford.engine.logistic import mode_of_bit, mode_of_gap, sigmoid
 from dford.engine.newton import FARTHEST, VARIANCE_OF_CUTS, VARIANCE_OF_WEIGHTS, order_cuts
 from dford.engine.rounds import CUTS, ROUNDS
+from dford.engine.sketch import remember_sparse
 from dford.engine.vectors import exp_one, fma
 
 
@@ -132,7 +133,7 @@ def learn_interval(
 @compiled
 def learn_sparse_newton(
     state: Floats, n_levels: int, directional: bool, table: Floats, seed: int, moments: Floats, covariance: Floats,
-    forget: float, data: Floats, indices: Ints, indptr: Ints, lo: Ints, hi: Ints,
+    forget: float, data: Floats, indices: Ints, indptr: Ints, squares: Floats, lo: Ints, hi: Ints,
 ) -> None:  # fmt: skip
     z = np.empty(np.diff(indptr).max())
     for r in range(indptr.size - 1):
@@ -148,15 +149,17 @@ def learn_sparse_newton(
         else:
             prediction = rounds.predict(state, n_levels, f, False)
             rounds.note(state, prediction, prediction, lo[r], hi[r])
+            rounds.tell_label(state)
             learn_interval(state, n_levels, covariance, forget, indices, begin, end, z, f, lo[r], hi[r])
         observe(moments, data, indices, begin, end)
+        remember_sparse(state, squares[r], data, indices, begin, end)
         state[ROUNDS] += 1.0
 
 
 @compiled
 def tell_sparse_newton(
     state: Floats, n_levels: int, moments: Floats, covariance: Floats, forget: float, data: Floats, indices: Ints,
-    prediction: int, asked: int, propensity: float, higher: bool,
+    square: float, prediction: int, asked: int, propensity: float, higher: bool,
 ) -> int:  # fmt: skip
     z = np.empty(data.size)
     rounds.weigh(state, n_levels, prediction, asked, propensity, higher)
@@ -165,6 +168,7 @@ def tell_sparse_newton(
         f = score(state, n_levels - 1, indices, 0, data.size, z)
         learn_bit(state, n_levels, covariance, forget, indices, 0, data.size, z, f, asked, higher)
     observe(moments, data, indices, 0, data.size)
+    remember_sparse(state, square, data, indices, 0, data.size)
     state[ROUNDS] += 1.0
     return int(state[ROUNDS])
 

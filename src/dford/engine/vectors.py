@@ -1,5 +1,6 @@
 """Dot products, updates and the exponential, each with one fixed order of operations."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -212,15 +213,29 @@ _PER_STEP = 369.3299304675746  # 256 / ln 2
 _STEP = 0.0027076061740622863  # ln 2 / 256, and what its rounding left over
 _STEP_REST = 9.058776616587108e-20
 # 1.5 * 2**52: adding it rounds to the nearest integer, and leaves that integer in the last bits
-_ROUNDER = 6755399441055744.0
-_LOWEST = int(np.float64(_ROUNDER - 261486.0).view(np.int64))  # the bits at k of v = -708
-_POWERS = np.exp2(np.arange(256) / 256).view(np.int64)
+ROUNDER = 6755399441055744.0
+_LOWEST = int(np.float64(ROUNDER - 261486.0).view(np.int64))  # the bits at k of v = -708
+
+
+def _powers() -> Ints:
+    """The bits of 2**(i / 256), rounded to nearest. By whole numbers: libraries round their powers as they like."""
+    one = 1 << 200
+    root = 2 * one
+    for _ in range(8):
+        root = math.isqrt(root * one)
+    powers = [one]
+    for _ in range(255):
+        powers.append(powers[-1] * root // one)
+    return np.array([(1023 << 52) + ((power + (1 << 147)) >> 148) - (1 << 52) for power in powers], np.int64)
+
+
+_POWERS = _powers()
 
 
 @inlined
 def exp_one(v: float) -> float:
     """exp(v) for v <= 0, as `exp_negative` has it."""
-    k = fma(max(v, -708.0), _PER_STEP, _ROUNDER) - _ROUNDER
+    k = fma(max(v, -708.0), _PER_STEP, ROUNDER) - ROUNDER
     r = fma(-k, _STEP_REST, fma(-k, _STEP, max(v, -708.0)))
     step = np.int64(k)
     power = np.int64(_POWERS[step & 255] + ((step >> 8) << 52)).view(np.float64)
@@ -238,8 +253,8 @@ def exp_negative(scale: float, values: Floats, n: int) -> None:
     bits = values.view(np.int64)
     for i in range(n):
         v = max(scale * values[0, i], -708.0)
-        rounded = fma(v, _PER_STEP, _ROUNDER)
-        k = rounded - _ROUNDER
+        rounded = fma(v, _PER_STEP, ROUNDER)
+        k = rounded - ROUNDER
         values[1, i] = fma(-k, _STEP_REST, fma(-k, _STEP, v))
         values[2, i] = rounded
     for i in range(n):

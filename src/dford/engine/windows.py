@@ -17,6 +17,7 @@ from dford.engine._compiled import Floats, Ints, compiled, inlined
 from dford.engine.kernels import LINEAR, evaluate, expand, self_kernel
 from dford.engine.loops import Rule
 from dford.engine.rounds import COUNT, CUTS, NORM, ROUNDS, START, play
+from dford.engine.sketch import remember
 from dford.engine.vectors import add, add_first, dot, dot_first, square
 
 Kernel: TypeAlias = tuple[int, float, float, int]  # kind, gamma, coef0, degree
@@ -78,6 +79,7 @@ def learn_explicit(
         c = play(
             state, terms, n_levels, f, squares[r], lo[r], hi[r], directional, single, table, seed, clip, always, ordered
         )
+        remember(state, squares[r], X, r)
         settle_explicit(state, offset, rows, terms, stamps, window, kernel, roots, c, X, r, phi)
     return len(X)
 
@@ -94,6 +96,7 @@ def tell_explicit(
     embed(kernel, roots, X, 0, phi, 0)
     f = dot(state, offset, phi, 0)
     c = rounds.answer(state, terms, n_levels, f, square, prediction, asked, propensity, higher, single, clip, always)
+    remember(state, square, X, 0)
     settle_explicit(state, offset, rows, terms, stamps, window, kernel, roots, c, X, 0, phi)
     return int(state[ROUNDS])
 
@@ -170,6 +173,7 @@ def learn_direct(
         c = play(
             state, terms, n_levels, f, squares[r], lo[r], hi[r], directional, single, table, seed, clip, always, ordered
         )
+        remember(state, squares[r], X, r)
         settle_direct(state, rows, terms, stamps, window, kernel, c, X, r, values)
     return len(X)
 
@@ -183,6 +187,7 @@ def tell_direct(
     values = np.empty((3, terms.shape[1]))
     f = score_direct(state, rows, terms, kernel, X, 0, values)
     c = rounds.answer(state, terms, n_levels, f, square, prediction, asked, propensity, higher, single, clip, always)
+    remember(state, square, X, 0)
     settle_direct(state, rows, terms, stamps, window, kernel, c, X, 0, values)
     return int(state[ROUNDS])
 

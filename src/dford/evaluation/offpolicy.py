@@ -3,6 +3,9 @@
 |p - y| is the number of cuts i in 1..K-1 that p and y lie on different sides of. The answer about one cut shows whether
 it is one of them; divided by the probability of having asked it, it counts for all. So with each level 1..K-1 asked
 with positive probability, every figure here is unbiased, whoever made the predictions, and no label is ever seen.
+
+Such a mean may still leave what is possible, an error of K-1 levels or a share of 1, as answers weigh more than they
+count. Figures and their intervals are then cut off there, after which nothing is claimed about their bias.
 """
 
 from collections.abc import Callable
@@ -44,22 +47,28 @@ def mae(
         What chose the questions: then it is checked to be able to ask every level. Otherwise only a level that was
         never asked is noticed.
     confidence : float, default=0.95
-        Of the interval, which is normal: for a number of rows fixed beforehand.
+        Of the interval, which is for a number of rows fixed beforehand; see `dford.estimates.interval`.
     """
-    terms, weights = _terms(log, predictions, _mae_terms, policy)
+    terms, weights = _terms(log, predictions, _mismatch, policy)
+    heaviest, most = _heaviest(log, weights, policy), len(log.scale) - 1.0
+    possible = 0.0, most
     if method == "robust":
         q = _check_probabilities(log, probabilities)
         above = 1.0 - np.cumsum(q, axis=1)[:, :-1]
         cuts = np.arange(1, len(log.scale))
         wrong = np.where(_numbers(log, predictions)[:, None] > cuts, 1.0 - above, above)
-        row, asked = np.arange(len(log)), np.minimum(log.level, len(log.scale) - 1) - 1
-        return interval(wrong.sum(axis=1) + terms - weights * wrong[row, asked], confidence)
+        row, asked = np.arange(len(log)), np.minimum(log._places(0), len(log.scale) - 1) - 1
+        corrected = wrong.sum(axis=1) + terms - weights * wrong[row, asked]
+        value = float(corrected.mean())
+        reach = value - heaviest, value + heaviest
+        return interval(corrected, confidence, reach=reach, possible=possible, signed=True)
     if method == "normalised":
-        value = (len(log.scale) - 1) * terms.sum() / weights.sum()
-        return interval(terms - value / (len(log.scale) - 1) * weights + value, confidence)
+        share = float(terms.sum() / weights.sum())
+        reach = most * share - share * heaviest, most * share + (1 - share) * heaviest
+        return interval(terms - share * weights + most * share, confidence, reach=reach, possible=possible)
     if method != "plain":
         raise ValueError(f"method must be 'plain', 'normalised' or 'robust'; got {method!r}")
-    return interval(terms, confidence)
+    return interval(terms, confidence, reach=(0.0, heaviest), possible=possible)
 
 
 def accuracy(
@@ -67,46 +76,58 @@ def accuracy(
 ) -> Estimate:
     """The share of predictions that are right, or at most `within` levels off, without labels.
 
-    The level is in [p - w, p + w] if it is above p - w - 1 and not above p + w: a difference of two answers.
+    The level is outside [p - w, p + w] if it is not above p - w - 1, or above p + w: two cuts, and one of them at most.
     """
 
-    def between(p: NDArray[np.int64], asked: NDArray[np.int64], higher: NDArray[np.bool_], K: int) -> Floats:
-        low, high = p - within - 1, p + within
-        return np.where(higher, (asked == low) * 1.0 - (asked == high), 0.0)
+    def outside(p: NDArray[np.int64], asked: NDArray[np.int64], higher: NDArray[np.bool_]) -> Floats:
+        return np.where(np.where(higher, asked == p + within, asked == p - within - 1), 1.0, 0.0)
 
-    terms, _ = _terms(log, predictions, between, policy)
-    return interval(terms + (_numbers(log, predictions) - within - 1 < 1), confidence)
+    terms, weights = _terms(log, predictions, outside, policy)
+    missed = interval(terms, confidence, reach=(0.0, _heaviest(log, weights, policy)), possible=(0.0, 1.0))
+    return Estimate(1.0 - missed.value, 1.0 - missed.high, 1.0 - missed.low)
 
 
 def compare(
     log: FeedbackLog, first: Any, second: Any, *, policy: Policy | None = None, confidence: float = 0.95
 ) -> Estimate:
-    """MAE of the first predictions minus that of the second: paired, so that what both have in common cancels."""
-    (one, _), (two, _) = (_terms(log, p, _mae_terms, policy) for p in (first, second))
-    return interval(one - two, confidence)
+    """MAE of the first predictions minus that of the second: paired, so that what both have in common cancels.
+
+    Of predictions that are the same in every row it is 0, and nothing else is possible.
+    """
+    (one, weights), (two, _) = (_terms(log, p, _mismatch, policy) for p in (first, second))
+    if (_numbers(log, first) == _numbers(log, second)).all():
+        return Estimate(0.0, 0.0, 0.0)
+    heaviest, most = _heaviest(log, weights, policy), len(log.scale) - 1.0
+    return interval(one - two, confidence, reach=(-heaviest, heaviest), possible=(-most, most), signed=True)
 
 
-def _mae_terms(p: NDArray[np.int64], asked: NDArray[np.int64], higher: NDArray[np.bool_], K: int) -> Floats:
+def _mismatch(p: NDArray[np.int64], asked: NDArray[np.int64], higher: NDArray[np.bool_]) -> Floats:
     return np.where((p > asked) != higher, 1.0, 0.0)
+
+
+def _heaviest(log: FeedbackLog, weights: Floats, policy: Policy | None) -> float:
+    """The most that an answer may weigh: by the policy, or else as far as the log shows."""
+    known = 0.0 if policy is None else policy.heaviest(len(log.scale))
+    return max(float(weights.max()), known)
 
 
 def _terms(
     log: FeedbackLog, predictions: Any, term: Callable[..., Floats], policy: Policy | None
 ) -> tuple[Floats, Floats]:
     """Each row's term over its propensity, and the weight itself; both 0 where the top level was asked."""
-    K = len(log.scale)
+    K, asked = len(log.scale), log._places(0)
     if len(log) < 2:
         raise ValueError(f"an estimate needs at least two answers; the log has {len(log)}")
     if policy is not None:
-        policy.require_all_levels(K)
-    never = sorted(set(range(1, K)) - set(log.level.tolist()))
+        policy.require_all_levels(K, log.scale.names)
+    never = sorted(set(range(1, K)) - set(asked.tolist()))
     if never:
         raise ValueError(
             f"the log never asks about level {log.scale.names[never[0] - 1]!r}, so no unbiased estimate exists; "
             "use a policy that explores, or a longer log"
         )
-    weights = np.where(log.level < K, 1.0 / log.propensity, 0.0)
-    return weights * term(_numbers(log, predictions), log.level, log.higher, K), weights
+    weights = np.where(asked < K, 1.0 / log.propensity, 0.0)
+    return weights * term(_numbers(log, predictions), asked, log.higher), weights
 
 
 def _numbers(log: FeedbackLog, predictions: Any) -> NDArray[np.int64]:

@@ -1,7 +1,7 @@
 """Choosing a learner from a log of answers, without labels."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sklearn.base import clone
 
@@ -9,6 +9,7 @@ from dford.estimates import Estimate
 from dford.evaluation import offpolicy
 from dford.learners._live import LiveLearner
 from dford.log import FeedbackLog
+from dford.policies import Policy
 
 
 class Candidate(NamedTuple):
@@ -19,7 +20,7 @@ class Candidate(NamedTuple):
     mae: Estimate
     """Mean error of the predictions it made on the way through the log."""
     behind: Estimate
-    """Its error minus that of the best one; the intervals of all candidates hold together."""
+    """Its error minus that of the best one; the intervals of all candidates hold together, whichever looks best."""
 
     @property
     def name(self) -> str:
@@ -65,6 +66,7 @@ def tune(
     log: FeedbackLog,
     grid: Iterable[LiveLearner],
     *,
+    policy: Policy | None = None,
     confidence: float = 0.95,
     progress: Callable[[int, LiveLearner], None] | None = None,
 ) -> Tuning:
@@ -76,8 +78,11 @@ def tune(
         Answers to questions that any policy chose, if it could choose every level.
     grid : learners
         The candidates, with their parameters. They are copied and never changed.
+    policy : Policy, optional
+        What chose the questions: then it is checked to be able to ask every level.
     confidence : float, default=0.95
-        With this probability all differences to the best lie in their intervals.
+        With this probability the differences of all candidates to the one that looks best lie in their intervals,
+        although the answers that judge it have chosen it: they are those of all pairs at once (Bonferroni).
     progress : function, optional
         Called with (number, learner) before each candidate.
 
@@ -104,11 +109,10 @@ def tune(
     for n, learner in enumerate(learners):
         if progress is not None:
             progress(n, learner)
-        predictions.append(clone(learner).replay(log))
-    figures = [offpolicy.mae(log, p, confidence=confidence) for p in predictions]
+        predictions.append(clone(learner).replay(log, policy=policy))
+    figures = [offpolicy.mae(log, p, policy=policy, confidence=confidence) for p in predictions]
     best = min(range(len(learners)), key=lambda i: figures[i].value)
-    # all differences at once, by Bonferroni
-    each = 1 - (1 - confidence) / max(len(learners) - 1, 1)
-    behind: list[Any] = [offpolicy.compare(log, p, predictions[best], confidence=each) for p in predictions]
+    each = 1 - (1 - confidence) / max(len(learners) * (len(learners) - 1) // 2, 1)
+    behind = [offpolicy.compare(log, p, predictions[best], policy=policy, confidence=each) for p in predictions]
     order = sorted(range(len(learners)), key=lambda i: (i != best, figures[i].value))
     return Tuning([Candidate(learners[i], figures[i], behind[i]) for i in order])

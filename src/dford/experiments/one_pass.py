@@ -5,11 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dford.engine._compiled import Floats, Ints
+from dford.engine._compiled import Floats
 from dford.learners import DFORD, PRIL, Auto, DirectionalBoosting, NewtonLogit, PRank
 from dford.learners._base import OrdinalLearner
 from dford.learners._live import LiveLearner
 from dford.log import FeedbackLog
+from dford.scale import Scale
 
 LEARNERS: dict[str, type[OrdinalLearner]] = {
     "auto": Auto,
@@ -35,10 +36,11 @@ class Pass(NamedTuple):
 
 def one_pass(
     X: Floats,
-    y: Ints,
+    y: Any,
     levels: Sequence[Any],
     learner: str = "auto",
     *,
+    feature_names: Sequence[str] | None = None,
     seed: int = 0,
     told: Callable[[int], None] = lambda rows: None,
 ) -> Pass:
@@ -47,12 +49,14 @@ def one_pass(
     Parameters
     ----------
     X : array of shape (n_rows, n_features)
-    y : array of int
-        The levels, counted from 1.
+    y : array
+        The level of each row.
     levels : sequence
-        Their names, lowest first.
+        All levels, lowest first.
     learner : {"auto", "newton", "boosting", "dford", "pril", "prank"}
         prank sees the level itself. dford, pril and prank see the rows scaled by `scaled_as_they_come`.
+    feature_names : sequence of str, optional
+        The names of the features, which the model and the log then know.
     seed : int
         The same seed asks the same questions.
     told : callable, optional
@@ -67,18 +71,19 @@ def one_pass(
     """
     if learner not in LEARNERS:
         raise ValueError(f"no learner {learner!r}; there are {', '.join(LEARNERS)}")
-    names = list(levels)
-    model = LEARNERS[learner](levels=names, random_state=seed)
+    scale = Scale(levels)
+    model, y = LEARNERS[learner](levels=scale.names, random_state=seed), scale.encode(y)
     X = scaled_as_they_come(X) if learner in SCALED else np.ascontiguousarray(X, dtype=np.float64)
     if not isinstance(model, LiveLearner):
         model.set_params(checkpoints=range(1, len(y) + 1))
-        model.fit(X, np.array(names)[y - 1])
+        model.fit(X, scale.array[y - 1])
         sums = model.trace_.mae * np.arange(1, len(y) + 1)
         return Pass(model, np.round(np.diff(sums, prepend=0.0)), None)  # whole numbers, but for rounding
-    log, errors = FeedbackLog(names), np.empty(len(y))
-    number = {name: place for place, name in enumerate(names, 1)}
+    if feature_names is not None and len(set(feature_names)) < X.shape[1]:
+        raise ValueError(f"{X.shape[1]} features need as many different names; got {list(feature_names)}")
+    log, errors, number = FeedbackLog(scale.names, feature_names), np.empty(len(y)), scale.index
     for row, level in enumerate(y.tolist()):
-        question = model.ask(X[row])
+        question = model.ask(X[row] if feature_names is None else dict(zip(feature_names, X[row], strict=True)))
         higher = level > number[question.level]
         model.tell(question, higher)
         log.append(question, higher)

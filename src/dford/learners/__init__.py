@@ -10,6 +10,7 @@ from dford.learners import _saving
 from dford.learners._base import OrdinalLearner
 from dford.learners._forms import KernelFunction
 from dford.learners._live import LiveLearner, Proposal
+from dford.learners._overlap import Overlap
 from dford.learners._trace import Trace
 from dford.learners.auto import Auto
 from dford.learners.boosting import DirectionalBoosting
@@ -25,6 +26,7 @@ __all__ = [
     "DirectionalBoosting",
     "LiveLearner",
     "NewtonLogit",
+    "Overlap",
     "PRank",
     "Proposal",
     "Trace",

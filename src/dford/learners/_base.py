@@ -3,6 +3,7 @@
 import math
 import os
 import sys
+import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
@@ -22,9 +23,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dford.engine import loops, rounds, vectors
 from dford.engine._compiled import Floats, Ints
+from dford.feedback import difference
 from dford.learners import _saving
 from dford.learners._forms import Form, Rows, refuse_large
+from dford.learners._overlap import Overlap, overlap
 from dford.learners._trace import DEFAULT_CHECKPOINTS, Trace, make_trace
+from dford.log import FeedbackLog, invented
 from dford.policies import Policy
 from dford.scale import Scale
 
@@ -96,13 +100,22 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def trace_(self) -> Trace:
         """The run at its checkpoints and now."""
-        table = self._table_of_records()[:, : rounds.CUTS]
-        return make_trace(table, len(self._scale), self.regularization, self._bound_exploration(), self._largest)
+        table = self._table_of_records()[:, : rounds.FIGURES]
+        bound = self._form.state[rounds.BOUND] if self._can_judge else math.nan
+        return make_trace(table, len(self._scale), self.regularization, self._bound_exploration(), bound)
 
     @property
     def thresholds_trace_(self) -> Floats:
         """`thresholds_` at the checkpoints of `trace_`, a row each; NaN where there were none."""
-        return self._table_of_records()[:, rounds.CUTS :]
+        return self._table_of_records()[:, rounds.FIGURES :]
+
+    def learned_from(self, log: FeedbackLog) -> Overlap:
+        """How many of a log's answers this model learned from, or equal ones: judged by them, it looks too good.
+
+        Where it learned from labels, as `PRank` does, an answer counts if the row was among those.
+        """
+        check_is_fitted(self)
+        return overlap(self._form, self._log_rows(log), log)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that `dford.load` reads: whole or not at all, and without pickle."""
@@ -181,6 +194,7 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if anew:
                 self._begin(scale, form)
                 validate_data(self, names, reset=True, skip_check_array=True)
+                self._look_at_names()
             self._records = list(self._records)
             self._play(self._directional(labels), X, squares, lo, hi)
         except BaseException:
@@ -226,7 +240,7 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         records, checkpoint = self._records, self._next_checkpoint
         self._begin(scale, form, self.seed_)
         other = np.full(len(scale) - 1, np.nan)  # thresholds of fewer levels are not comparable
-        self._records = [np.append(record[: rounds.CUTS], other) for record in records]
+        self._records = [np.append(record[: rounds.FIGURES], other) for record in records]
         self._next_checkpoint = checkpoint
 
     def _new_form(self, n_features: int, n_levels: int, is_sparse: bool = False) -> Form:
@@ -248,8 +262,9 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._checkpoints: list[int] = [*checkpoints.tolist(), sys.maxsize]
         self._records = []
         self._table = self._policy().table(len(scale))
-        with np.errstate(divide="ignore"):
-            self._largest = float(1.0 / self._table[0, :, :-1].min())
+        self._can_judge = math.isfinite(heaviest := self._policy().heaviest(len(scale)))
+        if not self.rounds_ and self._can_judge:
+            form.state[rounds.BOUND] = heaviest
         self._rule = self._make_rule()
         self.classes_ = scale.array
         self.n_features_in_ = form.n_features
@@ -263,7 +278,7 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _new_record(self) -> Floats:
         cuts = getattr(self, "thresholds_", np.full(len(self._scale) - 1, np.nan))  # trees have none
-        record = np.append(self._form.state[: rounds.CUTS], cuts)
+        record = np.append(self._form.state[: rounds.FIGURES], cuts)
         record[rounds.START] = 0.0  # where the window's buffers begin is no figure of the run
         return record
 
@@ -273,7 +288,7 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         records = list(self._records)
         if self.rounds_ and (not records or records[-1][rounds.ROUNDS] != self.rounds_):
             records.append(self._new_record())
-        return np.array(records).reshape(-1, rounds.CUTS + len(self._scale) - 1)
+        return np.array(records).reshape(-1, rounds.FIGURES + len(self._scale) - 1)
 
     def _rows(self, X: Any, anew: bool) -> Rows:
         """X as the engine reads it."""
@@ -292,6 +307,41 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if sparse.issparse(rows):
             rows.sum_duplicates()
         return rows
+
+    def _look_at_names(self) -> None:
+        """Where features have names, have `ask` go its long way, on which these are compared."""
+        if self._known_names() is not None:
+            self._form.row_shape = ()
+
+    def _check_names(self, names: list[str] | None) -> None:
+        """The rule of scikit-learn, for features that are not those of a frame."""
+        known, own = self._known_names(), type(self).__name__
+        if (names is None) != (known is None):
+            has, had = ("has", "without") if known is None else ("does not have valid", "with")
+            warnings.warn(f"X {has} feature names, but {own} was fitted {had} feature names", stacklevel=3)
+        elif names is not None and known is not None and names != known:
+            raise ValueError(
+                "The feature names should match those that were passed during fit, in the same order: "
+                f"{difference(names, known)}"
+            )
+
+    def _known_names(self) -> list[str] | None:
+        names: list[str] | None = self.feature_names_in_.tolist() if hasattr(self, "feature_names_in_") else None
+        return names
+
+    def _log_rows(self, log: FeedbackLog) -> Rows:
+        """The rows of a log whose levels and features are those of this model."""
+        if log.scale.names != self._scale.names:
+            raise ValueError(f"the model has levels {self._scale.names} and the log {log.scale.names}")
+        X, names = log.X, log.feature_names
+        if len(log) and X.shape[1] != self.n_features_in_:
+            raise ValueError(f"the model has learned with {self.n_features_in_} features, and the log has {X.shape[1]}")
+        # a file may have names that were given, and look as if they were not
+        if names is None and self._known_names() == invented(self.n_features_in_):
+            names = self._known_names()
+        if len(log):
+            self._check_names(names)
+        return X
 
     def _scores(self, X: Any) -> Floats:
         check_is_fitted(self)

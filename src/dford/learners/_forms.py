@@ -26,7 +26,7 @@ class Form:
 
     def __init__(self, n_features: int) -> None:
         self.n_features = n_features
-        self.row_shape = (n_features,)
+        self.row_shape: tuple[int, ...] = (n_features,)  # of a bare row, where the names of features need no look
         self.state: Floats = np.empty(0)
         self.n_levels = 0
 

@@ -10,6 +10,7 @@ from dford.learners._forms import Form, Rows
 from dford.learners._orchard import Orchard
 from dford.learners._probable import ProbableLearner
 from dford.log import FeedbackLog
+from dford.policies import Policy
 
 
 class GrowingForm(Form):
@@ -36,9 +37,9 @@ class GrowingLearner(ProbableLearner):
         """Start anew, learn from rows X with known levels y, in order, each once, and grow trees on all of it."""
         return super().fit(X, y).refit()
 
-    def fit_log(self, log: FeedbackLog) -> Self:
+    def fit_log(self, log: FeedbackLog, *, policy: Policy | None = None) -> Self:
         """Start anew, learn from a log of answers, in order, and grow trees on all of it."""
-        return super().fit_log(log).refit()
+        return super().fit_log(log, policy=policy).refit()
 
     def prepare(self) -> None:
         """Finish the trees that the next answer puts into effect."""

@@ -12,11 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from dford.engine import counter, rounds
 from dford.engine._compiled import Floats, Ints
 from dford.estimates import Estimate
-from dford.feedback import Question
+from dford.feedback import Question, split_names
 from dford.learners._base import OrdinalLearner
 from dford.learners._forms import Form, Rows
 from dford.learners._trace import free_figures
 from dford.log import FeedbackLog
+from dford.policies import Policy
 from dford.scale import Scale
 
 
@@ -48,7 +49,11 @@ class LiveLearner(OrdinalLearner):
     """A learner that can choose its own questions and wait for the answers."""
 
     def ask(self, x: Any) -> Question:
-        """The question to put about item `x` (one row of features). Nothing is learned yet."""
+        """The question to put about item `x`. Nothing is learned yet.
+
+        `x` is one row of features: an array, or with names a dict, a pandas Series or a frame of one row. Names must
+        be those that the model knows, in the same order.
+        """
         if "_form" not in self.__dict__:
             self._begin_live(x)
         form = self._form
@@ -78,7 +83,7 @@ class LiveLearner(OrdinalLearner):
         if asked is None:
             self._check_settled(question, higher)
             return self
-        self.learn(asked, higher)
+        self._learn_answer(asked, asked.x, higher)
         self._settle(asked, _TOLD_YES if higher else _TOLD_NO)
         return self
 
@@ -109,13 +114,27 @@ class LiveLearner(OrdinalLearner):
 
     def learn(self, question: Question, higher: bool) -> Self:
         """Learn an answer to a question that is kept elsewhere: whether it was told before is the keeper's to know."""
+        if "_form" not in self.__dict__:
+            check_is_fitted(self)
+        if not isinstance(higher, (bool, np.bool_)):
+            raise TypeError(f"higher must be True or False; got {higher!r}")
+        if not 0 < question.propensity <= 1:
+            raise ValueError(f"a propensity is a probability above 0; got {question.propensity!r}")
+        x, (prediction, level) = question.x, map(self._scale.number, (question.prediction, question.level))
+        if type(x) is not np.ndarray or x.dtype is not _FLOAT64 or x.shape != (self.n_features_in_,):
+            x = self._one_row(x)
+        if question.propensity != self._table[0, prediction - 1, level - 1]:
+            self._note_policy(None, np.array([level]), np.array([prediction]), np.array([question.propensity]))
+        self._learn_answer(question, x, bool(higher))
+        return self
+
+    def _learn_answer(self, question: Question, x: Rows, higher: bool) -> None:
         index = self._scale.index
         done = self._form.tell(
-            self._rule, question.x, index[question.prediction], index[question.level], question.propensity, higher
+            self._rule, x, index[question.prediction], index[question.level], question.propensity, higher
         )
         if done == self._next_checkpoint:
             self._record()
-        return self
 
     def learn_many(self, X: Floats, level: Ints, prediction: Ints, propensity: Floats, higher: Any) -> Self:
         """`learn`, of many answers in order: rows, and the places of levels, counted from 1."""
@@ -127,14 +146,19 @@ class LiveLearner(OrdinalLearner):
     def prepare(self) -> None:
         """Do whatever the next answer would have to wait for. Predictions may go on meanwhile, in other threads."""
 
-    def replay(self, log: FeedbackLog) -> Any:
+    def replay(self, log: FeedbackLog, *, policy: Policy | None = None) -> Any:
         """Learn a log's answers in order, and return the predictions made before each, by the user's names.
 
         Goes on from what was learned so far; a new model takes the log's levels. The questions may have been another's:
-        `running_mae_` is then still that of this model.
+        `running_mae_` is then still that of this model. For its interval, the most that an answer can weigh must be
+        known before any comes: so give the `policy` that chose the questions, unless it was this model's own, or
+        `Uniform`.
         """
-        X, level, propensity, higher = log.X, log.level, log.propensity, log.higher
+        level, propensity, higher = log._places(0), log.propensity, log.higher
+        if policy is not None:
+            _check_policy(policy, log)
         if not self.__sklearn_is_fitted__():
+            X = log.X
             self._validate_params()
             if self.levels is not None and Scale(self.levels).names != log.scale.names:
                 raise ValueError(f"the learner has levels {list(self.levels)!r} and the log {log.scale.names}")
@@ -143,12 +167,11 @@ class LiveLearner(OrdinalLearner):
             form = self._new_form(X.shape[1], len(log.scale))
             form.check(X)
             self._begin(log.scale, form)
-        elif log.scale.names != self._scale.names:
-            raise ValueError(f"the model has levels {self._scale.names} and the log {log.scale.names}")
-        elif len(log) and X.shape[1] != self.n_features_in_:
-            raise ValueError(f"the model has learned with {self.n_features_in_} features, and the log has {X.shape[1]}")
+            self._take_names(log.feature_names)
         else:
+            X = self._log_rows(log)
             self._form.check(X)
+        self._note_policy(policy, level, log._places(1), propensity)
         numbers = np.empty(len(log), dtype=np.int64)
         for n in range(len(log)):
             numbers[n] = self._form.levels(X[n : n + 1], self.ordered)[0]
@@ -156,23 +179,38 @@ class LiveLearner(OrdinalLearner):
             self._record()
         return self.classes_[numbers - 1]
 
-    def fit_log(self, log: FeedbackLog) -> Self:
-        """Start anew and learn from a log of answers, in order."""
+    def fit_log(self, log: FeedbackLog, *, policy: Policy | None = None) -> Self:
+        """Start anew and learn from a log of answers, in order; `policy` is as in `replay`."""
         fresh = clone(self)
-        fresh.replay(log)
+        fresh.replay(log, policy=policy)
         self.__dict__ = fresh.__dict__
         return self
+
+    def _note_policy(self, policy: Policy | None, level: Ints, prediction: Ints, propensity: Floats) -> None:
+        """Note what is known, before they are learned, of the weights of answers to questions that were kept elsewhere.
+
+        Without a policy, they are known if this model, or a uniform policy, would have asked just so.
+        """
+        n_levels, state = len(self._scale), self._form.state
+        own = propensity == self._table[0, prediction - 1, level - 1]
+        evenly = (propensity == 1.0 / (n_levels - 1)) & (level < n_levels)
+        if policy is not None and state[rounds.BOUND] > 0:
+            state[rounds.BOUND] = max(state[rounds.BOUND], _slack(policy.heaviest(n_levels)))
+        elif policy is None and not (own | evenly).all():
+            state[rounds.BOUND] = 0.0
 
     @property
     def running_mae_(self) -> Estimate:
         """The mean error of the predictions so far, in levels, from the answers alone: no label is needed.
 
         With 95% confidence the true figure is in the interval, at all times at once: look as often as you like. It is
-        that of the questions that were answered.
+        that of the questions that were answered. After answers to questions of a policy that is not known (see
+        `replay`), the interval is all that is possible.
         """
         check_is_fitted(self)
-        self._policy().require_all_levels(len(self._scale))
-        figures = free_figures(self._form.state[None, : rounds.CUTS], self._largest)
+        self._policy().require_all_levels(len(self._scale), self._scale.names)
+        state = self._form.state
+        figures = free_figures(state[None, : rounds.FIGURES], state[rounds.BOUND], len(self._scale))
         return Estimate(*(float(figure[0]) for figure in figures))
 
     @property
@@ -192,6 +230,12 @@ class LiveLearner(OrdinalLearner):
         self._validate_params()
         scale, row = Scale(self.levels), self._one_row(x)
         self._begin(scale, self._new_form(row.shape[-1], len(scale), sparse.issparse(row)))
+        self._take_names(split_names(x)[1])
+
+    def _take_names(self, names: list[str] | None) -> None:
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+            self._look_at_names()
 
     def _one_row(self, x: Any) -> Rows:
         """A copy of x, which the caller cannot change while the question is open; sparse ones as a matrix."""
@@ -200,8 +244,11 @@ class LiveLearner(OrdinalLearner):
             if row.shape[0] != 1:
                 raise ValueError(f"ask takes one row; got {row.shape[0]}")
             return row
+        values, names = split_names(x)
+        if self.__sklearn_is_fitted__():
+            self._check_names(names)
         try:
-            row = np.array(x, dtype=np.float64)
+            row = np.array(values, dtype=np.float64)
         except (TypeError, ValueError):
             raise ValueError(f"x must be one row of numbers; got {x!r}") from None
         if row.ndim == 2 and len(row) == 1:
@@ -245,3 +292,22 @@ class LiveLearner(OrdinalLearner):
         except IndexError:
             self._fates.extend(bytes((n >> 2) + 1 - len(self._fates)))
             self._fates[n >> 2] |= fate << 2 * (n & 3)
+
+
+def _slack(weight: float) -> float:
+    """Propensities may have lost their last digits in some other file."""
+    return weight * (1 + 1e-9)
+
+
+def _check_policy(policy: Policy, log: FeedbackLog) -> None:
+    """Refuse a policy that cannot have asked a log's questions, or cannot ask all of them."""
+    n_levels = len(log.scale)
+    policy.require_all_levels(n_levels, log.scale.names)
+    heaviest, asked = policy.heaviest(n_levels), log._places(0)
+    heavy = (asked < n_levels) & (1.0 / log.propensity > _slack(heaviest))
+    if heavy.any():
+        row = int(np.argmax(heavy))
+        raise ValueError(
+            f"row {row} was asked with probability {log.propensity[row]:.3g}, and {policy} never goes below "
+            f"{1 / heaviest:.3g}; give the policy that chose the questions"
+        )

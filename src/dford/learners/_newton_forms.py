@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dford.engine import counter, kernels, loops, newton, rounds, sparse_newton, vectors
+from dford.engine import counter, elementary, kernels, loops, newton, rounds, sparse_newton, vectors
 from dford.engine._compiled import Floats, Ints
 from dford.learners._forms import LARGEST_SQUARE, Form, Rows, refuse_large
 
@@ -85,9 +85,10 @@ class NewtonForm(GaussianForm):
     def learn(
         self, rule: loops.Rule, table: Floats, seed: int, X: Rows, squares: Floats | None, lo: Ints, hi: Ints
     ) -> bool:
+        assert squares is not None
         newton.learn_newton(
             self.state, self.n_levels, rule[0], table, seed, self.moments, self.covariance, self.kind, self.maps,
-            self.work, self.forget, X, lo, hi,
+            self.work, self.forget, X, squares, lo, hi,
         )  # fmt: skip
         return True
 
@@ -196,10 +197,11 @@ class SparseNewtonForm(GaussianForm):
     def learn(
         self, rule: loops.Rule, table: Floats, seed: int, X: Rows, squares: Floats | None, lo: Ints, hi: Ints
     ) -> bool:
+        assert squares is not None
         X = _csr(X)
         sparse_newton.learn_sparse_newton(
             self.state, self.n_levels, rule[0], table, seed, self.moments, self.covariance, self.forget,
-            X.data, X.indices, X.indptr, lo, hi,
+            X.data, X.indices, X.indptr, squares, lo, hi,
         )  # fmt: skip
         return True
 
@@ -213,6 +215,7 @@ class SparseNewtonForm(GaussianForm):
             self.forget,
             x.data,
             x.indices,
+            vectors.sparse_squares(x.data, x.indptr)[0],
             prediction,
             asked,
             propensity,
@@ -244,8 +247,7 @@ def _csr(X: Rows) -> Rows:
 def _even_cuts(n_levels: int) -> Floats:
     """Where all levels are equally likely at f = 0."""
     shares = np.arange(1, n_levels) / n_levels
-    cuts: Floats = np.log(shares / (1 - shares))
-    return cuts
+    return elementary.logs(shares / (1 - shares))
 
 
 def _variances(n_levels: int, n_weights: int) -> Floats:
@@ -269,9 +271,9 @@ def _cosines(n_components: int, n_features: int) -> Floats:
     exp(-|z - z'|**2 / (2 n_features)). Feature j's are the same however many there are, so that new ones may come.
     """
     numbers = np.arange(n_components * (n_features + 1)).reshape(n_features + 1, n_components)
-    one, two = (counter.uniforms(seed, numbers.ravel()).reshape(numbers.shape) for seed in (1, 2))
-    normal = np.sqrt(-2.0 * np.log1p(-one)) * np.cos(2.0 * np.pi * two)
+    one, two = (counter.uniforms(seed, numbers.ravel()) for seed in (1, 2))
+    normal = np.sqrt(-2.0 * elementary.logs(1.0 - one)) * elementary.cosines(2.0 * np.pi * two)
     maps = np.empty((n_components, n_features + 1))
-    maps[:, :n_features] = normal[1:].T / np.sqrt(n_features)
-    maps[:, n_features] = 2.0 * np.pi * one[0]
+    maps[:, :n_features] = normal.reshape(numbers.shape)[1:].T / np.sqrt(n_features)
+    maps[:, n_features] = 2.0 * np.pi * one[:n_components]
     return maps

@@ -41,12 +41,12 @@ def _parts(model: "OrdinalLearner") -> tuple[dict[str, Any], dict[str, NDArray[A
         header |= {
             "levels": model._scale.names,
             "features": model.n_features_in_,
-            "feature_names": model.feature_names_in_.tolist() if hasattr(model, "feature_names_in_") else None,
+            "feature_names": model._known_names(),
             "seed": model.seed_,
             "sparse": model._form.takes_sparse,
         }
         arrays |= model._form.arrays()
-        arrays["records"] = np.array(model._records).reshape(-1, rounds.CUTS + len(model._scale) - 1)
+        arrays["records"] = np.array(model._records).reshape(-1, rounds.FIGURES + len(model._scale) - 1)
         if hasattr(model, "_open"):
             header["open"] = [[q.round, q.level, q.prediction, q.propensity] for q in model._open.values()]
             arrays["fates"] = np.frombuffer(bytes(model._fates), np.uint8)
@@ -63,11 +63,12 @@ def restore(model: "OrdinalLearner", header: dict[str, Any], arrays: dict[str, N
     form.restore(len(scale), arrays)
     model._begin(scale, form, header["seed"])
     records = arrays["records"]
-    if records.shape[1:] != (rounds.CUTS + len(scale) - 1,):
+    if records.shape[1:] != (rounds.FIGURES + len(scale) - 1,):
         raise ValueError(f"the records have shape {records.shape}, which no model has")
     model._records = list(records)
     if header["feature_names"] is not None:
         model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
+        model._look_at_names()
     if hasattr(model, "_open"):
         model._fates = bytearray(arrays["fates"].tobytes())
         rows = _load_rows(arrays, header["features"])

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dford.engine import rounds
+from dford.engine import elementary, rounds
 from dford.engine._compiled import Floats, Ints
 from dford.estimates import sequence
 
@@ -32,41 +32,48 @@ class Trace(NamedTuple):
     bound: Floats
     """The bound of the paper's Theorem 2 (linear) or 3 (kernel) on the expected regret; NaN where none is proved."""
     estimate: Floats
-    """`mae` without labels: what the answers alone show of it. NaN where some level is never asked."""
+    """`mae` without labels: what the answers alone show of it, in [0, K - 1]. NaN where some level is never asked."""
     low: Floats
     """With 95% confidence, at all rounds at once, the mean error over the rounds answered is not below this,"""
     high: Floats
     """nor above this."""
 
 
-def make_trace(table: Floats, n_levels: int, regularization: float, exploration: float | None, largest: float) -> Trace:
-    """`largest` is 1 / the smallest probability with which a cut is asked: infinite where one never is."""
+def make_trace(table: Floats, n_levels: int, regularization: float, exploration: float | None, bound: float) -> Trace:
+    """`bound` is the most that an answer could weigh so far, as in the state; NaN where some cut is never asked."""
     columns = table.T
     done, labelled = columns[rounds.ROUNDS], columns[rounds.LABELLED]
     with np.errstate(divide="ignore", invalid="ignore"):
         known = np.where(labelled > 0, labelled, np.nan)
-        bound = np.full(len(table), np.nan)
+        theorem = np.full(len(table), np.nan)
         if exploration is not None:
-            scale = 16 * n_levels**2 * math.log(n_levels) / regularization
-            bound = scale * (columns[rounds.RADIUS] + 1) * np.log(done + 1) / exploration
+            scale = 16 * n_levels**2 * elementary.logs(np.array([float(n_levels)]))[0] / regularization
+            theorem = scale * (columns[rounds.RADIUS] + 1) * elementary.logs(done + 1) / exploration
         return Trace(
             done.astype(np.int64),
             columns[rounds.ERROR] / known,
             columns[rounds.ASKED_ERROR] / known,
             columns[rounds.CROSSINGS] / done,
             columns[rounds.LOSS] / regularization + 0 * known,
-            bound,
-            *free_figures(table, largest),
+            theorem,
+            *free_figures(table, bound, n_levels),
         )
 
 
-def free_figures(table: Floats, largest: float) -> tuple[Floats, ...]:
-    """(estimate, low, high) of each record."""
-    judged = table[:, rounds.JUDGED]
-    figures = np.full((3, len(table)), np.nan)
-    some = judged > 0
-    if math.isfinite(largest) and some.any():
-        error, spread, heaviest = table[some][:, [rounds.FREE_ERROR, rounds.FREE_SPREAD, rounds.HEAVIEST]].T
-        # answers to another's questions may weigh more than those to one's own
-        figures[:, some] = sequence(judged[some], error, spread, np.maximum(largest, heaviest))
+def free_figures(table: Floats, bound: float, n_levels: int) -> tuple[Floats, ...]:
+    """(estimate, low, high) of each record, none of which leaves what is possible.
+
+    The interval is proved for terms whose bound is known before they come. Where an answer weighed more than was known,
+    or nothing was, it is all that is possible.
+    """
+    figures, most = np.full((3, len(table)), np.nan), n_levels - 1.0
+    some = table[:, rounds.JUDGED] > 0
+    if not math.isnan(bound) and some.any():
+        names = (rounds.JUDGED, rounds.FREE_ERROR, rounds.FREE_SPREAD, rounds.HEAVIEST, rounds.BOUND)
+        judged, error, spread, heaviest, known = table[some][:, names].T
+        # of a run that met with heavier answers later on, and knew it, all of it is judged by their bound
+        known = np.where(known > 0, np.maximum(known, bound), 0.0)
+        value, low, high = sequence(judged, error, spread, np.maximum(known, 1.0), most=most)
+        proved = (known > 0) & (heaviest <= known)
+        figures[:, some] = value, np.where(proved, low, 0.0), np.where(proved, high, most)
     return tuple(figures)

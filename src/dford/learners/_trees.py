@@ -1,12 +1,11 @@
 """Boosted trees over a log of answers: grown by scikit-learn, kept as plain arrays, evaluated by the engine."""
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dford.engine import trees
+from dford.engine import elementary, trees
 from dford.engine._compiled import Floats, Ints
 
 _MOST_CATEGORIES = 254  # what histogram boosting can tell apart; rarer ones count as missing
@@ -37,7 +36,7 @@ class Trees(NamedTuple):
     def logits(self, Z: Floats, n_levels: int) -> Floats:
         """The log-odds that each row is above levels 1..K-1."""
         if not self.roots.size and not self.base[0]:
-            return np.tile(np.log(np.arange(n_levels - 1, 0, -1) / np.arange(1, n_levels)), (len(Z), 1))
+            return np.tile(elementary.logs(np.arange(n_levels - 1, 0, -1) / np.arange(1, n_levels)), (len(Z), 1))
         Z = np.ascontiguousarray(self.encode(Z))
         return trees.logits(self.numbers, self.links, self.sets, self.roots, self.base[0], Z, n_levels)
 
@@ -91,7 +90,7 @@ def grow(growth: Growth, Z: Floats, level: Ints, higher: NDArray[np.bool_]) -> T
     None where all answers are the same: then another is believed to come once in as many, and one more.
     """
     if higher.all() or not higher.any():
-        odds = math.log(len(higher) + 1)
+        odds = elementary.logs(np.array([len(higher) + 1.0]))[0]
         return no_trees()._replace(base=np.array([odds if higher.all() else -odds]))
     from sklearn.ensemble import HistGradientBoostingClassifier  # half a second, which few imports need
     from threadpoolctl import threadpool_limits

@@ -231,7 +231,9 @@ class Foreign(_Windowed):
         for r in range(len(X)):
             self.make_room()
             f, values = self._score_one(X[r : r + 1])
-            c = loops.play_scored(self.state, self.terms, self.n_levels, rule, table, seed, f, squares[r], lo[r], hi[r])
+            c = loops.play_scored(
+                self.state, self.terms, self.n_levels, rule, table, seed, X[r : r + 1], f, squares[r], lo[r], hi[r]
+            )
             self._settle(c, values, X[r])
         return True
 
@@ -240,7 +242,7 @@ class Foreign(_Windowed):
         self.make_room()
         (f, values), square = self._score_one(X), self.check(X)[0]
         c = loops.answer_scored(
-            self.state, self.terms, self.n_levels, rule, f, square, prediction, asked, propensity, higher
+            self.state, self.terms, self.n_levels, rule, X, f, square, prediction, asked, propensity, higher
         )
         self._settle(c, values, X[0])
         return int(self.state[rounds.ROUNDS])

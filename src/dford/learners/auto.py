@@ -145,7 +145,7 @@ class AutoForm(GrowingForm):
             logits, Z = self._all_logits(row)
             prediction = 1 + (logits[self.choice] > 0).sum(axis=1)
             loops.play_predicted(
-                self.state, self.n_levels, True, table, seed, prediction, lo[r : r + 1], hi[r : r + 1], answer
+                self.state, self.n_levels, True, table, seed, row, prediction, lo[r : r + 1], hi[r : r + 1], answer
             )
             self._learn_answer(row, logits, Z, answer, live=False)
         return True
@@ -158,7 +158,7 @@ class AutoForm(GrowingForm):
         X = x.reshape(1, -1)
         logits, Z = self._all_logits(X)
         self._learn_answer(X, logits, Z, np.array([[asked, higher]]), live=True)
-        return loops.weigh(self.state, self.n_levels, prediction, asked, propensity, higher)
+        return loops.weigh(self.state, self.n_levels, X[0], prediction, asked, propensity, higher)
 
     def _leader(self) -> int:
         return int(np.argmin(self.losses[: len(self.maps)]))

@@ -103,7 +103,7 @@ class DirectionalBoosting(GrowingLearner):
         self.random_state = random_state
 
     def predict_projection(self, X: Any) -> Floats:
-        """The expected level of every row, counted from 1: where it stands on the scale."""
+        """Where every row stands on the scale: from 1, surely the lowest level, to K, surely the highest."""
         return np.asarray(self.predict_proba(X) @ np.arange(1.0, len(self.classes_) + 1))
 
     @property
@@ -189,6 +189,7 @@ class TreeForm(GrowingForm):
                 rule[0],
                 self.table(table),
                 seed,
+                X[part],
                 predictions,
                 lo[part],
                 hi[part],
@@ -204,7 +205,7 @@ class TreeForm(GrowingForm):
 
     def tell(self, rule: loops.Rule, x: Rows, prediction: int, asked: int, propensity: float, higher: bool) -> int:
         self.orchard.add(x.reshape(1, -1), np.array([[asked, higher]]), live=True)
-        return loops.weigh(self.state, self.n_levels, prediction, asked, propensity, higher)
+        return loops.weigh(self.state, self.n_levels, x.reshape(-1), prediction, asked, propensity, higher)
 
     def adopt(self, other: Form, cuts: Ints, numbers: Ints) -> None:
         super().adopt(other, cuts, numbers)

@@ -25,9 +25,9 @@ class PRank(PaperLearner):
     Examples
     --------
     >>> from dford import PRank
-    >>> model = PRank().fit([[0.0], [1.0], [2.0], [0.1], [1.1], [2.1]], ["low", "mid", "top"] * 2)
-    >>> model.classes_.tolist()
-    ['low', 'mid', 'top']
+    >>> model = PRank(levels=["poor", "fair", "good"])
+    >>> model.fit([[0.0], [1.0], [2.0], [0.1], [1.1], [2.1]], ["poor", "fair", "good"] * 2).rounds_
+    6
     """
 
     def _policy(self) -> Policy:

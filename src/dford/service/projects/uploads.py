@@ -108,7 +108,8 @@ def read_log(project: Project, content: bytes, suffix: str, bounds: Bounds) -> l
         raise _bad_log("the file takes more memory than a log of so many rows could") from None
     if not (abs(log.X) <= 1e40).all():
         raise _bad_log("a log must have finite numbers alone")
-    return [(x.tobytes(), level, prediction, propensity, higher) for x, level, prediction, propensity, higher in log]
+    place = log.scale.index
+    return [(x.tobytes(), place[level], place[told], propensity, higher) for x, level, told, propensity, higher in log]
 
 
 def _bad_log(sentence: str) -> Refusal:

@@ -1,0 +1,32 @@
+"""The names that help and completion show, which must not wait for what they name to be imported. A test compares."""
+
+LEARNERS = ("auto", "boosting", "dford", "newton", "prank", "pril")
+STUDIES = ("pass", "split", "flips", "drift", "reliability")
+EXPERIMENTS = ("figure-1", "grid", "truncation", "curves", "label-sampling", "regret")
+BACKENDS = ("loky", "dask", "ray")
+PLAYED = (
+    "synthetic",
+    "abalone",
+    "parkinsons",
+    "california",
+    "computer",
+    "bank8FM",
+    "mslr",
+    "eachmovie",
+    "bank32nh",
+    "cpu_small",
+)
+"""Datasets of the paper's experiments."""
+KEPT = (
+    "abalone",
+    "parkinsons",
+    "california",
+    "computer",
+    "cpu_small",
+    "bank8FM",
+    "bank32nh",
+    "mslr",
+    "eachmovie",
+    "movielens",
+)
+"""Datasets that have files."""

@@ -1,0 +1,133 @@
+"""What a model learned from, remembered in a few numbers: a bottom-k sketch of fingerprints of its rounds.
+
+A fingerprint is a hash of the row, the level asked, the answer and the propensity; of a label learned as such, of the
+row alone. The sketch holds the SIZE smallest there have been. Which these are does not depend on the order of the
+rounds, nor on how often one came: of another set of rounds, those with fingerprints up to the largest in the sketch can
+be looked up, and they are a random sample of it (Broder 1997).
+
+A fingerprint has two parts, compared in this order. The key is a hash of |x|**2 (of k(x, x), where there is a kernel),
+the level and the answer: it is there in a few instructions, and most rounds are done with it. The print is a hash of
+every entry of the row and all else, and is made only where the key is small enough. Both are multiples of 2**-53 in
+[0, 1), as the state is of such numbers; an empty place has a key of 1.
+"""
+
+import numpy as np
+
+from dford.engine._compiled import Floats, Ints, called, compiled, inlined, place
+from dford.engine.counter import GOLDEN, mix
+
+SIZE = 128
+# places in the state: of the round just learned, the answer (0 for a label, else twice the level, and one if higher)
+TOLD, PROPENSITY = 18, 19
+KEYS = 24
+PRINTS = KEYS + SIZE
+END = PRINTS + SIZE
+
+_NOTHING = np.uint64(0)
+_NOT_A_NUMBER = np.uint64(0x7FF8000000000000)
+_11, _24, _40 = np.uint64(11), np.uint64(24), np.uint64(40)
+
+
+@inlined
+def bits(x: float) -> np.uint64:
+    """The same for all NaNs, and for 0.0 and -0.0."""
+    return np.float64(x + 0.0).view(np.uint64) if x == x else _NOT_A_NUMBER
+
+
+@inlined
+def fraction(z: np.uint64) -> float:
+    return float(np.int64(z >> _11)) * 2.0**-53
+
+
+@inlined
+def key_of(square: float, told: float) -> float:
+    """The last bits of the square are left out: another order of summation changes them."""
+    return fraction(mix((bits(square) >> _24) + (np.uint64(np.int64(told)) << _40) + GOLDEN))
+
+
+@inlined
+def entry(x: float, j: int) -> np.uint64:
+    """What entry j adds to the hash of a row: nothing where it is 0, so that sparse rows are as dense ones."""
+    return mix(bits(x) + np.uint64(j) * GOLDEN) if x != 0.0 else _NOTHING
+
+
+@inlined
+def row_hash(X: Floats, r: int) -> np.uint64:
+    total = _NOTHING
+    for j in range(X.shape[1]):
+        total += entry(X[r, j], j)
+    return total
+
+
+@inlined
+def print_of(row: np.uint64, told: float, propensity: float) -> float:
+    return fraction(mix(row + mix(bits(propensity) + np.uint64(np.int64(told)) * GOLDEN)))
+
+
+@inlined
+def find(state: Floats, key: float, own: float) -> tuple[int, bool]:
+    """Where a fingerprint stands among those of the sketch, or would; and whether it is there."""
+    low, high = 0, SIZE
+    while low < high:
+        middle = (low + high) >> 1
+        k = state[place(KEYS + middle)]
+        if k < key or (k == key and state[place(PRINTS + middle)] < own):
+            low = middle + 1
+        else:
+            high = middle
+    there = low < SIZE and state[place(KEYS + low)] == key and state[place(PRINTS + low)] == own
+    return low, there
+
+
+@inlined
+def enter(state: Floats, key: float, row: np.uint64) -> None:
+    own = print_of(row, state[TOLD], state[PROPENSITY])
+    at, there = find(state, key, own)
+    if not there:
+        for i in range(SIZE - 1, at, -1):
+            state[KEYS + i], state[PRINTS + i] = state[KEYS + i - 1], state[PRINTS + i - 1]
+        if at < SIZE:
+            state[KEYS + at], state[PRINTS + at] = key, own
+
+
+@called
+def enter_dense(state: Floats, key: float, X: Floats, r: int) -> None:
+    enter(state, key, row_hash(X, r))
+
+
+@called
+def enter_sparse(state: Floats, key: float, data: Floats, indices: Ints, begin: int, end: int) -> None:
+    row = _NOTHING
+    for k in range(begin, end):
+        row += entry(data[k], indices[k])
+    enter(state, key, row)
+
+
+@inlined
+def remember(state: Floats, square: float, X: Floats, r: int) -> None:
+    """Note the round just learned, about row r."""
+    key = key_of(square, state[TOLD])
+    if key <= state[PRINTS - 1]:
+        enter_dense(state, key, X, r)
+
+
+@inlined
+def remember_sparse(state: Floats, square: float, data: Floats, indices: Ints, begin: int, end: int) -> None:
+    key = key_of(square, state[TOLD])
+    if key <= state[PRINTS - 1]:
+        enter_sparse(state, key, data, indices, begin, end)
+
+
+@compiled
+def look_up(state: Floats, X: Floats, squares: Floats, told: Ints, propensity: Floats) -> tuple[int, int]:
+    """How many of these rounds would be in the sketch, had they been learned; and how many of them are."""
+    last, last_print = state[PRINTS - 1], state[END - 1]
+    checked = found = 0
+    for r in range(len(X)):
+        key = key_of(squares[r], float(told[r]))
+        if key <= last:
+            own = print_of(row_hash(X, r), float(told[r]), propensity[r])
+            if key < last or own <= last_print:
+                checked += 1
+                found += find(state, key, own)[1]
+    return checked, found

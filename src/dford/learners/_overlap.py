@@ -1,0 +1,45 @@
+"""What a model has in common with a log: whether it is judged by answers that it learned from."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dford.engine import sketch, vectors
+from dford.learners._forms import Form, Rows
+from dford.log import FeedbackLog
+
+
+class Overlap(NamedTuple):
+    """Of a log's `answers`, `checked` could be looked up, and `found` of these are ones that the model learned from.
+
+    Or they equal such ones in features, level and answer, which nobody can tell apart. A model keeps a sample of 128 of
+    its answers. If it learned from no more than that, all answers of a log can be looked up; else about as large a part
+    of them as 128 is of what it learned from, and these at random.
+    """
+
+    found: int
+    checked: int
+    answers: int
+
+    @property
+    def share(self) -> float:
+        """How much of the log it learned from, as far as could be checked; NaN where nothing could."""
+        return self.found / self.checked if self.checked else math.nan
+
+
+def overlap(form: Form, X: Rows, log: FeedbackLog) -> Overlap:
+    """X are the log's rows."""
+    if not len(log):
+        return Overlap(0, 0, 0)
+    squares = form.check(X)
+    if squares is None:
+        squares = vectors.squares(X)
+    told, propensity = 2 * log._places(0) + log.higher, log.propensity
+    none = np.zeros(len(log))
+    # rows may have been learned from with their labels, which answer every question
+    found = [
+        sketch.look_up(form.state, X, squares, *how) for how in ((told, propensity), (none.astype(np.int64), none))
+    ]
+    checked, there = max(found, key=lambda counts: counts[1] / max(counts[0], 1))
+    return Overlap(there, checked, len(log))

@@ -1,0 +1,128 @@
+"""The engine's own cosine, logarithm and exponential, and what they are for: the same bits on another machine."""
+
+import importlib
+import math
+import os
+import platform
+import subprocess
+import sys
+from decimal import Decimal, localcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dford.engine import vectors
+from dford.engine.elementary import cosines, logs
+
+PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798")
+
+
+def cosine(x: float) -> Decimal:
+    """By its series, to 60 digits."""
+    turned = Decimal(x) % (2 * PI)
+    term = total = Decimal(1)
+    k = 0
+    while abs(term) > Decimal(10) ** -55:
+        k += 2
+        term *= -turned * turned / (k * (k - 1))
+        total += term
+    return total
+
+
+def units(found: float, exact: Decimal) -> float:
+    """How far away, in units of the last place."""
+    return float(abs(Decimal(float(found)) - exact) / Decimal(math.ulp(float(exact))))
+
+
+@given(st.one_of(st.floats(-10, 10), st.floats(-(2**20), 2**20), st.integers(0, 10**5).map(lambda k: k * math.pi / 4)))
+def test_the_cosine_is_right_to_the_last_place(x: float) -> None:
+    with localcontext() as context:
+        context.prec = 80
+        found = cosines(np.array([x, -x]))
+        assert units(found[0], cosine(x)) <= 1.5
+    assert found[0] == found[1]
+    assert abs(found[0]) <= 1
+
+
+@given(
+    st.one_of(st.floats(0.5, 2), st.floats(2.3e-308, 1.7e308), st.integers(1, 2**20).map(lambda k: 1 - k * 2.0**-53))
+)
+def test_the_logarithm_is_right_to_the_last_place(x: float) -> None:
+    with localcontext() as context:
+        context.prec = 80
+        assert units(logs(np.array([x]))[0], Decimal(x).ln()) <= 1.5
+
+
+@given(st.floats(-707.9, 0))
+def test_the_exponential_is_right_to_two_places(x: float) -> None:
+    values = np.array([[-x], [0.0], [0.0]])
+    vectors.exp_negative(-1.0, values, 1)
+    with localcontext() as context:
+        context.prec = 60
+        assert units(values[0, 0], Decimal(x).exp()) <= 2
+        assert vectors.exp_one(x) == values[0, 0]
+
+
+def test_special_values_are_exact() -> None:
+    assert cosines(np.array([0.0, -0.0, 1e-300, math.pi])).tolist() == [1, 1, 1, -1]
+    assert logs(np.array([1.0])).tolist() == [0]
+    with localcontext() as context:
+        context.prec = 60
+        expected = [float(k * Decimal(2).ln()) for k in range(-1022, 1024)]
+    assert logs(np.array([2.0**k for k in range(-1022, 1024)])).tolist() == expected
+    assert not np.isfinite(cosines(np.array([np.inf, np.nan]))).any()
+
+
+def test_powers_of_two_are_rounded_to_nearest() -> None:
+    with localcontext() as context:
+        context.prec = 60
+        expected = [float(Decimal(2) ** (Decimal(i) / 256)) for i in range(256)]
+    assert vectors._POWERS.view(np.float64).tolist() == expected
+
+
+PROGRAM = """
+import hashlib
+import numpy as np
+from dford import DFORD, Nearby, NewtonLogit
+random = np.random.default_rng(0)
+X = random.integers(-1000, 1000, size=(150, 11)) / 256
+y = 1 + (X[:, :1] + X[:, 1:2] * X[:, 2:3] > [-3, 0, 3]).sum(axis=1)
+for model in (
+    NewtonLogit(features="fourier", n_components=40, random_state=0),
+    DFORD(kernel="rbf", gamma=0.3, policy=Nearby(0.3), window=50, random_state=0),
+    DFORD(kernel="poly", degree=3, gamma=0.3, coef0=0.7, clip=5.0, random_state=0),
+):
+    trace = model.fit(X, y).trace_
+    seen = [model.to_bytes(), model.predict_projection(X).tobytes(), trace.mae.tobytes(), trace.bound.tobytes()]
+    print(type(model).__name__, hashlib.sha256(b"".join(seen)).hexdigest())
+"""
+
+
+@pytest.mark.skipif(
+    platform.machine() not in {"x86_64", "AMD64"}, reason="the oldest processor to compare with is an x86"
+)
+def test_a_processor_without_vectors_or_fused_multiplication_gives_the_same_bits(tmp_path: Path) -> None:
+    """Compiled for the first of its kind, where a fused multiplication is a call, and NumPy told to do likewise."""
+    try:
+        numpy: Any = importlib.import_module("numpy._core._multiarray_umath")
+    except ImportError:
+        pytest.skip("this NumPy cannot be told to")
+    features = [name for name in numpy.__cpu_dispatch__ if numpy.__cpu_features__[name]]
+    old = {
+        "NUMBA_CPU_NAME": "x86-64",
+        "NUMBA_CPU_FEATURES": "",
+        "NUMBA_CACHE_DIR": str(tmp_path),
+        "NPY_DISABLE_CPU_FEATURES": " ".join(features),
+    }
+    seen = [
+        subprocess.run(
+            [sys.executable, "-c", PROGRAM], env=os.environ | more, capture_output=True, text=True, check=True
+        )
+        for more in ({}, old)
+    ]
+    assert len(seen[0].stdout.splitlines()) == 3
+    assert seen[0].stdout == seen[1].stdout
