@@ -1,6 +1,5 @@
 """Questions kept outside the learner: the same draws, the same state, to the bit."""
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 
 from dford import DFORD, PRIL, Auto, DirectionalBoosting, NewtonLogit, learners
 from dford.engine import rounds
-from dford.learners._orchard import Orchard
+from dford.learners._tree_schedule import _Work
 
 LEVELS = ["poor", "fair", "good", "great"]
 MAKERS = [
@@ -52,18 +51,19 @@ def test_bytes_are_the_whole_model(pair: tuple[Any, Any]) -> None:
 
 
 def test_after_prepare_no_answer_waits_for_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    grower = []
-    grow = Orchard._grow
-
-    def watched(self: Orchard, on: int) -> Any:
-        grower.append(threading.current_thread().name)
-        return grow(self, on)
-
-    monkeypatch.setattr(Orchard, "_grow", watched)
     model = DirectionalBoosting(levels=LEVELS, max_iter=5, random_state=0)
+    reach, due = _Work.reach, []
+
+    def watched(self: Any, work: int | None) -> None:
+        due.append(self.done or (work is not None and self._grower.work >= work))
+        reach(self, work)
+
     for n, x in enumerate(np.random.default_rng(0).normal(size=(260, 2))):
         if n == 201:
             model = learners.loads(model.to_bytes(), "a snapshot")  # work under way is lost
         model.prepare()
-        model.learn(model.question(x, n), bool(x[0] > 0))
-    assert set(grower) == {"dford-growing"}
+        with monkeypatch.context() as watching:
+            watching.setattr(_Work, "reach", watched)
+            model.learn(model.question(x, n), bool(x[0] > 0))
+    assert len(due) == 4 + 5  # of the trees on 200 answers and of those on 250
+    assert all(due)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from dford.engine import rounds
-from dford.engine._compiled import Floats, Ints, compiled, live
+from dford.engine._compiled import Bools, Floats, Ints, compiled, live
 from dford.engine.logistic import sigmoid
 from dford.engine.rounds import CUTS, ROUNDS, play
 from dford.engine.vectors import add, add_dot_and_square, dot, dot_and_square, sparse_add, sparse_dot
@@ -162,6 +162,14 @@ def weigh(state: Floats, n_levels: int, prediction: int, asked: int, propensity:
     rounds.weigh(state, n_levels, prediction, asked, propensity, higher)
     state[ROUNDS] += 1.0
     return int(state[ROUNDS])
+
+
+@live
+def weigh_all(state: Floats, n_levels: int, predictions: Ints, asked: Ints, propensity: Floats, higher: Bools) -> None:
+    """`weigh` for many rounds."""
+    for r in range(asked.size):
+        rounds.weigh(state, n_levels, predictions[r], asked[r], propensity[r], higher[r])
+        state[ROUNDS] += 1.0
 
 
 @compiled

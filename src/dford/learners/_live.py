@@ -1,5 +1,6 @@
 """Ask and tell: rounds whose answers come later, in any order, from people or programs."""
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Self
@@ -7,9 +8,11 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from dford.engine import counter, rounds
+from dford.engine._compiled import Bools, Floats, Ints
 from dford.estimates import Estimate
 from dford.feedback import Question
 from dford.learners._base import OrdinalLearner
@@ -95,6 +98,36 @@ class LiveLearner(OrdinalLearner):
             self._record()
         return self
 
+    def learn_many(self, X: Any, level: Any, prediction: Any, propensity: Any, higher: Any) -> Self:
+        """As `learn`, for many questions that are kept elsewhere: to the bit the same, and much faster.
+
+        Parameters
+        ----------
+        X : rows of features
+        level, prediction : sequences of int
+            The places on the scale, from 1, of the levels asked about and of the predictions of the day.
+        propensity : sequence of float
+        higher : sequence of bool
+            The answers. If anything is wrong with any of them, none is learned.
+        """
+        if not self.__sklearn_is_fitted__() and len(X):
+            self._begin_live(X[0])
+        rows = self._rows(X, anew=False)
+        asked, believed = np.asarray(level, dtype=np.int64), np.asarray(prediction, dtype=np.int64)
+        given, told = np.asarray(propensity, dtype=np.float64), np.asarray(higher)
+        check_consistent_length(rows, asked, believed, given, told)
+        n_levels = len(self._scale)
+        for name, places in ("level", asked), ("prediction", believed):
+            if not ((places >= 1) & (places <= n_levels)).all():
+                raise ValueError(f"{name} must be places on the scale, from 1 to {n_levels}; got {places}")
+        if not ((given > 0) & (given <= 1)).all():
+            raise ValueError(f"a propensity is a probability above 0; got {given}")
+        if told.dtype != np.bool_:
+            raise TypeError(f"higher must be True or False; got {told}")
+        self._form.check(rows)
+        self._learn_answers(rows, asked, given, told, believed)
+        return self
+
     def prepare(self) -> None:
         """Do whatever the next answer would have to wait for. Predictions may go on meanwhile, in other threads."""
 
@@ -120,12 +153,18 @@ class LiveLearner(OrdinalLearner):
             raise ValueError(f"the model has learned with {self.n_features_in_} features, and the log has {X.shape[1]}")
         else:
             self._form.check(X)
-        numbers = np.empty(len(log), dtype=np.int64)
-        for n in range(len(log)):
-            numbers[n] = self._form.levels(X[n : n + 1], self.ordered)[0]
-            self._form.tell(self._rule, X[n], numbers[n], level[n], propensity[n], bool(higher[n]))
-            self._record()
-        return self.classes_[numbers - 1]
+        return self.classes_[self._learn_answers(X, level, propensity, higher, None) - 1]
+
+    def _learn_answers(self, X: Rows, level: Ints, propensity: Floats, higher: Bools, prediction: Ints | None) -> Ints:
+        """Checked answers, in order; returns the predictions before each."""
+        done = self.rounds_
+        stops = [count for count in self._checkpoints if done < count <= done + len(level)]
+        try:
+            return self._form.learn_answers(self._rule, X, level, higher, propensity, prediction, stops, self._record)
+        except BaseException:
+            self._records = [record for record in self._records if record[rounds.ROUNDS] <= self.rounds_]
+            self._next_checkpoint = self._checkpoints[bisect_right(self._checkpoints, self.rounds_)]
+            raise
 
     def fit_log(self, log: FeedbackLog) -> Self:
         """Start anew and learn from a log of answers, in order."""
