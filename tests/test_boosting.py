@@ -42,7 +42,7 @@ def test_no_answer_waits_for_more_than_its_share_of_the_growing(n_columns: int) 
     """However wide the rows are: then trees take effect later."""
     wide = schedule(n_columns)
     for start, effect in islice(wide.stages(), 20):
-        assert work_of(wide.growth, start, n_columns) / (effect - start) <= 10_000_000  # nanoseconds
+        assert work_of(wide.growth, start, n_columns) / (effect - start) <= 20_000_000  # nanoseconds of a slow core
 
 
 @pytest.mark.parametrize("learner", [small, lambda: Auto(levels=LEVELS, random_state=0)], ids=["boosting", "auto"])

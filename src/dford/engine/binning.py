@@ -24,15 +24,16 @@ BINS = 2  # without that of missing values
 MISSING = 3  # whether there are any
 USUAL = 4  # the bin that a sparse column leaves out; of a dense one, -1
 CATEGORICAL = 5
-FIELDS = 6
+LISTED_AT = 6  # from where on its rows that are not in that bin are listed, and up to where
+LISTED_TO = 7
+FIELDS = 8
 
 # What is counted meanwhile.
 DENSE = 0  # columns in words
 SPARSE = 1  # columns in lists
-LISTED = 2  # columns in the list that is being made, its bins and its entries
-LIST_BINS = 3
-ENTRIES = 4
-COUNTERS = 5
+ENTRIES = 2  # of all lists
+LIST_BINS = 3  # of the columns in the list that is being made
+COUNTERS = 4
 
 
 @released
@@ -170,31 +171,32 @@ def bin_columns(
                 if found[r] != usual:
                     rows[e], entries[e] = r, counters[LIST_BINS] + found[r]
                     e += 1
+            columns[k, LISTED_AT], columns[k, LISTED_TO] = counters[ENTRIES], e
             counters[ENTRIES] = e
-            counters[LISTED] += 1
             counters[LIST_BINS] += bins + missing
         columns[k, NUMBER], columns[k, BINS], columns[k, MISSING] = number + j, bins, missing
         columns[k, USUAL], columns[k, CATEGORICAL] = usual, categorical[j]
 
 
 @released
-def by_rows(rows: NDArray[np.int32], entries: NDArray[np.uint16], n_entries: int, starts: Ints) -> NDArray[np.uint16]:
-    """Entries listed column by column, as a list row by row: row r has those from starts[r] to starts[r + 1]."""
+def by_rows(
+    rows: NDArray[np.int32], entries: NDArray[np.uint16], first: int, last: int, starts: Ints, out: NDArray[np.uint16]
+) -> None:
+    """Entries `first` to `last`, listed column by column, row by row: row r has out[starts[r] : starts[r + 1]]."""
     starts[:] = 0
-    for e in range(n_entries):
+    for e in range(first, last):
         starts[rows[e] + 1] += 1
+    starts[0] = first
     for r in range(1, starts.size):
         starts[r] += starts[r - 1]
-    out = np.empty(n_entries, np.uint16)
-    for e in range(n_entries):
+    for e in range(first, last):
         out[starts[rows[e]]] = entries[e]
         starts[rows[e]] += 1
     for r in range(starts.size - 1, 0, -1):
         starts[r] = starts[r - 1]
-    starts[0] = 0
-    return out
+    starts[0] = first
 
 
 def bins_for(n_rows: int, n_columns: int) -> int:
     """How many bins a column may have: fewer where rows are few, or columns so many that bins cost more than rows."""
-    return max(min(MOST_BINS, n_rows // 8, 2**17 // n_columns), 32)
+    return max(min(MOST_BINS, n_rows // 8, 2**15 // n_columns), 32)

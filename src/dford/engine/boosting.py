@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dford.engine._compiled import Floats, Ints, inlined, place, released
-from dford.engine.binning import BINS, CATEGORICAL, FIRST, MISSING, NUMBER, USUAL
+from dford.engine._compiled import Bools, Floats, Ints, inlined, place, released
+from dford.engine.binning import BINS, CATEGORICAL, FIRST, LISTED_AT, LISTED_TO, MISSING, NUMBER, USUAL
 from dford.engine.logistic import sigmoid
 from dford.engine.splits import Limits, best_split, best_value, hessian, saved
 from dford.engine.vectors import add_pair
@@ -22,7 +22,7 @@ from dford.engine.vectors import add_pair
 BEGIN, END, LEFT, RIGHT, COLUMN, BIN, MISSING_LEFT, LEFT_G, LEFT_W, SLOT, G, W = range(12)
 GAIN, LOW, HIGH, VALUE = range(4)  # of its best split; the bounds of its value, and that itself
 # Where the growing is: trees done, nodes of this one, the two that are being summed (or -1), whether the larger has the
-# sums of its parent to begin with, the next block, what is written, and the work done, in about nanoseconds.
+# sums of its parent to begin with, the next block, what is written, and the work done, in nanoseconds or so.
 TREE, NODES, SMALL, LARGE, HEIR, NEXT_BLOCK, WRITTEN, ROOTS, SETS, WORK = range(10)
 # A block of columns: the first, the one after the last, its row in `words` or in `starts`, and whether it is in words.
 BLOCK_BEGIN, BLOCK_END, BLOCK_ROW, IN_WORDS = range(4)
@@ -35,9 +35,11 @@ class Binned(NamedTuple):
     blocks: Ints
     words: NDArray[np.uint32]
     starts: Ints
-    entries: NDArray[np.uint16]
+    entries: NDArray[np.uint16]  # of sparse columns, row by row
+    rows: NDArray[np.int32]  # and column by column
+    listed: NDArray[np.uint16]
     edges: Floats
-    higher: NDArray[np.bool_]
+    higher: Bools
 
 
 class Growing(NamedTuple):
@@ -47,6 +49,7 @@ class Growing(NamedTuple):
     logits: Floats
     sums: Ints  # of each row
     order: NDArray[np.int32]  # the rows, node by node
+    marked: Bools  # none, but while a node is parted
     ordered: Ints  # the sums of the rows of the nodes that are being summed, in their order
     nodes: Ints
     figures: Floats
@@ -67,6 +70,7 @@ def begin(binned: Binned, limits: Limits, base: float, pool: int) -> Growing:
         logits=np.full(n, base),
         sums=np.empty(2 * n, np.int64),
         order=np.empty(n, np.int32),
+        marked=np.zeros(n, np.bool_),
         ordered=np.empty(2 * n, np.int64),
         nodes=np.empty((nodes, W + 1), np.int64),
         figures=np.empty((nodes, VALUE + 1)),
@@ -96,8 +100,8 @@ def with_room(growing: Growing, limits: Limits) -> Growing:
 def advance(binned: Binned, limits: Limits, growing: Growing, work: int) -> None:
     """Go on for so much work and a little more, to the end, or until there is no room to write another tree."""
     # helpers get the arrays they use: compiling a function that is handed them all takes long
-    columns, blocks, words, starts, entries, edges, higher = binned
-    places, logits, sums, order, ordered, nodes, figures, left, pool, numbers, links, sets, roots = growing
+    columns, blocks, words, starts, entries, rows, listed, edges, higher = binned
+    places, logits, sums, order, marked, ordered, nodes, figures, left, pool, numbers, links, sets, roots = growing
     lefts, gains, ranked = np.empty((2, 256), np.int64), np.empty(256), np.empty(256, np.int64)
     end = places[WORK] + work
     while places[TREE] < limits.trees and places[WORK] < end:
@@ -122,7 +126,7 @@ def advance(binned: Binned, limits: Limits, growing: Growing, work: int) -> None
                     node = other
             if figures[node, GAIN] > 0.0 and places[NODES] + 1 < 2 * limits.leaves:
                 middle = _part(
-                    columns, blocks, words, starts, entries, order, ordered, places, nodes, left, ranked, node
+                    columns, blocks, words, rows, listed, order, marked, ordered, places, nodes, left, ranked, node
                 )
                 _begin_children(limits, columns, sums, order, ordered, places, nodes, figures, pool, node, middle)
             else:
@@ -146,7 +150,7 @@ def _begin_node(
 
 @inlined
 def _begin_tree(
-    limits: Limits, higher: NDArray[np.bool_], logits: Floats, places: Ints, sums: Ints, order: NDArray[np.int32],
+    limits: Limits, higher: Bools, logits: Floats, places: Ints, sums: Ints, order: NDArray[np.int32],
     ordered: Ints, nodes: Ints, figures: Floats,
 ) -> None:  # fmt: skip
     """The gradients of all rows, in one node."""
@@ -161,7 +165,7 @@ def _begin_tree(
         ordered[2 * r], ordered[2 * r + 1], order[r] = sums[2 * r], sums[2 * r + 1], r
     places[SMALL], places[LARGE], places[NEXT_BLOCK] = 0, -1, 0
     _begin_node(limits, places, nodes, figures, 0, logits.size, 0, g, w, -np.inf, np.inf)
-    places[WORK] += 12 * logits.size
+    places[WORK] += 20 * logits.size
 
 
 @inlined
@@ -173,7 +177,7 @@ def _sum(
     begin, end, row = blocks[block, BLOCK_BEGIN], blocks[block, BLOCK_END], blocks[block, BLOCK_ROW]
     scrap = pool.shape[1] - 2
     first, top = 2 * columns[begin, FIRST], 2 * columns[end, FIRST] if end < len(columns) else scrap
-    places[WORK] += top - first
+    places[WORK] += 2 * (top - first)
     histogram, flat = place(nodes[node, SLOT] * pool.shape[1]), pool.reshape(-1)
     if node == places[LARGE] and places[HEIR]:
         less = nodes[places[SMALL], SLOT]
@@ -194,13 +198,13 @@ def _sum(
             add_pair(flat, b + (word >> place(8) & place(510)), ordered, k)
             add_pair(flat, c + (word >> place(16) & place(510)), ordered, k)
             add_pair(flat, d + (word >> place(24) & place(510)), ordered, k)
-        n = 4 * (nodes[node, END] - nodes[node, BEGIN])
+        n = 7 * (nodes[node, END] - nodes[node, BEGIN])
     else:
         for i in range(nodes[node, BEGIN], nodes[node, END]):
             r, k = place(order[i]), place(2 * i)
             for e in range(starts[row, r], starts[row, r + place(1)]):
                 add_pair(flat, histogram + place(first) + place(2) * place(entries[place(e)]), ordered, k)
-                n += 1
+                n += 2
         for j in range(begin, end):  # what is left of all is in the usual bin
             g, w = nodes[node, G], nodes[node, W]
             for i in range(columns[j, FIRST], columns[j, FIRST] + columns[j, BINS] + columns[j, MISSING]):
@@ -208,7 +212,7 @@ def _sum(
                 w -= flat[histogram + place(2 * i + 1)]
             usual = histogram + place(2 * (columns[j, FIRST] + columns[j, USUAL]))
             flat[usual], flat[usual + place(1)] = g, w
-        n += 4 * (nodes[node, END] - nodes[node, BEGIN])
+        n += 8 * (nodes[node, END] - nodes[node, BEGIN])
     places[WORK] += n
 
 
@@ -223,12 +227,16 @@ def _scan(
         return
     own = saved(limits, g * limits.gradient, hessian(limits, w), figures[node, VALUE])
     for k in range(blocks[block, BLOCK_BEGIN], blocks[block, BLOCK_END]):
+        if columns[k, USUAL] >= 0:
+            usual = pool[slot, 2 * (columns[k, FIRST] + columns[k, USUAL]) + 1]
+            if (w - usual) >> limits.shift < limits.least:
+                continue
         number, first, bins, missing = columns[k, NUMBER], columns[k, FIRST], columns[k, BINS], columns[k, MISSING] > 0
         gain, at, missing_left, left_g, left_w = best_split(
             limits, pool, slot, first, bins, missing, columns[k, CATEGORICAL] > 0, g, w, own, low, high,
             number == limits.falling, lefts, gains, ranked,
         )  # fmt: skip
-        places[WORK] += 4 * bins
+        places[WORK] += 7 * bins
         best = figures[node, GAIN]
         if gain > best or (gain == best and gain > 0.0 and number < columns[nodes[node, COLUMN], NUMBER]):
             figures[node, GAIN], nodes[node, COLUMN], nodes[node, BIN] = gain, k, at
@@ -243,8 +251,9 @@ def _scan(
 
 @inlined
 def _part(
-    columns: Ints, blocks: Ints, words: NDArray[np.uint32], starts: Ints, entries: NDArray[np.uint16],
-    order: NDArray[np.int32], ordered: Ints, places: Ints, nodes: Ints, left: NDArray[np.uint8], goes: Ints, node: int,
+    columns: Ints, blocks: Ints, words: NDArray[np.uint32], rows: NDArray[np.int32], listed: NDArray[np.uint16],
+    order: NDArray[np.int32], marked: Bools, ordered: Ints, places: Ints, nodes: Ints, left: NDArray[np.uint8],
+    goes: Ints, node: int,
 ) -> int:  # fmt: skip
     """Order a node's rows, those of its left child first; returns where those of the right one begin."""
     k, block = nodes[node, COLUMN], 0
@@ -255,20 +264,14 @@ def _part(
         goes[b] = (left[node, b >> 3] >> (b & 7)) & 1 if columns[k, CATEGORICAL] else b <= nodes[node, BIN]
     goes[bins] = nodes[node, MISSING_LEFT]
     shift = np.uint32(8 * (k - blocks[block, BLOCK_BEGIN]))
-    low = columns[k, FIRST] - columns[blocks[block, BLOCK_BEGIN], FIRST]
-    high = low + bins + columns[k, MISSING]
+    usual = goes[columns[k, USUAL]] if not in_words else 0
+    first = columns[k, FIRST] - columns[blocks[block, BLOCK_BEGIN], FIRST]
+    for e in range(columns[k, LISTED_AT], columns[k, LISTED_TO]) if not in_words else range(0):
+        marked[place(rows[e])] = goes[np.int64(listed[e]) - first] != usual
     middle, right = nodes[node, BEGIN], 0
     for i in range(nodes[node, BEGIN], nodes[node, END]):
         r = place(order[i])
-        own = columns[k, USUAL]
-        if in_words:
-            own = np.int64(words[row, r] >> shift) & 255
-        else:
-            for e in range(starts[row, r], starts[row, r + place(1)]):
-                at = np.int64(entries[place(e)])
-                if low <= at < high:
-                    own = at - low
-        if goes[place(own)]:
+        if goes[place(words[row, r] >> shift) & place(255)] if in_words else marked[r] != usual:
             order[middle] = r
             middle += 1
         else:
@@ -276,7 +279,9 @@ def _part(
             right += 1
     for i in range(right):
         order[middle + i] = ordered[i]
-    places[WORK] += 5 * (nodes[node, END] - nodes[node, BEGIN])
+    for e in range(columns[k, LISTED_AT], columns[k, LISTED_TO]) if not in_words else range(0):
+        marked[place(rows[e])] = False
+    places[WORK] += 8 * (nodes[node, END] - nodes[node, BEGIN])
     return int(middle)
 
 
@@ -346,4 +351,4 @@ def _end_tree(
     places[WRITTEN] += places[NODES]
     places[TREE] += 1
     places[NODES] = 0
-    places[WORK] += 4 * logits.size
+    places[WORK] += 6 * logits.size

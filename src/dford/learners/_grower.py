@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -132,13 +133,13 @@ class _Bins:
         self._edges = np.empty((n_columns, binning.MOST_BINS))
         self._words = np.empty(((n_columns + 3) // 4, n_rows), np.uint32)
         self._counters = np.zeros(binning.COUNTERS, np.int64)
-        self._lists: list[tuple[int, Ints, NDArray[np.uint16]]] = []
         self._rows, self._entries = np.empty(0, np.int32), np.empty(0, np.uint16)
+        self._lists = [(0, 0)]  # the ends of each: columns, entries
 
     def add(self, number: int, values: Floats, categorical: NDArray[np.bool_]) -> None:
         """Columns from `number` on."""
         counters = self._counters
-        if counters[binning.LISTED] > binning.SPARSE_COLUMNS - len(values):
+        if counters[binning.SPARSE] + len(values) > self._lists[-1][0] + binning.SPARSE_COLUMNS:
             self._end_list()
         most = int(counters[binning.ENTRIES]) + len(values) * (self._n_rows // binning.RARE)
         if most > len(self._rows):
@@ -156,42 +157,39 @@ class _Bins:
         widths = columns[:, binning.BINS] + columns[:, binning.MISSING]
         columns[:, binning.FIRST] = np.cumsum(widths) - widths
         blocks = [(k, min(k + 4, dense), k // 4, 1) for k in range(0, dense, 4)]
-        begin, offset, starts = dense, 0, np.empty((len(self._lists), self._n_rows + 1), np.int64)
-        for i, (n_columns, own, entries) in enumerate(self._lists):
-            blocks.append((begin, begin + n_columns, i, 0))
-            starts[i] = own + offset
-            begin, offset = begin + n_columns, offset + len(entries)
+        starts = np.empty((len(self._lists) - 1, self._n_rows + 1), np.int64)
+        by_rows = np.empty(self._counters[binning.ENTRIES], np.uint16)
+        for i, ((begin, first), (end, last)) in enumerate(pairwise(self._lists)):
+            blocks.append((dense + begin, dense + end, i, 0))
+            binning.by_rows(self._rows, self._entries, first, last, starts[i], by_rows)
         return boosting.Binned(
-            columns,
-            np.array(blocks, dtype=np.int64).reshape(-1, 4),
-            self._words,
-            starts,
-            np.concatenate([np.empty(0, np.uint16), *(entries for _, _, entries in self._lists)]),
-            self._edges,
-            higher,
-        )
+            columns, np.array(blocks, dtype=np.int64).reshape(-1, 4), self._words, starts, by_rows, self._rows,
+            self._entries, self._edges, higher,
+        )  # fmt: skip
 
     def _end_list(self) -> None:
-        counters = self._counters
-        if counters[binning.LISTED]:
-            starts = np.empty(self._n_rows + 1, np.int64)
-            entries = binning.by_rows(self._rows, self._entries, counters[binning.ENTRIES], starts)
-            self._lists.append((int(counters[binning.LISTED]), starts, entries))
-            counters[[binning.LISTED, binning.LIST_BINS, binning.ENTRIES]] = 0
+        end = int(self._counters[binning.SPARSE]), int(self._counters[binning.ENTRIES])
+        if end > self._lists[-1]:
+            self._lists.append(end)
+            self._counters[binning.LIST_BINS] = 0
 
 
 def work_of(growth: Growth, n_rows: int, n_columns: int) -> int:
-    """How much work it is to grow trees on so many rows, in about nanoseconds: rather too much than too little."""
+    """How much work it is at most to grow trees on so many rows, in about nanoseconds of a slow core.
+
+    At most, that is, where trees are about as deep as they are if all splits are even.
+    """
     columns, bins = n_columns + 1, binning.bins_for(n_rows, n_columns + 1)
     leaves = max(min(growth.max_leaf_nodes or n_rows, n_rows // growth.min_samples_leaf), 2)
     depth = leaves.bit_length()
-    # half of the rows at each depth are summed, and all are parted; every node but the last leaves is scanned
-    tree = n_rows * columns * (1 + depth / 2) + n_rows * (16 + 5 * depth) + 6 * columns * bins * 2 * leaves
-    return int(growth.max_iter * tree + columns * _binning_work(n_rows))
+    scanned = leaves + min(leaves, n_rows // (2 * growth.min_samples_leaf))  # nodes, of which others are too small
+    # at every depth all rows are parted, and half of them summed
+    rows = n_rows * (30 + 8 * depth + 1.8 * columns * (1 + depth / 2))
+    return int(growth.max_iter * (rows + columns * bins * (8 * leaves + 7 * scanned)) + columns * _binning_work(n_rows))
 
 
 def _binning_work(n_rows: int) -> int:
-    return 20 * n_rows + 60 * min(n_rows, binning.SAMPLE)
+    return 30 * n_rows + 60 * min(n_rows, binning.SAMPLE)
 
 
 @cache

@@ -11,12 +11,12 @@ from sklearn.base import clone
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from dford.engine import counter, rounds
+from dford.engine import counter, rounds, vectors
 from dford.engine._compiled import Bools, Floats, Ints
 from dford.estimates import Estimate
 from dford.feedback import Question
 from dford.learners._base import OrdinalLearner
-from dford.learners._forms import Form, Rows
+from dford.learners._forms import Form, Rows, refuse_large
 from dford.learners._trace import free_figures
 from dford.log import FeedbackLog
 from dford.scale import Scale
@@ -110,7 +110,9 @@ class LiveLearner(OrdinalLearner):
         higher : sequence of bool
             The answers. If anything is wrong with any of them, none is learned.
         """
-        if not self.__sklearn_is_fitted__() and len(X):
+        if not np.shape(X)[0]:
+            return self
+        if not self.__sklearn_is_fitted__():
             self._begin_live(X[0])
         rows = self._rows(X, anew=False)
         asked, believed = np.asarray(level, dtype=np.int64), np.asarray(prediction, dtype=np.int64)
@@ -124,7 +126,7 @@ class LiveLearner(OrdinalLearner):
             raise ValueError(f"a propensity is a probability above 0; got {given}")
         if told.dtype != np.bool_:
             raise TypeError(f"higher must be True or False; got {told}")
-        self._form.check(rows)
+        _check(self._form, rows)
         self._learn_answers(rows, asked, given, told, believed)
         return self
 
@@ -145,14 +147,14 @@ class LiveLearner(OrdinalLearner):
             if not len(log):
                 raise ValueError("the log has no answers to begin with")
             form = self._new_form(X.shape[1], len(log.scale))
-            form.check(X)
+            _check(form, X)
             self._begin(log.scale, form)
         elif log.scale.names != self._scale.names:
             raise ValueError(f"the model has levels {self._scale.names} and the log {log.scale.names}")
         elif len(log) and X.shape[1] != self.n_features_in_:
             raise ValueError(f"the model has learned with {self.n_features_in_} features, and the log has {X.shape[1]}")
         else:
-            self._form.check(X)
+            _check(self._form, X)
         return self.classes_[self._learn_answers(X, level, propensity, higher, None) - 1]
 
     def _learn_answers(self, X: Rows, level: Ints, propensity: Floats, higher: Bools, prediction: Ints | None) -> Ints:
@@ -255,3 +257,9 @@ class LiveLearner(OrdinalLearner):
         except IndexError:
             self._fates.extend(bytes((n >> 2) + 1 - len(self._fates)))
             self._fates[n >> 2] |= fate << 2 * (n & 3)
+
+
+def _check(form: Form, X: Rows) -> None:
+    """Refuse rows that could not be learned, before any of them is."""
+    if form.check(X) is None and form.may_refuse and X.shape[0]:
+        refuse_large(X, vectors.squares(X))

@@ -17,7 +17,7 @@ from dford.learners._grower import Grower, Growth, warm_up, work_of
 from dford.learners._trees import Trees, no_trees
 
 FIRST = 200
-_SHARE = 10_000_000  # the most work that one answer waits for: 10 ms, or 20 on a slow core
+_SHARE = 20_000_000  # the most work that one answer waits for: 20 ms on a slow core
 _SLICE = 2_000_000
 
 

@@ -155,7 +155,7 @@ class AutoForm(TreeForm):
             loops.play_predicted(
                 self.state, self.n_levels, True, table, seed, prediction, lo[r : r + 1], hi[r : r + 1], answer
             )
-            self._learn_answer(X[r], seen, answer, live=False)
+            self._learn_answer(X[r], seen, int(answer[0, 0]), bool(answer[0, 1]), live=False)
         return True
 
     def ask(self, rule: loops.Rule, table: Floats, seed: int, x: Rows) -> tuple[int, int, float, int]:
@@ -166,7 +166,7 @@ class AutoForm(TreeForm):
     def tell(self, rule: loops.Rule, x: Rows, prediction: int, asked: int, propensity: float, higher: bool) -> int:
         self.check(x.reshape(1, -1))
         self.schedule.prepare()
-        self._learn_answer(x, self._look(x), np.array([[asked, higher]]), live=True)
+        self._learn_answer(x, self._look(x), asked, higher, live=True)
         return loops.weigh(self.state, self.n_levels, prediction, asked, propensity, higher)
 
     def look_ahead(
@@ -219,16 +219,17 @@ class AutoForm(TreeForm):
         Z = np.concatenate([x, scores[:, 0]])[None]
         return Z, scores, np.array([[one.cuts] for one in maps]), self._tree_logits(Z)
 
-    def _learn_answer(self, x: Floats, seen: tuple[Floats, Floats, Floats, Floats], answer: Ints, live: bool) -> None:
-        """Learn from an answer about the row that was last looked at."""
+    def _learn_answer(
+        self, x: Floats, seen: tuple[Floats, Floats, Floats, Floats], asked: int, higher: bool, live: bool
+    ) -> None:
+        """Learn an answer about the row that was last looked at."""
         Z, scores, cuts, trees = seen
-        asked, higher = answer[:, 0], answer[:, 1] > 0
         self.choice = candidates.judge(
-            self.losses, self.choice, scores, cuts, trees, asked, higher, np.empty(1, np.int64)
+            self.losses, self.choice, scores, cuts, trees, np.array([asked]), np.array([higher]), np.empty(1, np.int64)
         )
-        for k, one in enumerate(self.maps.values()):
-            one.learn_scored(x, scores[k, 0], asked[0], higher[0])
-        self.schedule.add(Z, answer, live)
+        for one, score in zip(self.maps.values(), scores[:, 0].tolist(), strict=True):
+            one.learn_scored(x, score, asked, higher)
+        self.schedule.add(Z, np.array([[asked, higher]]), live)
 
     def adopt(self, other: Form, cuts: Ints, numbers: Ints) -> None:
         assert isinstance(other, AutoForm)
