@@ -27,8 +27,8 @@ def compiled(function: F) -> F:
 
 
 def released(function: F) -> F:
-    """As `compiled`, for what takes long: other threads run Python meanwhile, so no other may use these arrays."""
-    return _kept(function, nogil=True)
+    """As `live`, for what takes long: other threads run Python meanwhile, so none of them may use these arrays."""
+    return _kept(function, nogil=True, _nrt=False)
 
 
 def live(function: F) -> F:

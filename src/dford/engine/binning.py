@@ -121,7 +121,7 @@ def _bin_of(value: float, edges: Floats, bins: int) -> int:
 def bin_columns(
     values: Floats, sample: Floats, number: int, categorical: NDArray[np.bool_], limit: int, least: int,
     columns: Ints, edges: Floats, counters: Ints, words: NDArray[np.uint32],
-    rows: NDArray[np.int32], entries: NDArray[np.uint16],
+    rows: NDArray[np.int32], entries: NDArray[np.uint16], distinct: Floats, counts: Ints, found: NDArray[np.uint8],
 ) -> None:  # fmt: skip
     """Bin columns `number`, `number` + 1, ... of all, which are the rows of `values`, by a sorted sample of each.
 
@@ -129,8 +129,6 @@ def bin_columns(
     rows are outside its usual bin can never be split, and is left out.
     """
     n_rows = values.shape[1]
-    distinct, counts = np.empty(sample.shape[1]), np.empty(max(sample.shape[1], 256), np.int64)
-    found = np.empty(n_rows, np.uint8)
     for j in range(len(values)):
         own = edges[number + j]
         n, total = _distinct(sample, j, distinct, counts)

@@ -55,6 +55,9 @@ class Growing(NamedTuple):
     figures: Floats
     left: NDArray[np.uint8]  # of each node, as bits, the categories that go left
     pool: Ints  # histograms; the last two places are for nodes that find no other
+    lefts: Ints  # of the splits of one column: the sums on the left, the gains, and how categories are ranked
+    gains: Floats
+    ranked: Ints
     numbers: Floats  # what is done, as `trees` has it
     links: Ints
     sets: NDArray[np.uint8]
@@ -76,6 +79,9 @@ def begin(binned: Binned, limits: Limits, base: float, pool: int) -> Growing:
         figures=np.empty((nodes, VALUE + 1)),
         left=np.zeros((nodes, 32), np.uint8),
         pool=np.empty((2 + min(max(pool // (8 * size), 1), limits.leaves), size), np.int64),
+        lefts=np.empty((2, 256), np.int64),
+        gains=np.empty(256),
+        ranked=np.empty(256, np.int64),
         numbers=np.empty(0),
         links=np.empty((0, 4), np.int64),
         sets=np.empty((0, 32), np.uint8),
@@ -101,8 +107,8 @@ def advance(binned: Binned, limits: Limits, growing: Growing, work: int) -> None
     """Go on for so much work and a little more, to the end, or until there is no room to write another tree."""
     # helpers get the arrays they use: compiling a function that is handed them all takes long
     columns, blocks, words, starts, entries, rows, listed, edges, higher = binned
-    places, logits, sums, order, marked, ordered, nodes, figures, left, pool, numbers, links, sets, roots = growing
-    lefts, gains, ranked = np.empty((2, 256), np.int64), np.empty(256), np.empty(256, np.int64)
+    places, logits, sums, order, marked, ordered, nodes, figures, left, pool, lefts, gains, ranked = growing[:13]
+    numbers, links, sets, roots = growing[13:]
     end = places[WORK] + work
     while places[TREE] < limits.trees and places[WORK] < end:
         if places[NODES] == 0:

@@ -134,6 +134,8 @@ class _Bins:
         self._words = np.empty(((n_columns + 3) // 4, n_rows), np.uint32)
         self._counters = np.zeros(binning.COUNTERS, np.int64)
         self._rows, self._entries = np.empty(0, np.int32), np.empty(0, np.uint16)
+        sampled = min(n_rows, binning.SAMPLE)
+        self._scratch = np.empty(sampled), np.empty(max(sampled, 256), np.int64), np.empty(n_rows, np.uint8)
         self._lists = [(0, 0)]  # the ends of each: columns, entries
 
     def add(self, number: int, values: Floats, categorical: NDArray[np.bool_]) -> None:
@@ -147,7 +149,7 @@ class _Bins:
         sample = np.sort(values[:, :: 1 + (self._n_rows - 1) // binning.SAMPLE])
         binning.bin_columns(
             values, sample, number, categorical, self._limit, self._least, self._columns, self._edges, counters,
-            self._words, self._rows, self._entries,
+            self._words, self._rows, self._entries, *self._scratch,
         )  # fmt: skip
 
     def finish(self, higher: NDArray[np.bool_]) -> boosting.Binned:
