@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -204,7 +205,8 @@ def _compare(database: str, told: Told) -> None:
         {row.question: row.sequence for row in retractions},
         {row.question: True for row in skips},
     )
-    for acknowledged, there in zip(told, kept, strict=True):
+    pairs: Iterator[tuple[dict[int, Any], dict[int, Any]]] = zip(told, kept, strict=True)
+    for acknowledged, there in pairs:
         lost = [number for number, what in acknowledged.items() if there.get(number) != what]
         assert not lost, f"{len(lost)} acknowledged are not in the log, among them question {lost[0]}"
 

@@ -1,4 +1,4 @@
-"""DirectionalBoosting: the trees of scikit-learn, kept as arrays, grown on a schedule that any replay repeats."""
+"""DirectionalBoosting: trees on the log of answers, grown on a schedule that any replay repeats."""
 
 import copy
 import pickle
@@ -8,15 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from sklearn.ensemble import HistGradientBoostingClassifier
 
 import dford
 from dford import Auto, DirectionalBoosting, FeedbackLog
 from dford.datasets import make_synthetic
-from dford.learners._orchard import schedule
-from dford.learners._trees import Growth, grow, no_trees
+from dford.learners._grower import Growth, grow, work_of
+from dford.learners._tree_schedule import TreeSchedule
+from dford.learners._trees import no_trees
 from test_one_stream import contents, play
 
 LEVELS = [1, 2, 3, 4, 5]
@@ -27,74 +25,24 @@ def small(**chosen: Any) -> DirectionalBoosting:
     return DirectionalBoosting(**(defaults | chosen))
 
 
-def questions(n: int, seed: int = 0) -> tuple[Any, Any, Any]:
-    """Rows with missing values and a category, levels asked and answers."""
-    random = np.random.default_rng(seed)
-    Z = random.normal(size=(n, 3))
-    Z[:, 1] = random.integers(0, 9, size=n) * 10 - 20  # names of categories, some negative
-    Z[random.random(n) < 0.2, 0] = np.nan
-    level = random.integers(1, 5, size=n)
-    y = 3 + np.where(Z[:, 1] % 20 == 0, 1, -1) + np.nan_to_num(Z[:, 0]) + random.normal(size=n)
-    return Z, level, y > level
+def schedule(n_columns: int, **growth: Any) -> TreeSchedule:
+    return TreeSchedule(Growth(**growth), n_columns, 5)
 
 
-@settings(max_examples=10, deadline=None)
-@given(seed=st.integers(0, 1000), categories=st.booleans())
-def test_the_engine_says_what_scikit_learn_says(seed: int, categories: bool) -> None:
-    Z, level, higher = questions(400, seed)
-    growth = Growth(max_iter=7, categorical=(1,) if categories else ())
-    trees = grow(growth, Z, level, higher)
-    model = HistGradientBoostingClassifier(
-        max_iter=7,
-        l2_regularization=1.0,
-        monotonic_cst=[0, 0, 0, -1],
-        categorical_features=[1] if categories else None,
-        early_stopping=False,
-        random_state=0,
-    ).fit(np.column_stack([Z, level]), higher)
-    probe = questions(100, seed + 1)[0]
-    probe[:5, 1] = 1234.0  # a category never seen
-    logits = trees.logits(probe, 5)
-    for i in range(1, 5):
-        expected = model.decision_function(np.column_stack([probe, np.full(100, i)]))
-        np.testing.assert_array_equal(logits[:, i - 1], expected)
+def test_trees_take_effect_at_rounds_that_numbers_alone_decide() -> None:
+    assert list(islice(schedule(10).stages(), 3)) == [(200, 204), (250, 255), (312, 318)]
+    for n_columns in (1, 300, 5000):
+        for (start, effect), (later, _) in pairwise(islice(schedule(n_columns).stages(), 20)):
+            assert start < effect <= later
+            assert later == max(start * 5 // 4, effect)  # so all the growing costs at most five times the last
 
 
-@settings(max_examples=10, deadline=None)
-@given(st.integers(0, 1000))
-def test_no_row_is_likelier_above_a_higher_level(seed: int) -> None:
-    Z, level, higher = questions(300, seed)
-    assert (np.diff(grow(Growth(max_iter=20), Z, level, higher).logits(Z, 5), axis=1) <= 0).all()
-
-
-def test_one_thread_or_two_grow_the_same_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    import threadpoolctl
-
-    Z, level, higher = questions(3000)
-    one = grow(Growth(), Z, level, higher)
-    monkeypatch.setattr(
-        threadpoolctl,
-        "threadpool_limits",
-        lambda *_: threadpoolctl._ThreadpoolLimiter(threadpoolctl.ThreadpoolController(), limits=2, user_api="openmp"),
-    )
-    for a, b in zip(one, grow(Growth(), Z, level, higher), strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
-def test_more_categories_than_trees_can_tell_apart_count_as_missing_from_the_rarest_on() -> None:
-    random = np.random.default_rng(0)
-    Z = random.integers(0, 400, size=(5000, 1)).astype(float)
-    Z[:3000] %= 50
-    trees = grow(Growth(max_iter=3, categorical=(0,)), Z, np.ones(5000, dtype=int), Z[:, 0] % 2 == 0)
-    assert len(trees.categories) == 254
-    assert set(range(50)) <= set(trees.categories[:, 1])
-
-
-def test_trees_take_effect_at_rounds_that_their_number_alone_decides() -> None:
-    pairs = list(islice(schedule(), 20))
-    assert pairs[:3] == [(200, 204), (250, 255), (312, 318)]
-    for (start, effect), (later, _) in pairwise(pairs):
-        assert start < effect < later < 1.26 * start  # so all the growing costs at most five times the last
+@pytest.mark.parametrize("n_columns", [10, 300, 5000, 50_000])
+def test_no_answer_waits_for_more_than_its_share_of_the_growing(n_columns: int) -> None:
+    """However wide the rows are: then trees take effect later."""
+    wide = schedule(n_columns)
+    for start, effect in islice(wide.stages(), 20):
+        assert work_of(wide.growth, start, n_columns) / (effect - start) <= 20_000_000  # nanoseconds of a slow core
 
 
 @pytest.mark.parametrize("learner", [small, lambda: Auto(levels=LEVELS, random_state=0)], ids=["boosting", "auto"])
@@ -107,7 +55,7 @@ def test_in_a_batch_live_in_pieces_replayed_and_resumed_the_bits_are_the_same(le
         log.append(question, bool(label > question.level))
         live.tell(question, bool(label > question.level))
     assert contents(live) == contents(batch)
-    assert live._form.orchard.grown_on == 312
+    assert live._form.schedule.grown_on == 312
     assert (live.predict_proba(X) == batch.predict_proba(X)).all()
 
     replayed = learner()
@@ -124,14 +72,14 @@ def test_in_a_batch_live_in_pieces_replayed_and_resumed_the_bits_are_the_same(le
 def test_growing_goes_on_in_the_background_and_is_waited_for_when_due() -> None:
     X, y = make_synthetic(210, random_state=0)
     model = play(small(), X[:199], y[:199])
-    orchard: Any = model._form.orchard
+    schedule: Any = model._form.schedule
     play(model, X[199:200], y[199:200])
-    work: Any = orchard._work
+    work: Any = schedule._work
     assert work.on == 200
-    assert not orchard.grown_on
+    assert not schedule.grown_on
     play(model, X[200:204], y[200:204])
-    assert orchard.grown_on == 200
-    assert not work.is_alive()
+    assert schedule.grown_on == 200
+    assert work.done
 
 
 def test_a_growing_that_fails_in_the_background_fails_again_before_the_one_who_waits(
@@ -143,10 +91,15 @@ def test_a_growing_that_fails_in_the_background_fails_again_before_the_one_who_w
     def fail(*_: Any) -> None:
         raise MemoryError("no room for trees")
 
-    monkeypatch.setattr("dford.learners._orchard.grow", fail)
-    play(model, X[199:203], y[199:203])
-    with pytest.raises(MemoryError, match="no room"):
-        play(model, X[203:204], y[203:204])
+    with monkeypatch.context() as failing:
+        failing.setattr("dford.learners._grower.Grower.advance", fail)
+        play(model, X[199:200], y[199:200])
+        question = model.ask(X[200])
+        before = contents(model)
+        with pytest.raises(MemoryError, match="no room"):
+            model.tell(question, True)
+        assert contents(model) == before
+    assert model.tell(question, True).rounds_ == 201
 
 
 def test_until_there_are_trees_all_cuts_are_asked_alike() -> None:
@@ -160,12 +113,12 @@ def test_until_there_are_trees_all_cuts_are_asked_alike() -> None:
 def test_fit_ends_with_trees_on_all_and_refit_makes_them() -> None:
     X, y = make_synthetic(230, random_state=0)
     fitted = small().fit(X, y)
-    assert fitted._form.orchard.grown_on == 230  # type: ignore[attr-defined]
+    assert fitted._form.schedule.grown_on == 230  # type: ignore[attr-defined]
     partly = small().partial_fit(X, y)
-    assert partly._form.orchard.grown_on == 200  # type: ignore[attr-defined]
+    assert partly._form.schedule.grown_on == 200  # type: ignore[attr-defined]
     assert (partly.refit().predict_proba(X) == fitted.predict_proba(X)).all()
     # a growing that was scheduled before does not replace the newer one
-    assert fitted.partial_fit(X[:3], y[:3])._form.orchard.grown_on == 230  # type: ignore[attr-defined]
+    assert fitted.partial_fit(X[:3], y[:3])._form.schedule.grown_on == 230  # type: ignore[attr-defined]
 
 
 def test_from_a_log_as_from_the_stream_it_came_from() -> None:

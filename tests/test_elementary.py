@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dford.engine import vectors
+from dford.engine import elementary
 from dford.engine.elementary import cosines, logs
 
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798")
@@ -60,11 +60,11 @@ def test_the_logarithm_is_right_to_the_last_place(x: float) -> None:
 @given(st.floats(-707.9, 0))
 def test_the_exponential_is_right_to_two_places(x: float) -> None:
     values = np.array([[-x], [0.0], [0.0]])
-    vectors.exp_negative(-1.0, values, 1)
+    elementary.exp_negative(-1.0, values, 1)
     with localcontext() as context:
         context.prec = 60
         assert units(values[0, 0], Decimal(x).exp()) <= 2
-        assert vectors.exp_one(x) == values[0, 0]
+        assert elementary.exp_one(x) == values[0, 0]
 
 
 def test_special_values_are_exact() -> None:
@@ -81,7 +81,7 @@ def test_powers_of_two_are_rounded_to_nearest() -> None:
     with localcontext() as context:
         context.prec = 60
         expected = [float(Decimal(2) ** (Decimal(i) / 256)) for i in range(256)]
-    assert vectors._POWERS.view(np.float64).tolist() == expected
+    assert elementary._POWERS.view(np.float64).tolist() == expected
 
 
 PROGRAM = """

@@ -1,6 +1,6 @@
 """Questions kept outside the learner: the same draws, the same state, to the bit."""
 
-import threading
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,9 @@ import pytest
 
 from dford import DFORD, PRIL, Auto, DirectionalBoosting, NewtonLogit, learners
 from dford.engine import rounds
-from dford.learners._orchard import Orchard
+from dford.feedback import Question
+from dford.learners._grower import Grower
+from dford.learners._tree_schedule import _Work
 
 LEVELS = ["poor", "fair", "good", "great"]
 MAKERS = [
@@ -41,6 +43,90 @@ def test_numbered_questions_and_learn_are_ask_and_tell_to_the_bit(pair: tuple[An
     assert keeping.to_bytes() == asking.to_bytes()
 
 
+def page(n: int, seed: int = 0) -> dict[str, Any]:
+    """Rounds as a store keeps them: another's questions and predictions of the day."""
+    random = np.random.default_rng(seed)
+    X, level = random.normal(size=(n, 3)), random.integers(1, 4, size=n)
+    return {
+        "X": X,
+        "level": level,
+        "prediction": random.integers(1, 5, size=n),
+        "propensity": random.uniform(0.1, 1.0, size=n),
+        "higher": X[:, 0] + 0.3 * random.normal(size=n) + 2 > level,
+    }
+
+
+def part(rounds: dict[str, Any], begin: int, end: int) -> dict[str, Any]:
+    return {name: column[begin:end] for name, column in rounds.items()}
+
+
+@pytest.mark.parametrize(
+    "ends", [[700], [1, 199, 202, 257, 700], [*range(7, 700, 49), 700]], ids=["all", "some", "many"]
+)
+def test_many_answers_at_once_are_one_after_the_other_to_the_bit(pair: tuple[Any, Any], ends: list[int]) -> None:
+    """With trees that are grown before, in and after a page, checkpoints, and the prediction before each answer."""
+    one, many = pair
+    rounds, names = page(700), np.array(LEVELS)
+    one._begin_live(rounds["X"][0])
+    for x, level, prediction, propensity, higher in zip(*rounds.values(), strict=True):
+        one.learn(Question("", x, names[level - 1], names[prediction - 1], propensity, 0), bool(higher))
+    for begin, end in pairwise([0, *ends]):
+        assert many.learn_many(**part(rounds, begin, end)) is many
+    many.seed_, many._key = one.seed_, one._key  # a learner without a random_state has drawn its own
+    assert many.to_bytes() == one.to_bytes()
+
+
+def test_a_page_with_anything_wrong_in_it_changes_nothing(pair: tuple[Any, Any]) -> None:
+    model, _ = pair
+    model.learn_many(**page(30))
+    before, good = model.to_bytes(), page(30, seed=1)
+    for column, bad in (
+        ("level", 0),
+        ("level", 5),
+        ("prediction", 5),
+        ("propensity", 0.0),
+        ("propensity", 1.1),
+        ("X", np.inf),
+    ):
+        wrong = good[column].copy()
+        wrong[17] = bad
+        with pytest.raises(ValueError, match=r"from 1 to 4|probability|infinity"):
+            model.learn_many(**good | {column: wrong})
+    with pytest.raises(ValueError, match="inconsistent numbers"):
+        model.learn_many(**good | {"level": good["level"][:7]})
+    with pytest.raises(TypeError, match="True or False"):
+        model.learn_many(**good | {"higher": good["level"]})
+    assert model.to_bytes() == before
+    assert model.learn_many(**part(good, 0, 0)).to_bytes() == before
+
+
+@pytest.mark.parametrize("at", ["judge", "grow"])
+@pytest.mark.parametrize("learner", [Auto, DirectionalBoosting])
+def test_a_page_that_is_interrupted_is_not_learned(learner: Any, at: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = learner(levels=LEVELS, random_state=0).learn_many(**page(230))
+    before, rounds = model.to_bytes(), page(300, seed=1)
+    whole = learners.loads(before, "the model before").learn_many(**rounds)
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as breaking:
+        if at == "grow":
+            breaking.setattr(Grower, "advance", interrupt)
+        else:
+            judge, seen = type(model._form).judge, []
+
+            def sometimes(*arguments: Any) -> Any:
+                seen.append(judge(*arguments))
+                return interrupt() if len(seen) == 3 else seen[-1]
+
+            breaking.setattr(type(model._form), "judge", sometimes)
+        with pytest.raises(KeyboardInterrupt):
+            model.learn_many(**rounds)
+    assert model.to_bytes() == before
+    assert model.learn_many(**rounds).to_bytes() == whole.to_bytes()
+
+
 def test_bytes_are_the_whole_model(pair: tuple[Any, Any]) -> None:
     model, _ = pair
     for n, x in enumerate(np.random.default_rng(0).normal(size=(30, 2))):
@@ -52,18 +138,19 @@ def test_bytes_are_the_whole_model(pair: tuple[Any, Any]) -> None:
 
 
 def test_after_prepare_no_answer_waits_for_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    grower = []
-    grow = Orchard._grow
-
-    def watched(self: Orchard, on: int) -> Any:
-        grower.append(threading.current_thread().name)
-        return grow(self, on)
-
-    monkeypatch.setattr(Orchard, "_grow", watched)
     model = DirectionalBoosting(levels=LEVELS, max_iter=5, random_state=0)
+    reach, due = _Work.reach, []
+
+    def watched(self: Any, work: int | None) -> None:
+        due.append(self.done or (work is not None and self._grower.work >= work))
+        reach(self, work)
+
     for n, x in enumerate(np.random.default_rng(0).normal(size=(260, 2))):
         if n == 201:
             model = learners.loads(model.to_bytes(), "a snapshot")  # work under way is lost
         model.prepare()
-        model.learn(model.question(x, n), bool(x[0] > 0))
-    assert set(grower) == {"dford-growing"}
+        with monkeypatch.context() as watching:
+            watching.setattr(_Work, "reach", watched)
+            model.learn(model.question(x, n), bool(x[0] > 0))
+    assert len(due) == 4 + 5  # of the trees on 200 answers and of those on 250
+    assert all(due)

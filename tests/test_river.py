@@ -75,7 +75,7 @@ def test_a_log_grows_with_its_features_and_levels(learner: Any) -> None:
         level = 1 + (x["a"] > 0.5) + (n > 400 and x["c"] > 0.5)  # a new feature first, then a new level on top
         stream.learn_one(x, int(level))
     assert stream._model.classes_.tolist() == [1, 2, 3]
-    assert stream._model.rounds_ == stream._model._form.orchard.count == 699  # the first level is alone
+    assert stream._model.rounds_ == stream._model._form.schedule.count == 699  # the first level is alone
     rows = [{"a": a, "b": 0.5, "c": c} for a in (0.2, 0.8) for c in (0.2, 0.8)]
     assert [stream.predict_one(x) for x in rows][::3] == [1, 3]
 

@@ -3,7 +3,7 @@
 import math
 
 from dford.engine._compiled import inlined
-from dford.engine.vectors import exp_one
+from dford.engine.elementary import exp_one
 
 
 @inlined

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from dford.engine import rounds
-from dford.engine._compiled import Floats, Ints, compiled, live
+from dford.engine._compiled import Bools, Floats, Ints, compiled, inlined, live
 from dford.engine.logistic import sigmoid
 from dford.engine.rounds import CUTS, ROUNDS, play
 from dford.engine.sketch import remember, remember_sparse
@@ -169,11 +169,26 @@ def choose(state: Floats, table: Floats, seed: int, prediction: int) -> tuple[in
 @live
 def weigh(state: Floats, n_levels: int, x: Floats, prediction: int, asked: int, propensity: float, higher: bool) -> int:
     """For forms that learn by themselves: count the round, about row x, and returns how many there were."""
-    X = x.reshape(1, x.size)
-    rounds.weigh(state, n_levels, prediction, asked, propensity, higher)
-    remember(state, row_square(X, 0), X, 0)
-    state[ROUNDS] += 1.0
+    _weigh(state, n_levels, x.reshape(1, x.size), 0, prediction, asked, propensity, higher)
     return int(state[ROUNDS])
+
+
+@live
+def weigh_all(
+    state: Floats, n_levels: int, X: Floats, predictions: Ints, asked: Ints, propensity: Floats, higher: Bools
+) -> None:
+    """`weigh` for many rounds."""
+    for r in range(asked.size):
+        _weigh(state, n_levels, X, r, predictions[r], asked[r], propensity[r], higher[r])
+
+
+@inlined
+def _weigh(
+    state: Floats, n_levels: int, X: Floats, r: int, prediction: int, asked: int, propensity: float, higher: bool
+) -> None:
+    rounds.weigh(state, n_levels, prediction, asked, propensity, higher)
+    remember(state, row_square(X, r), X, r)
+    state[ROUNDS] += 1.0
 
 
 @compiled

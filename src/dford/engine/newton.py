@@ -27,12 +27,12 @@ import math
 import numpy as np
 
 from dford.engine import rounds
-from dford.engine._compiled import Floats, Ints, compiled, inlined, live, place
-from dford.engine.elementary import cos_one
+from dford.engine._compiled import Bools, Floats, Ints, compiled, inlined, live, place, released
+from dford.engine.elementary import cos_one, exp_one
 from dford.engine.logistic import mode_of_bit, mode_of_gap, sigmoid
 from dford.engine.rounds import CUTS, PENDING, ROUNDS, SEEN
 from dford.engine.sketch import remember
-from dford.engine.vectors import add_dot_spread, add_first, dot_first, exp_one, fma, square
+from dford.engine.vectors import add_dot_spread, add_first, dot_first, fma, square
 
 LINEAR, POLY, FOURIER = 0, 1, 2
 FARTHEST = 3.0  # standard deviations that a feature may lie from its mean; beyond, it counts as this far
@@ -72,13 +72,10 @@ def embed(kind: int, n_levels: int, moments: Floats, X: Floats, r: int, maps: Fl
                 work[0, k] = 0.7071067811865476 * work[0, i] * work[0, j]
                 k += 1
     elif kind == FOURIER:
-        scale = math.sqrt(2.0 / len(maps))
+        scale, flat = math.sqrt(2.0 / len(maps)), work.reshape(-1)
         for i in range(len(maps)):
-            angle = maps[i, d]
-            for j in range(d):
-                angle = fma(maps[i, j], work[0, z + j], angle)
-            work[0, k + i] = angle
-        for i in range(len(maps)):
+            work[0, k + i] = maps[i, d] + dot_first(d, flat, z, maps, i)
+        for i in range(len(maps)):  # apart, so that it becomes vector instructions
             work[0, place(k + i)] = scale * cos_one(work[0, place(k + i)])
 
 
@@ -254,6 +251,47 @@ def tell_newton(
     remember(state, square(X, 0), X, 0)
     state[ROUNDS] += 1.0
     return int(state[ROUNDS])
+
+
+@live
+def score_newton(
+    state: Floats, n_levels: int, moments: Floats, kind: int, maps: Floats, work: Floats, x: Floats
+) -> float:  # fmt: skip
+    """The score of a row, which `learn_scored_newton` may then be told about."""
+    embed(kind, n_levels, moments, x.reshape(1, x.size), 0, maps, work)
+    return score(state, n_levels, work.shape[1], work)
+
+
+@live
+def learn_scored_newton(
+    state: Floats, n_levels: int, moments: Floats, covariance: Floats, work: Floats, forget: float, x: Floats,
+    f: float, asked: int, higher: bool,
+) -> None:  # fmt: skip
+    """Learn an answer about the row that `score_newton` has just seen."""
+    if asked < n_levels:
+        learn_bit(state, n_levels, covariance, work.shape[1], work, forget, f, asked, higher)
+    observe(state, moments, x.reshape(1, x.size), 0)
+    state[ROUNDS] += 1.0
+
+
+@released
+def learn_answers_newton(
+    state: Floats, n_levels: int, moments: Floats, covariance: Floats, kind: int, maps: Floats, work: Floats,
+    forget: float, X: Floats, asked: Ints, higher: Bools, scores: Floats, cuts: Floats,
+) -> None:  # fmt: skip
+    """Both for many rows: fills in the score of each before its answer, and the cuts before each and after the last."""
+    n = work.shape[1]
+    for r in range(len(X)):
+        embed(kind, n_levels, moments, X, r, maps, work)
+        scores[r] = score(state, n_levels, n, work)
+        for i in range(n_levels - 1):
+            cuts[r, i] = state[CUTS + i]
+        if asked[r] < n_levels:
+            learn_bit(state, n_levels, covariance, n, work, forget, scores[r], asked[r], higher[r])
+        observe(state, moments, X, r)
+        state[ROUNDS] += 1.0
+    for i in range(n_levels - 1):
+        cuts[len(X), i] = state[CUTS + i]
 
 
 @compiled

@@ -17,11 +17,12 @@ import numpy as np
 
 from dford.engine import rounds
 from dford.engine._compiled import Floats, Ints, compiled, inlined, place
+from dford.engine.elementary import exp_one
 from dford.engine.logistic import mode_of_bit, mode_of_gap, sigmoid
 from dford.engine.newton import FARTHEST, VARIANCE_OF_CUTS, VARIANCE_OF_WEIGHTS, order_cuts
 from dford.engine.rounds import CUTS, ROUNDS
 from dford.engine.sketch import remember_sparse
-from dford.engine.vectors import exp_one, fma
+from dford.engine.vectors import fma
 
 
 @inlined

@@ -1,6 +1,5 @@
-"""Dot products, updates and the exponential, each with one fixed order of operations."""
+"""Dot products and updates, each with one fixed order of operations."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,24 @@ def fma(_context: Any, a: Any, b: Any, c: Any) -> Any:
         return builder.fma(*args)
 
     return types.float64(types.float64, types.float64, types.float64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def add_pair(_context: Any, out: Any, _k: Any, values: Any, _i: Any) -> Any:
+    """out[k : k + 2] += values[i : i + 2], for whole numbers: one load and one store less than the compiler finds."""
+    two = ir.VectorType(ir.IntType(64), 2)
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> None:
+        to, value = (
+            builder.bitcast(
+                builder.gep(context.make_array(signature.args[a])(context, builder, args[a]).data, [args[a + 1]]),
+                two.as_pointer(),
+            )
+            for a in (0, 2)
+        )
+        builder.store(builder.add(builder.load(to, align=8), builder.load(value, align=8)), to, align=8)
+
+    return types.void(out, types.uint64, values, types.uint64), generate
 
 
 def _blocks(with_square: bool = False, with_add: bool = False, with_spread: bool = False) -> Any:
@@ -206,59 +223,3 @@ def sparse_squares(data: Floats, indptr: Ints) -> Floats:
         for k in range(indptr[r], indptr[r + 1]):
             out[r] += data[k] * data[k]
     return out
-
-
-# exp(v) = 2**(k / 256) * exp(r) with k the nearest integer to 256 v / ln 2, so that |r| < 0.00136.
-_PER_STEP = 369.3299304675746  # 256 / ln 2
-_STEP = 0.0027076061740622863  # ln 2 / 256, and what its rounding left over
-_STEP_REST = 9.058776616587108e-20
-# 1.5 * 2**52: adding it rounds to the nearest integer, and leaves that integer in the last bits
-ROUNDER = 6755399441055744.0
-_LOWEST = int(np.float64(ROUNDER - 261486.0).view(np.int64))  # the bits at k of v = -708
-
-
-def _powers() -> Ints:
-    """The bits of 2**(i / 256), rounded to nearest. By whole numbers: libraries round their powers as they like."""
-    one = 1 << 200
-    root = 2 * one
-    for _ in range(8):
-        root = math.isqrt(root * one)
-    powers = [one]
-    for _ in range(255):
-        powers.append(powers[-1] * root // one)
-    return np.array([(1023 << 52) + ((power + (1 << 147)) >> 148) - (1 << 52) for power in powers], np.int64)
-
-
-_POWERS = _powers()
-
-
-@inlined
-def exp_one(v: float) -> float:
-    """exp(v) for v <= 0, as `exp_negative` has it."""
-    k = fma(max(v, -708.0), _PER_STEP, ROUNDER) - ROUNDER
-    r = fma(-k, _STEP_REST, fma(-k, _STEP, max(v, -708.0)))
-    step = np.int64(k)
-    power = np.int64(_POWERS[step & 255] + ((step >> 8) << 52)).view(np.float64)
-    return fma(power, fma(r * r, fma(r, fma(r, 1 / 24, 1 / 6), 0.5), r), power) if v > -708.0 else 0.0
-
-
-@inlined
-def exp_negative(scale: float, values: Floats, n: int) -> None:
-    """values[0, :n] = exp(scale * values[0, :n]) for scale < 0 <= values, within two units in the last place.
-
-    Below exp(-708), about 3e-308, it is 0. The C library's exp differs between systems and cannot be
-    inlined into a loop. Here the remainder of the polynomial, r**5 / 120, is below 4e-17. Two passes, with
-    rows 1 and 2 of `values` between them: one would be a chain too long for a processor to overlap.
-    """
-    bits = values.view(np.int64)
-    for i in range(n):
-        v = max(scale * values[0, i], -708.0)
-        rounded = fma(v, _PER_STEP, ROUNDER)
-        k = rounded - ROUNDER
-        values[1, i] = fma(-k, _STEP_REST, fma(-k, _STEP, v))
-        values[2, i] = rounded
-    for i in range(n):
-        r, step = values[1, i], bits[2, i]
-        p = fma(r * r, fma(r, fma(r, 1 / 24, 1 / 6), 0.5), r)
-        power = _POWERS[step & 255] + ((step >> 8) << 52) if step > _LOWEST else 0
-        values[0, i] = fma(np.int64(power).view(np.float64), p, np.int64(power).view(np.float64))

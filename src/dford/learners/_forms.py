@@ -1,6 +1,6 @@
 """The form in which a score is kept: what the engine's loops need beside the state. Here, the linear one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.utils import assert_all_finite
 
 from dford.engine import loops, rounds, vectors
-from dford.engine._compiled import Floats, Ints
+from dford.engine._compiled import Bools, Floats, Ints
 
 Rows: TypeAlias = Any  # a float64 array or a CSR matrix
 KernelFunction: TypeAlias = Callable[[Floats, Floats], Floats]
@@ -78,6 +78,23 @@ class Form:
         Where it raises, nothing was learned.
         """
         raise NotImplementedError
+
+    def learn_answers(
+        self, rule: loops.Rule, X: Rows, asked: Ints, higher: Bools, propensity: Floats, prediction: Ints | None,
+        stops: Sequence[int], note: Callable[[], None],
+    ) -> Ints:  # fmt: skip
+        """Learn from answers about many rows, which are checked, as `tell` does; returns the predictions before each.
+
+        These are what is judged, unless others are given. After the rounds in `stops`, `note` is called.
+        """
+        predictions = np.empty(len(asked), np.int64)
+        for n in range(len(asked)):
+            predictions[n] = self.levels(X[n : n + 1], rule[4])[0]
+            believed = predictions[n] if prediction is None else prediction[n]
+            x = X[n] if isinstance(X, np.ndarray) else X[n : n + 1]
+            if self.tell(rule, x, believed, asked[n], propensity[n], bool(higher[n])) in stops:
+                note()
+        return predictions
 
     def adopt(self, other: "Form", cuts: Ints, numbers: Ints) -> None:
         """Go on from a form of fewer features, or levels.

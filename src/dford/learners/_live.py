@@ -1,5 +1,6 @@
 """Ask and tell: rounds whose answers come later, in any order, from people or programs."""
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
@@ -7,14 +8,15 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from dford.engine import counter, rounds
-from dford.engine._compiled import Floats, Ints
+from dford.engine import counter, rounds, vectors
+from dford.engine._compiled import Bools, Floats, Ints
 from dford.estimates import Estimate
 from dford.feedback import Question, split_names
 from dford.learners._base import OrdinalLearner
-from dford.learners._forms import Form, Rows
+from dford.learners._forms import Form, Rows, refuse_large
 from dford.learners._trace import free_figures
 from dford.log import FeedbackLog
 from dford.policies import Policy
@@ -136,11 +138,40 @@ class LiveLearner(OrdinalLearner):
         if done == self._next_checkpoint:
             self._record()
 
-    def learn_many(self, X: Floats, level: Ints, prediction: Ints, propensity: Floats, higher: Any) -> Self:
-        """`learn`, of many answers in order: rows, and the places of levels, counted from 1."""
-        for x, predicted, asked, chance, told in zip(X, prediction, level, propensity, higher, strict=True):
-            if self._form.tell(self._rule, x, predicted, asked, chance, bool(told)) == self._next_checkpoint:
-                self._record()
+    def learn_many(self, X: Any, level: Any, prediction: Any, propensity: Any, higher: Any) -> Self:
+        """As `learn`, for many questions that are kept elsewhere: to the bit the same, and much faster.
+
+        Parameters
+        ----------
+        X : rows of features
+        level, prediction : sequences of int
+            The places on the scale, from 1, of the levels asked about and of the predictions of the day.
+        propensity : sequence of float
+        higher : sequence of bool
+            The answers. If anything is wrong with any of them, none is learned.
+        """
+        if not np.shape(X)[0]:
+            return self
+        if not self.__sklearn_is_fitted__():
+            self._begin_live(X[0])
+        rows = self._rows(X, anew=False)
+        asked, believed = np.asarray(level, dtype=np.int64), np.asarray(prediction, dtype=np.int64)
+        given, told = np.asarray(propensity, dtype=np.float64), np.asarray(higher)
+        check_consistent_length(rows, asked, believed, given, told)
+        n_levels = len(self._scale)
+        for name, places in ("level", asked), ("prediction", believed):
+            if not ((places >= 1) & (places <= n_levels)).all():
+                raise ValueError(f"{name} must be places on the scale, from 1 to {n_levels}; got {places}")
+        if not ((given > 0) & (given <= 1)).all():
+            raise ValueError(f"a propensity is a probability above 0; got {given}")
+        if told.dtype != np.bool_:
+            raise TypeError(f"higher must be True or False; got {told}")
+        _check(self._form, rows)
+        known = self._is_known(asked, believed, given)
+        first = len(asked) if known.all() else int(np.argmin(known))  # from there on, records say that it is not
+        for part in slice(first), slice(first, None):
+            self._note_policy(None, asked[part], believed[part], given[part])
+            self._learn_answers(rows[part], asked[part], given[part], told[part], believed[part])
         return self
 
     def prepare(self) -> None:
@@ -165,19 +196,27 @@ class LiveLearner(OrdinalLearner):
             if not len(log):
                 raise ValueError("the log has no answers to begin with")
             form = self._new_form(X.shape[1], len(log.scale))
-            form.check(X)
+            _check(form, X)
             self._begin(log.scale, form)
             self._take_names(log.feature_names)
         else:
             X = self._log_rows(log)
-            self._form.check(X)
+            _check(self._form, X)
         self._note_policy(policy, level, log._places(1), propensity)
-        numbers = np.empty(len(log), dtype=np.int64)
-        for n in range(len(log)):
-            numbers[n] = self._form.levels(X[n : n + 1], self.ordered)[0]
-            self._form.tell(self._rule, X[n], numbers[n], level[n], propensity[n], bool(higher[n]))
-            self._record()
-        return self.classes_[numbers - 1]
+        return self.classes_[self._learn_answers(X, level, propensity, higher, None) - 1]
+
+    def _learn_answers(self, X: Rows, level: Ints, propensity: Floats, higher: Bools, prediction: Ints | None) -> Ints:
+        """Checked answers, in order; returns the predictions before each."""
+        if not len(level):
+            return np.empty(0, np.int64)
+        done = self.rounds_
+        stops = [count for count in self._checkpoints if done < count <= done + len(level)]
+        try:
+            return self._form.learn_answers(self._rule, X, level, higher, propensity, prediction, stops, self._record)
+        except BaseException:
+            self._records = [record for record in self._records if record[rounds.ROUNDS] <= self.rounds_]
+            self._next_checkpoint = self._checkpoints[bisect_right(self._checkpoints, self.rounds_)]
+            raise
 
     def fit_log(self, log: FeedbackLog, *, policy: Policy | None = None) -> Self:
         """Start anew and learn from a log of answers, in order; `policy` is as in `replay`."""
@@ -191,13 +230,16 @@ class LiveLearner(OrdinalLearner):
 
         Without a policy, they are known if this model, or a uniform policy, would have asked just so.
         """
-        n_levels, state = len(self._scale), self._form.state
-        own = propensity == self._table[0, prediction - 1, level - 1]
-        evenly = (propensity == 1.0 / (n_levels - 1)) & (level < n_levels)
+        state = self._form.state
         if policy is not None and state[rounds.BOUND] > 0:
-            state[rounds.BOUND] = max(state[rounds.BOUND], _slack(policy.heaviest(n_levels)))
-        elif policy is None and not (own | evenly).all():
+            state[rounds.BOUND] = max(state[rounds.BOUND], _slack(policy.heaviest(len(self._scale))))
+        elif policy is None and not self._is_known(level, prediction, propensity).all():
             state[rounds.BOUND] = 0.0
+
+    def _is_known(self, level: Ints, prediction: Ints, propensity: Floats) -> Bools:
+        own = propensity == self._table[0, prediction - 1, level - 1]
+        known: Bools = own | (propensity == 1.0 / (len(self._scale) - 1)) & (level < len(self._scale))
+        return known
 
     @property
     def running_mae_(self) -> Estimate:
@@ -311,3 +353,9 @@ def _check_policy(policy: Policy, log: FeedbackLog) -> None:
             f"row {row} was asked with probability {log.propensity[row]:.3g}, and {policy} never goes below "
             f"{1 / heaviest:.3g}; give the policy that chose the questions"
         )
+
+
+def _check(form: Form, X: Rows) -> None:
+    """Refuse rows that could not be learned, before any of them is."""
+    if form.check(X) is None and form.may_refuse and X.shape[0]:
+        refuse_large(X, vectors.squares(X))

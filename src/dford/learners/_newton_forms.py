@@ -1,5 +1,6 @@
 """The forms of NewtonLogit: a Gaussian over thresholds and weights, for dense rows and for sparse ones."""
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dford.engine import counter, elementary, kernels, loops, newton, rounds, sparse_newton, vectors
-from dford.engine._compiled import Floats, Ints
+from dford.engine._compiled import Bools, Floats, Ints
 from dford.learners._forms import LARGEST_SQUARE, Form, Rows, refuse_large
 
 _MOST_FULL = 600  # parameters; beyond, a full covariance costs more than a third of a millisecond an answer
@@ -105,6 +106,36 @@ class NewtonForm(GaussianForm):
             self.state, self.n_levels, self.moments, self.covariance, self.kind, self.maps, self.work, self.forget, x,
             prediction, asked, propensity, higher,
         )  # fmt: skip
+
+    def score_one(self, x: Floats) -> float:
+        """The score of a checked row, whose answer may then be learned by `learn_scored`."""
+        return newton.score_newton(self.state, self.n_levels, self.moments, self.kind, self.maps, self.work, x)
+
+    def learn_scored(self, x: Floats, f: float, asked: int, higher: bool) -> None:
+        """Learn an answer about the row that was last scored."""
+        newton.learn_scored_newton(
+            self.state, self.n_levels, self.moments, self.covariance, self.work, self.forget, x, f, asked, higher
+        )
+
+    def learn_many(self, X: Floats, asked: Ints, higher: Bools) -> tuple[Floats, Floats]:
+        """Both for many rows: the score of each before its answer, the cuts before each and after the last."""
+        scores, cuts = np.empty(len(X)), np.empty((len(X) + 1, self.n_levels - 1))
+        newton.learn_answers_newton(
+            self.state, self.n_levels, self.moments, self.covariance, self.kind, self.maps, self.work, self.forget,
+            X, asked, higher, scores, cuts,
+        )  # fmt: skip
+        return scores, cuts
+
+    def fork(self) -> "NewtonForm":
+        """One that learns, while this stays as it is."""
+        other = copy.copy(self)
+        other.become(self, copied=True)
+        return other
+
+    def become(self, other: "NewtonForm", copied: bool = False) -> None:
+        for name in ("state", "moments", "covariance", "work"):
+            array = getattr(other, name)
+            setattr(self, name, array.copy() if copied else array)
 
     def adopt(self, other: Form, cuts: Ints, numbers: Ints) -> None:
         super().adopt(other, cuts, numbers)

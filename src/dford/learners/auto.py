@@ -1,28 +1,28 @@
 """Auto: the learner to try first. It starts fast, grows, and uses what the answers show to be best."""
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from dford.engine import kernels, loops, newton, rounds
-from dford.engine._compiled import Floats, Ints
+from dford.engine import candidates, kernels, loops, newton, rounds
+from dford.engine._compiled import Bools, Floats, Ints
 from dford.learners._forms import Form, Rows
-from dford.learners._growing import GrowingForm, GrowingLearner
+from dford.learners._grower import Growth
 from dford.learners._newton_forms import NewtonForm
-from dford.learners._orchard import Orchard
-from dford.learners._trees import Growth
+from dford.learners._tree_learners import TreeForm, TreeLearner
+from dford.learners._tree_schedule import TreeSchedule
 from dford.policies import Nearby, Policy
 
 _COSINES = 300
-_MEMORY = 0.999  # of past answers in the comparison, an answer: about the last thousand count
-_MARGIN = 1.0  # in squared errors of probability: a lead that takes many answers, and no luck, to build up
 _RULE: loops.Rule = True, True, np.inf, False, False
 
 
-class Auto(GrowingLearner):
+class Auto(TreeLearner):
     """What to try first: no model to choose and nothing to tune.
 
     Three cumulative logits (`NewtonLogit` with linear features, products and random cosines) learn from the first
@@ -58,7 +58,7 @@ class Auto(GrowingLearner):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **GrowingLearner._parameter_constraints,
+        **TreeLearner._parameter_constraints,
         "policy": [Policy, None],
     }
 
@@ -94,8 +94,8 @@ class Auto(GrowingLearner):
         return True
 
 
-class AutoForm(GrowingForm):
-    """Logits of several maps, an orchard, and a running comparison of them."""
+class AutoForm(TreeForm):
+    """Logits of several maps, a schedule of trees, and a running comparison of them."""
 
     def __init__(self, n_features: int) -> None:
         super().__init__(n_features)
@@ -108,13 +108,16 @@ class AutoForm(GrowingForm):
         super().start(n_levels)
         for one in self.maps.values():
             one.start(n_levels)
-        self.orchard = Orchard(Growth(), self.n_features + len(self.maps), n_levels)
+        self.schedule = TreeSchedule(Growth(), self.n_features + len(self.maps), n_levels)
         self.losses = np.zeros(len(self.maps) + 2)  # of the maps, the trees, and the leading map with trees
         self.choice = 0
+        self._ahead: Floats | None = None  # the maps' cuts at the answer that is being judged
 
     @property
     def cuts(self) -> Floats:
-        return list(self.maps.values())[self._leader()].cuts
+        leader = self._leader()
+        cuts: Floats = list(self.maps.values())[leader].cuts if self._ahead is None else self._ahead[leader]
+        return cuts
 
     def scores(self, X: Rows) -> Floats:
         """Those of the leading map."""
@@ -128,8 +131,13 @@ class AutoForm(GrowingForm):
         return self.maps["linear"].check(X)
 
     def logits(self, X: Rows) -> Floats:
-        logits: Floats = self._all_logits(X)[0][self.choice]
-        return logits
+        maps = list(self.maps.values())
+        scores = np.stack([one.scores(X) for one in maps])
+        cuts = np.stack([np.tile(one.cuts, (len(X), 1)) for one in maps])
+        out = np.empty((len(X), self.n_levels - 1))
+        trees = self._tree_logits(np.column_stack([X, *scores]))
+        candidates.logits(self.losses, self.choice, scores, cuts, trees, out)
+        return out
 
     def above(self, X: Rows) -> Floats:
         if self.choice < len(self.maps):
@@ -141,54 +149,96 @@ class AutoForm(GrowingForm):
     ) -> bool:
         answer = np.empty((1, 2), np.int64)
         for r in range(len(X)):
-            row = X[r : r + 1]
-            logits, Z = self._all_logits(row)
-            prediction = 1 + (logits[self.choice] > 0).sum(axis=1)
+            self.schedule.prepare(live=False)
+            seen = self._look(X[r])
+            prediction = np.array([candidates.level(self.losses, self.choice, *seen[1:])])
             loops.play_predicted(
-                self.state, self.n_levels, True, table, seed, row, prediction, lo[r : r + 1], hi[r : r + 1], answer
+                self.state,
+                self.n_levels,
+                True,
+                table,
+                seed,
+                X[r : r + 1],
+                prediction,
+                lo[r : r + 1],
+                hi[r : r + 1],
+                answer,
             )
-            self._learn_answer(row, logits, Z, answer, live=False)
+            self._learn_answer(X[r], seen, int(answer[0, 0]), bool(answer[0, 1]), live=False)
         return True
 
     def ask(self, rule: loops.Rule, table: Floats, seed: int, x: Rows) -> tuple[int, int, float, int]:
-        prediction = int(self.levels(x.reshape(1, -1), False)[0])
+        self.check(x.reshape(1, -1))
+        prediction = candidates.level(self.losses, self.choice, *self._look(x)[1:])
         return prediction, *loops.choose(self.state, table, seed, prediction)
 
     def tell(self, rule: loops.Rule, x: Rows, prediction: int, asked: int, propensity: float, higher: bool) -> int:
-        X = x.reshape(1, -1)
-        logits, Z = self._all_logits(X)
-        self._learn_answer(X, logits, Z, np.array([[asked, higher]]), live=True)
-        return loops.weigh(self.state, self.n_levels, X[0], prediction, asked, propensity, higher)
+        self.check(x.reshape(1, -1))
+        self.schedule.prepare()
+        self._learn_answer(x, self._look(x), asked, higher, live=True)
+        return loops.weigh(self.state, self.n_levels, x.reshape(-1), prediction, asked, propensity, higher)
+
+    def look_ahead(
+        self, X: Floats, asked: Ints, higher: Bools, parts: Sequence[slice]
+    ) -> Generator[tuple[Floats, Any], None, None]:
+        forks = [one.fork() for one in self.maps.values()]
+        pools = [ThreadPoolExecutor(1, "dford-maps") for _ in forks]  # one each, so that its answers stay in order
+        try:
+            looks = [
+                deque(pool.submit(fork.learn_many, X[part], asked[part], higher[part]) for part in parts)
+                for fork, pool in zip(forks, pools, strict=True)
+            ]
+            for part in parts:
+                found = [look.popleft().result() for look in looks]
+                scores, cuts = np.stack([scores for scores, _ in found]), np.stack([cuts for _, cuts in found])
+                yield np.column_stack([X[part], *scores]), (scores, cuts)
+            for one, fork in zip(self.maps.values(), forks, strict=True):
+                one.become(fork)
+        finally:
+            self._ahead = None
+            for pool in pools:
+                pool.shutdown(wait=False, cancel_futures=True)
+
+    def judge(self, Z: Floats, seen: tuple[Floats, Floats], asked: Ints, higher: Bools) -> Ints:
+        scores, cuts = seen
+        predictions = np.empty(len(Z), np.int64)
+        self.choice = candidates.judge(
+            self.losses, self.choice, scores, cuts, self._tree_logits(Z), asked, higher, predictions
+        )
+        self._ahead = cuts[:, -1]
+        return predictions
+
+    def judged(self) -> Any:
+        return self.state.copy(), self.losses.copy(), self.choice
+
+    def put_back(self, kept: Any) -> None:
+        self.state, self.losses, self.choice = kept
 
     def _leader(self) -> int:
         return int(np.argmin(self.losses[: len(self.maps)]))
 
-    def _all_logits(self, X: Rows) -> tuple[Floats, Floats]:
-        """The logits of all candidates, shape (candidates, rows, K - 1), and what the trees see of the rows."""
-        maps = list(self.maps.values())
-        scores = [one.scores(X) for one in maps]
-        logits = np.empty((len(self.losses), len(X), self.n_levels - 1))
-        for k, one in enumerate(maps):
-            logits[k] = scores[k][:, None] - one.cuts
-        Z = np.column_stack([X, *scores])
-        lead = logits[self._leader()]
-        logits[-2] = self.orchard.trees.logits(Z, self.n_levels) if self.orchard.grown_on else lead
-        logits[-1] = 0.5 * (lead + logits[-2])
-        return logits, Z
+    def _tree_logits(self, Z: Floats) -> Floats:
+        trees = self.schedule.trees
+        return trees.logits(Z, self.n_levels) if self.schedule.grown_on else candidates.no_logits(self.n_levels)
 
-    def _learn_answer(self, X: Rows, logits: Floats, Z: Floats, answer: Ints, live: bool) -> None:
-        asked, higher = int(answer[0, 0]), bool(answer[0, 1])
-        if asked < self.n_levels:
-            given = loops.sigmoids(logits[:, 0, asked - 1 : asked])[:, 0]
-            self.losses = _MEMORY * self.losses + (given - higher) ** 2
-        if not self.orchard.grown_on:  # until there are trees, they would be as good as the leader
-            self.losses[-2:] = self.losses[self._leader()]
-        best = int(np.argmin(self.losses))
-        if self.losses[best] < self.losses[self.choice] - _MARGIN:
-            self.choice = best
-        for one in self.maps.values():
-            one.tell(_RULE, X[0], asked, asked, 1.0, higher)
-        self.orchard.add(Z, answer, live)
+    def _look(self, x: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """What trees see of a row; the scores and cuts of the maps, and the logits of the trees."""
+        maps = list(self.maps.values())
+        scores = np.array([[one.score_one(x)] for one in maps])
+        Z = np.concatenate([x, scores[:, 0]])[None]
+        return Z, scores, np.array([[one.cuts] for one in maps]), self._tree_logits(Z)
+
+    def _learn_answer(
+        self, x: Floats, seen: tuple[Floats, Floats, Floats, Floats], asked: int, higher: bool, live: bool
+    ) -> None:
+        """Learn an answer about the row that was last looked at."""
+        Z, scores, cuts, trees = seen
+        self.choice = candidates.judge(
+            self.losses, self.choice, scores, cuts, trees, np.array([asked]), np.array([higher]), np.empty(1, np.int64)
+        )
+        for one, score in zip(self.maps.values(), scores[:, 0].tolist(), strict=True):
+            one.learn_scored(x, score, asked, higher)
+        self.schedule.add(Z, np.array([[asked, higher]]), live)
 
     def adopt(self, other: Form, cuts: Ints, numbers: Ints) -> None:
         assert isinstance(other, AutoForm)
@@ -201,19 +251,19 @@ class AutoForm(GrowingForm):
         self.choice = self.names().index(chosen) if chosen in self.names() else int(np.argmin(self.losses))
         theirs = [*range(other.n_features), *(other.n_features + k for k in kept)]
         mine = [*range(other.n_features), *(self.n_features + k for k in range(len(kept)))]
-        self.orchard.adopt(other.orchard, theirs, mine, numbers)
+        self.schedule.adopt(other.schedule, theirs, mine, numbers)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         maps = {f"{name}_{key}": a for name, one in self.maps.items() for key, a in one.arrays().items()}
         own = {"losses": self.losses.copy(), "choice": np.array([self.choice])}
-        return super().arrays() | maps | self.orchard.arrays() | own
+        return super().arrays() | maps | self.schedule.arrays() | own
 
     def restore(self, n_levels: int, arrays: dict[str, NDArray[Any]]) -> None:
         super().restore(n_levels, arrays)
         for name, one in self.maps.items():
             own = {key.removeprefix(f"{name}_"): a for key, a in arrays.items() if key.startswith(f"{name}_")}
             one.restore(n_levels, own)
-        self.orchard.restore(arrays)
+        self.schedule.restore(arrays)
         losses, choice = arrays["losses"], arrays["choice"]
         if losses.shape != self.losses.shape or choice.shape != (1,) or not 0 <= choice[0] < len(losses):
             raise ValueError("the comparison of candidates has a shape that no model could have")

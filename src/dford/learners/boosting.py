@@ -1,6 +1,6 @@
 """DirectionalBoosting: boosted trees on the log of answers."""
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -11,22 +11,22 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from dford.engine import loops
-from dford.engine._compiled import Floats, Ints
+from dford.engine._compiled import Bools, Floats, Ints
 from dford.learners._forms import Form, Rows
-from dford.learners._growing import GrowingForm, GrowingLearner
-from dford.learners._orchard import Orchard
-from dford.learners._trees import Growth
+from dford.learners._grower import Growth
+from dford.learners._tree_learners import TreeForm, TreeLearner
+from dford.learners._tree_schedule import TreeSchedule
 from dford.policies import Nearby, Policy, Uniform
 
 
-class DirectionalBoosting(GrowingLearner):
+class DirectionalBoosting(TreeLearner):
     """Boosted trees on all answers so far: one classifier for (row, level asked) -> higher, falling with the level.
 
     Every answer is kept. Trees are grown on the first 200, 250, 312, ... of them, and `fit` and `refit` grow them on
     all. Until there are trees, questions are spread over all cuts alike. The prediction is the median level.
 
-    Rows may have missing values (NaN) and categorical columns. scikit-learn's histogram boosting grows the trees;
-    they are kept, saved and evaluated as plain arrays.
+    Rows may have missing values (NaN) and categorical columns. Trees are grown from histograms, as scikit-learn's and
+    LightGBM's are, and the same on every machine.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class DirectionalBoosting(GrowingLearner):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **GrowingLearner._parameter_constraints,
+        **TreeLearner._parameter_constraints,
         "feedback": [StrOptions({"direction", "label"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
@@ -109,8 +109,8 @@ class DirectionalBoosting(GrowingLearner):
     @property
     def n_iter_(self) -> int:
         check_is_fitted(self)
-        assert isinstance(self._form, TreeForm)
-        return len(self._form.orchard.trees.roots)
+        assert isinstance(self._form, BoostingForm)
+        return len(self._form.schedule.trees.roots)
 
     @property
     def thresholds_(self) -> Floats:
@@ -134,7 +134,7 @@ class DirectionalBoosting(GrowingLearner):
             self.l2_regularization,
             tuple(sorted(set(categorical.tolist()))),
         )
-        return TreeForm(growth, n_features)
+        return BoostingForm(growth, n_features)
 
     def _make_rule(self) -> loops.Rule:
         return True, True, np.inf, False, False
@@ -151,7 +151,7 @@ class DirectionalBoosting(GrowingLearner):
         return tags
 
 
-class TreeForm(GrowingForm):
+class BoostingForm(TreeForm):
     """No score: the probabilities of trees."""
 
     def __init__(self, growth: Growth, n_features: int) -> None:
@@ -160,7 +160,7 @@ class TreeForm(GrowingForm):
 
     def start(self, n_levels: int) -> None:
         super().start(n_levels)
-        self.orchard = Orchard(self.growth, self.n_features, n_levels)
+        self.schedule = TreeSchedule(self.growth, self.n_features, n_levels)
         self.evenly = Uniform().table(n_levels)
 
     def check(self, X: Rows) -> Floats | None:
@@ -170,18 +170,19 @@ class TreeForm(GrowingForm):
 
     def logits(self, X: Rows) -> Floats:
         self.check(X)
-        return self.orchard.trees.logits(X, self.n_levels)
+        return self.schedule.trees.logits(X, self.n_levels)
 
     def table(self, table: Floats) -> Floats:
         """How to ask: all cuts alike, until there are trees."""
-        return table if self.orchard.grown_on else self.evenly
+        return table if self.schedule.grown_on else self.evenly
 
     def learn(
         self, rule: loops.Rule, table: Floats, seed: int, X: Rows, squares: Floats | None, lo: Ints, hi: Ints
     ) -> bool:
         begin, answers = 0, np.empty((len(X), 2), np.int64)
         while begin < len(X):
-            part = slice(begin, begin + self.orchard.room())
+            part = slice(begin, min(begin + self.schedule.room(), len(X)))
+            self.schedule.prepare(part.stop - begin, live=False)
             predictions = self.levels(X[part], False)
             loops.play_predicted(
                 self.state,
@@ -195,7 +196,7 @@ class TreeForm(GrowingForm):
                 hi[part],
                 answers[part],
             )
-            self.orchard.add(X[part], answers[part], live=False)
+            self.schedule.add(X[part], answers[part])
             begin = part.stop
         return True
 
@@ -204,18 +205,28 @@ class TreeForm(GrowingForm):
         return prediction, *loops.choose(self.state, self.table(table), seed, prediction)
 
     def tell(self, rule: loops.Rule, x: Rows, prediction: int, asked: int, propensity: float, higher: bool) -> int:
-        self.orchard.add(x.reshape(1, -1), np.array([[asked, higher]]), live=True)
+        self.schedule.prepare()
+        self.schedule.add(x.reshape(1, -1), np.array([[asked, higher]]), live=True)
         return loops.weigh(self.state, self.n_levels, x.reshape(-1), prediction, asked, propensity, higher)
+
+    def look_ahead(
+        self, X: Floats, asked: Ints, higher: Bools, parts: Sequence[slice]
+    ) -> Generator[tuple[Floats, None], None, None]:
+        for part in parts:
+            yield X[part], None
+
+    def judge(self, Z: Floats, seen: None, asked: Ints, higher: Bools) -> Ints:
+        return self.levels(Z, False)
 
     def adopt(self, other: Form, cuts: Ints, numbers: Ints) -> None:
         super().adopt(other, cuts, numbers)
-        assert isinstance(other, TreeForm)
+        assert isinstance(other, BoostingForm)
         columns = range(other.n_features)
-        self.orchard.adopt(other.orchard, columns, columns, numbers)
+        self.schedule.adopt(other.schedule, columns, columns, numbers)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        return super().arrays() | self.orchard.arrays()
+        return super().arrays() | self.schedule.arrays()
 
     def restore(self, n_levels: int, arrays: dict[str, NDArray[Any]]) -> None:
         super().restore(n_levels, arrays)
-        self.orchard.restore(arrays)
+        self.schedule.restore(arrays)

@@ -1,0 +1,84 @@
+"""Which of several candidates predicts: maps, trees, and the leading map with trees, judged by every answer.
+
+`scores` and `cuts` are those of each map at each row, `trees` the logits of trees, or none. A candidate's loss is the
+squared error of the probability that it gave the answer, and fades.
+"""
+
+import numpy as np
+
+from dford.engine._compiled import Bools, Floats, Ints, inlined, live
+from dford.engine.logistic import sigmoid
+
+MEMORY = 0.999  # of past answers, at each: about the last thousand count
+MARGIN = 1.0  # in squared errors of probability: a lead that takes many answers, and no luck, to build up
+
+
+@inlined
+def _best(losses: Floats, n: int) -> int:
+    best = 0
+    for k in range(1, n):
+        if losses[k] < losses[best]:
+            best = k
+    return best
+
+
+@inlined
+def _logit(k: int, leader: int, scores: Floats, cuts: Floats, trees: Floats, r: int, i: int) -> float:
+    """Candidate k's log-odds that row r is above level i + 1. Where there are no trees, the leader speaks for them."""
+    one = k if k < len(scores) else leader
+    logit: float = scores[one, r] - cuts[one, r, i]
+    if k >= len(scores) and len(trees) > 0:
+        logit = trees[r, i] if k == len(scores) else 0.5 * (logit + trees[r, i])
+    return logit
+
+
+@inlined
+def _level(losses: Floats, choice: int, scores: Floats, cuts: Floats, trees: Floats, r: int) -> int:
+    leader, level = _best(losses, len(scores)), 1
+    for i in range(cuts.shape[2]):
+        if _logit(choice, leader, scores, cuts, trees, r, i) > 0.0:
+            level += 1
+    return level
+
+
+@live
+def level(losses: Floats, choice: int, scores: Floats, cuts: Floats, trees: Floats) -> int:
+    """What the chosen candidate predicts for the first row."""
+    return _level(losses, choice, scores, cuts, trees, 0)
+
+
+@live
+def judge(
+    losses: Floats, choice: int, scores: Floats, cuts: Floats, trees: Floats, asked: Ints, higher: Bools,
+    predictions: Ints,
+) -> int:  # fmt: skip
+    """Fill in the predictions of the chosen candidate, judge all by the answers, and return who is chosen then."""
+    n, n_maps = losses.size, len(scores)
+    for r in range(asked.size):
+        predictions[r] = _level(losses, choice, scores, cuts, trees, r)
+        leader, i = _best(losses, n_maps), asked[r] - 1
+        if i < cuts.shape[2]:
+            for k in range(n):
+                wrong = sigmoid(_logit(k, leader, scores, cuts, trees, r, i)) - (1.0 if higher[r] else 0.0)
+                losses[k] = MEMORY * losses[k] + wrong * wrong
+        if len(trees) == 0:
+            leader = _best(losses, n_maps)
+            losses[n_maps] = losses[n_maps + 1] = losses[leader]
+        best = _best(losses, n)
+        if losses[best] < losses[choice] - MARGIN:
+            choice = best
+    return choice
+
+
+@live
+def logits(losses: Floats, choice: int, scores: Floats, cuts: Floats, trees: Floats, out: Floats) -> None:
+    """The logits of the chosen candidate."""
+    leader = _best(losses, len(scores))
+    for r in range(len(out)):
+        for i in range(out.shape[1]):
+            out[r, i] = _logit(choice, leader, scores, cuts, trees, r, i)
+
+
+def no_logits(n_levels: int) -> Floats:
+    """Those of trees, where there are none."""
+    return np.empty((0, n_levels - 1))
