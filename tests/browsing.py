@@ -23,3 +23,14 @@ def press(page: Page, key: str) -> None:
 
 def saved(page: Page) -> None:
     expect(page.locator("#network")).to_have_text("Everything is saved")
+
+
+def online(page: Page) -> None:
+    """What waits is sent now, and not after a pause."""
+    page.evaluate("dispatchEvent(new Event('online'))")
+
+
+def stored(page: Page, what: str) -> int:
+    """How many entries of this kind are in the browser's storage."""
+    keys = page.evaluate("Object.keys(localStorage)")
+    return sum(str(key).startswith(f"dford.{what}.") for key in keys)

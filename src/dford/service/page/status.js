@@ -1,0 +1,44 @@
+// Where the answers are: the one line that must always be true, and the list of those that were not accepted.
+
+import { byId, el, fill } from "./dom.js";
+
+const some = (count, one, many) => (count === 1 ? `1 answer ${one}` : `${count} answers ${many}`);
+
+export function show(outboxes, project) {
+  const refused = outboxes.flatMap((outbox) => outbox.refused().map((act) => ({ ...act, outbox })));
+  const { text, warning } = line(outboxes, project, refused.length);
+  const box = byId("network");
+  box.classList.toggle("warning", warning);
+  if (box.textContent !== text) box.textContent = text;
+  list(refused, project);
+}
+
+function line(outboxes, project, refused) {
+  const count = outboxes.reduce((sum, outbox) => sum + outbox.questions().size, 0);
+  const trouble = outboxes.find((outbox) => outbox.trouble && outbox.questions().size)?.trouble;
+  if (trouble?.status === 0) return { text: `No connection: ${some(count, "is", "are")} kept in this browser and will be sent`, warning: true };
+  if (trouble) return { text: `${some(count, "waits", "wait")} in this browser and will be sent again: ${trouble.words}`, warning: true };
+  if (count) return { text: count > 2 ? `Sending ${count} answers…` : "Saving…", warning: false };
+  if (project?.trouble) return { text: project.trouble.status === 0 ? "No connection" : project.trouble.words, warning: true };
+  if (refused) return { text: `${some(refused, "was", "were")} not accepted`, warning: true };
+  return { text: project ? "Everything is saved" : "", warning: false };
+}
+
+function list(refused, project) {
+  const box = byId("refused");
+  const seen = refused.map(({ entry }) => entry).join();
+  if (box.dataset.seen === seen) return;
+  box.dataset.seen = seen;
+  box.hidden = !refused.length;
+  fill(box, refused.length ? el("p", {}, el("b", {}, "Not accepted by the server")) : null,
+    el("ul", {}, refused.map((act) => el("li", {},
+      el("span", { dir: "auto", class: "shown" }, act.about ?? `Question ${act.question ?? "unknown"}`),
+      el("span", {}, did(act), act.outbox.project === project?.name ? null : ` (project ${act.outbox.project})`),
+      el("span", {}, act.why),
+      el("button", { type: "button", onclick: () => act.outbox.dismiss(act.entry), "aria-label": `Dismiss: ${act.about ?? act.question}` }, "Dismiss")))));
+}
+
+function did({ act, higher, level }) {
+  if (act === "answer") return `Your answer: ${higher ? "above" : "not above"} ${level ?? "the level asked"}`;
+  return { skip: "You skipped it", retract: `You took your answer back` }[act] ?? "Cannot be read";
+}
