@@ -27,7 +27,7 @@ export async function tryApart() {
   return true;
 }
 
-// Keep a key, if the server accepts it, for the project that it was given for, or else for what it opens.
+// Keep a key, if the server accepts it, for the project that it was given for, or else for what it opens, and go there.
 export async function tryKey(project, key) {
   const me = await whose(key);
   if (me === null) throw INVALID;
@@ -36,6 +36,7 @@ export async function tryKey(project, key) {
     throw new Problem(403, "other-project", `It is a key for the project ${me.project}.`);
   await replace(project ?? me.project, key, me);
   if (!me.project && !ownKey(null)) await replace(null, key, me);
+  if (!project && me.project) location.replace(`#/${encodeURIComponent(me.project)}/answer`);
 }
 
 async function whose(key) {

@@ -171,8 +171,10 @@ function askForKey(main, name, problem) {
     });
   };
   const why = !keyOf(name) ? "It is part of your invitation link. Whoever runs the server can make one with the command dford key." : `${problem.words}.`;
+  const opens = name ? [] : keysWith("dford.key.").map((key) => key.slice("dford.key.".length));
   fill(main, el("h1", { tabindex: "-1" }, "Enter your access key"), el("p", {}, why),
-    el("form", { onsubmit: enter }, el("label", { for: "key" }, "Access key"), input, " ", button));
+    el("form", { onsubmit: enter }, el("label", { for: "key" }, "Access key"), input, " ", button),
+    opens.length ? el("p", {}, "This browser has keys for: ", opens.flatMap((one) => [el("a", { href: `#/${one}/answer` }, one), " "])) : null);
 }
 
 byId("skip-link").addEventListener("click", (event) => {

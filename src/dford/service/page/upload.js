@@ -50,7 +50,8 @@ export class Upload {
   // it is not. `fixed` columns are not for choosing.
   constructor(preview, chosen, fixed = false) {
     Object.assign(this, { preview, chosen, fixed });
-    this.input = el("input", { type: "file", id: "file", accept: ".csv,text/csv", onchange: () => this.take(this.input.files[0]) });
+    const empty = () => { this.input.value = ""; }; // or a browser says nothing when the same file is chosen again
+    this.input = el("input", { type: "file", id: "file", accept: ".csv,text/csv", onclick: empty, onchange: () => this.take(this.input.files[0]) });
     this.note = el("p", { class: "note", role: "status" });
     this.table = wide("Preview");
     this.box = el("div", { class: "drop" }, el("label", { for: "file" }, "CSV file with a header line, then one item per line. Choose it, or drop it here."),

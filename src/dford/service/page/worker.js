@@ -7,6 +7,8 @@ const FILES = ["answer.js", "api.js", "chart.js", "count.js", "dom.js", "home.js
 const SHELF = "dford";
 
 self.addEventListener("install", (event) => {
+  // past this worker altogether: Chromium drops what a page sends while it is left, if that would have to wake a worker
+  event.addRoutes?.({ condition: { urlPattern: "/projects/*" }, source: "network" });
   event.waitUntil(caches.open(SHELF).then((shelf) => shelf.addAll(["/", ...FILES])).then(() => self.skipWaiting()));
 });
 
