@@ -21,7 +21,12 @@ SLOW = """
   const plain = fetch;
   let draw = %d;
   const rest = () => new Promise((done) => setTimeout(done, (draw = (draw * 48271) %% 2147483647) %% 200));
-  window.fetch = async (...request) => { await rest(); const response = await plain(...request); await rest(); return response; };
+  window.fetch = async (...request) => {
+    await rest();
+    const response = await plain(...request);
+    await rest();
+    return response;
+  };
 """
 # what the counter ever said
 SEEN = """
@@ -46,13 +51,17 @@ def without_repeats(numbers: list[int]) -> list[int]:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_counter_is_right_at_every_moment(tmp_path: Path, new_page: Callable[..., Page], seed: int) -> None:
-    """Answers, skips and undos at random, while requests and responses are under way; every item comes more than once."""
+    """Answers, skips and undos at random, while requests and responses are under way; every item comes repeatedly."""
     page, chance = new_page(), random.Random(seed)
     page.add_init_script(SLOW % seed)
     page.add_init_script(SEEN)
     with serving(tmp_path / "log.db") as client:
         body = {"name": "rain", "levels": LEVELS, "columns": COLUMNS, "learner": "DFORD", "seed": seed}
-        ok(client.post("/projects", json={**body, "parameters": {"policy": {"policy": "Boundary", "exploration": 0.1}}}))
+        ok(
+            client.post(
+                "/projects", json={**body, "parameters": {"policy": {"policy": "Boundary", "exploration": 0.1}}}
+            )
+        )
         ok(client.post("/projects/rain/items", json={"items": ROWS[:9]}))
         page.goto(home(client) + "#/rain/answer")
         turns: Counter[str] = Counter()
@@ -85,6 +94,29 @@ def test_the_counter_is_right_at_every_moment(tmp_path: Path, new_page: Callable
             press(page, "ArrowRight")
             truth.append(done(page))
         expect(page.locator(".counts")).to_contain_text("Every item has been answered or skipped")
+
+
+def test_a_state_that_came_late_is_not_counted_from(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+    page, held = new_page(), list[tuple[Route, Any]]()
+    page.add_init_script(SEEN)
+    with serving(tmp_path / "log.db") as client:
+        set_up(client, learner="NewtonLogit")
+        page.goto(home(client) + "#/rain/answer")
+        expect(page.locator(".question em")).to_be_visible()
+        page.route("**/state", lambda route: route.continue_() if held else held.append((route, route.fetch())))
+        with page.expect_request("**/state"):
+            press(page, "ArrowRight")
+        while not held:
+            page.wait_for_timeout(10)
+        press(page, "ArrowLeft")  # the state under way does not know of this one
+        saved(page)
+        ((route, response),) = held
+        assert response.json()["items_done"] == 1
+        with page.expect_response("**/state"):
+            route.fulfill(response=response)
+        with page.expect_response("**/state"):  # so another one is asked for
+            expect(page.locator(".counts")).to_contain_text("2 of 30 done")
+        assert without_repeats(page.evaluate("seen")) == [0, 1, 2]
 
 
 def test_the_counter_is_the_same_in_two_windows(tmp_path: Path, new_page: Callable[..., Page]) -> None:

@@ -83,7 +83,9 @@ def test_an_invitation_holds_a_key_and_the_answers_are_that_persons(
         page.get_by_role("button", name="Revoke the key of anna").click()
         expect(page.get_by_text("revoked")).to_be_visible()
         guest.keyboard.press("ArrowRight")
-        expect(guest.locator("#network")).to_contain_text("1 answer waits in this browser and will be sent again: Your access key is not valid")
+        expect(guest.locator("#network")).to_contain_text(
+            "1 answer waits in this browser and will be sent again: Your access key is not valid"
+        )
 
 
 def test_a_project_called_new_is_not_the_form_for_a_new_one(tmp_path: Path, new_page: Callable[..., Page]) -> None:

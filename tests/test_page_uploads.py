@@ -10,7 +10,7 @@ from serving import ok, serving, set_up
 
 
 def lose_each_once(page: Page, pattern: str) -> list[str]:
-    """Every request of these is done by the server, and the first response to it lost. The list grows as that goes on."""
+    """Every such request is done by the server, and the first response to it lost; the list grows meanwhile."""
     lost: list[str] = []
 
     def handle(route: Route) -> None:
@@ -105,4 +105,6 @@ def test_a_first_key_that_was_lost_is_explained(tmp_path: Path, new_page: Callab
         page.get_by_role("button", name="Create link").click()
         expect(page.locator("#notices")).to_contain_text("The server cannot be reached")
         page.get_by_role("button", name="Create link").click()
-        expect(page.locator("#notices")).to_contain_text("the reply was lost on the way. Make another one on the server's")
+        expect(page.locator("#notices")).to_contain_text(
+            "the reply was lost on the way. Make another one on the server's"
+        )

@@ -8,6 +8,7 @@ import { read, remove, write } from "./storage.js";
 
 const FEWEST = 3; // questions fetched ahead; at most a tenth of what was answered, so that none is asked on old news
 const MOST = 10;
+const PAUSE = 3000; // milliseconds, at least, between two attempts to get a question
 const REMEMBERED = 20; // acts that can be undone
 const WHY = {
   "nothing-to-ask": "All items are assigned to other people right now, or there are none yet. This page checks again automatically.",
@@ -185,7 +186,7 @@ class Answer {
     if (!["nothing-to-ask", "too-many-open"].includes(problem.code)) this.project.reached(problem);
     if (problem.passing && !this.ahead.length) this.ahead = this.before.splice(0);
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.fetchAhead(), 1000 * Math.max(problem.retryAfter, 3));
+    this.timer = setTimeout(() => this.fetchAhead(), problem.pause(PAUSE));
   }
 
   async askNext() {

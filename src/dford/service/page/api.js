@@ -14,6 +14,11 @@ export class Problem extends Error {
     return this.status === 0 || this.status === 408 || this.status === 429 || this.status >= 500 || this.code === "foreign-reply";
   }
 
+  // Milliseconds to wait before the next attempt: the server minds wrong keys, and a better one comes with a reload.
+  pause(least) {
+    return Math.max(1000 * this.retryAfter, this.status === 401 ? 30_000 : least);
+  }
+
   // For people, without a full stop.
   get words() {
     if (this.code === "catching-up") {
@@ -25,8 +30,8 @@ export class Problem extends Error {
   }
 }
 
-// A proxy's page, or one to sign in to a network.
-export const foreign = (status) => new Problem(status, "foreign-reply", `Something between this browser and the server answered in its place (status ${status}).`);
+// What came is no reply of the server.
+export const foreign = (status) => new Problem(status, "foreign-reply", `A proxy or a sign-in page answered instead of the server (status ${status}).`);
 
 const place = (project) => (project ? `dford.key.${project}` : "dford.key");
 

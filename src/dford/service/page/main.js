@@ -119,7 +119,12 @@ async function me(name) {
 }
 
 function who(name, found) {
-  const forget = () => { forgetKey(name); route(); };
+  const waits = () => [...outboxes.values()].some((one) => one.waiting().length);
+  const forget = () => {
+    if (waits() && !confirm("Some answers have not been sent yet. Without this key they may not be accepted. Forget it all the same?")) return;
+    forgetKey(name);
+    route();
+  };
   if (keyOf(name)) fill(byId("who"), found.name ? `Signed in as ${found.name} ` : null, el("button", { type: "button", onclick: forget }, "Forget this key"));
 }
 

@@ -99,35 +99,23 @@ export class Outbox extends EventTarget {
     this.changed();
   }
 
-  // The last problem, if there was one. An act that is stuck holds up only those of its own question; but where two in
-  // a row fail alike, the others are left for the next time, when those that failed least often come first.
+  // Until one fails, or all are sent. An act that is stuck holds up only those of its own question: the next time, those
+  // that failed less often come first.
   async sendEach() {
-    if (this.trouble?.status === 0) {
-      // First see whether there is a server: what was never sent can simply be withdrawn.
-      try {
-        await send("GET", "/health");
-      } catch (problem) {
-        return problem;
-      }
+    try {
+      // First see whether there is a server again: what was never sent can simply be withdrawn.
+      if (this.trouble?.status === 0) await send("GET", "/health");
+      for (let entry; (entry = this.next()); ) await this.sendOne(entry);
+    } catch (problem) {
+      if (!(problem instanceof Problem)) throw problem;
+      return problem;
     }
-    const stuck = new Set();
-    let problem = null, before = null;
-    for (let entry; (entry = this.next(stuck)); ) {
-      const { question } = read(entry) ?? {};
-      const failure = await this.sendOne(entry);
-      if (failure) {
-        problem = failure;
-        stuck.add(question);
-        this.failures.set(entry, (this.failures.get(entry) ?? 0) + 1);
-        if (failure.status === 0 || (before?.status === failure.status && before.code === failure.code)) break;
-      }
-      before = failure;
-    }
-    return problem;
+    return null;
   }
 
-  next(stuck) {
-    const seen = new Set(stuck);
+  // Of each question its first act, as an answer comes before its retraction; of these the one that failed least often.
+  next() {
+    const seen = new Set();
     const first = this.waiting().filter((entry) => {
       const question = read(entry)?.question;
       return !seen.has(question) && seen.add(question);
@@ -136,31 +124,29 @@ export class Outbox extends EventTarget {
     return first.sort((a, b) => failures(a) - failures(b))[0];
   }
 
-  // Null once it needs no sending any more, or why it does.
   async sendOne(entry) {
     const act = read(entry);
-    if (readText(entry) === null) return null; // another window had it
-    if (!act?.question || !act.act) return this.refuse(entry, act, "This entry of the browser's storage is damaged and cannot be sent.");
+    if (readText(entry) === null) return; // another window had it
+    if (!act?.question || !act.act) return this.refuse(entry, { ...act, code: "damaged" });
     write(entry, { ...act, tried: true }); // shorter than false, so there is room
+    this.failures.set(entry, (this.failures.get(entry) ?? 0) + 1);
     try {
       const json = act.act === "answer" ? { higher: act.higher } : undefined;
       const path = inside(this.project, `/questions/${act.question}/${act.act}`);
       const done = await send("POST", path, { project: this.project, json, keepalive: true });
       if (done?.question !== act.question) throw foreign(200);
     } catch (problem) {
-      if (!(problem instanceof Problem)) throw problem;
-      return FINAL.has(problem.code) ? this.refuse(entry, act, problem.words) : problem;
+      if (!FINAL.has(problem.code)) throw problem;
+      return this.refuse(entry, { ...act, code: problem.code });
     }
     const { question, turns } = act;
     write(this.sentPrefix + entry.slice(this.prefix.length), { question, turns, act: act.act });
     this.settle(entry, "sent");
-    return null;
   }
 
-  refuse(entry, act, why) {
-    if (!write(this.refusedPrefix + entry.slice(this.prefix.length), { ...act, why })) return FULL;
+  refuse(entry, act) {
+    if (!write(this.refusedPrefix + entry.slice(this.prefix.length), act)) throw FULL;
     this.settle(entry, "refused");
-    return null;
   }
 
   settle(entry, event) {

@@ -78,7 +78,7 @@ export class Project extends EventTarget {
       } catch (problem) {
         if (!(problem instanceof Problem)) throw problem;
         this.reached(problem);
-        this.look(LATER);
+        this.look(problem.pause(LATER));
       }
     }, pause);
   }

@@ -2,6 +2,17 @@
 
 import { byId, el, fill } from "./dom.js";
 
+// What the server's final refusals mean to a person.
+const WHY = {
+  "answered-otherwise": "The question had already been answered the other way, and the first answer stands.",
+  retracted: "The answer to this question had already been taken back.",
+  skipped: "The question had already been skipped.",
+  answered: "The question had already been answered, so it cannot be skipped.",
+  "not-answered": "There was no answer to take back.",
+  "no-question": "The server does not know this question.",
+  "not-yours": "The question belongs to another person.",
+  damaged: "This entry of the browser's storage is damaged and cannot be sent.",
+};
 const some = (count, one, many) => (count === 1 ? `1 answer ${one}` : `${count} answers ${many}`);
 
 export function show(outboxes, project) {
@@ -30,15 +41,16 @@ function list(refused, project) {
   if (box.dataset.seen === seen) return;
   box.dataset.seen = seen;
   box.hidden = !refused.length;
-  fill(box, refused.length ? el("p", {}, el("b", {}, "Not accepted by the server")) : null,
-    el("ul", {}, refused.map((act) => el("li", {},
-      el("span", { dir: "auto", class: "shown" }, act.about ?? `Question ${act.question ?? "unknown"}`),
-      el("span", {}, did(act), act.outbox.project === project?.name ? null : ` (project ${act.outbox.project})`),
-      el("span", {}, act.why),
-      el("button", { type: "button", onclick: () => act.outbox.dismiss(act.entry), "aria-label": `Dismiss: ${act.about ?? act.question}` }, "Dismiss")))));
+  const row = ({ outbox, entry, about, question, ...act }) => {
+    const what = about ?? `Question ${question ?? "unknown"}`;
+    const where = outbox.project === project?.name ? "" : ` (project ${outbox.project})`;
+    return el("li", {}, el("p", {}, el("b", { dir: "auto" }, what), where, el("br"), did(act), el("br"), WHY[act.code] ?? act.code),
+      el("button", { type: "button", onclick: () => outbox.dismiss(entry), "aria-label": `Dismiss: ${what}` }, "Dismiss"));
+  };
+  fill(box, el("p", {}, "Not accepted by the server:"), el("ul", {}, refused.map(row)));
 }
 
 function did({ act, higher, level }) {
   if (act === "answer") return `Your answer: ${higher ? "above" : "not above"} ${level ?? "the level asked"}`;
-  return { skip: "You skipped it", retract: `You took your answer back` }[act] ?? "Cannot be read";
+  return { skip: "You skipped it", retract: "You took your answer back" }[act] ?? "What you did cannot be read";
 }

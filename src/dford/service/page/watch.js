@@ -45,6 +45,7 @@ class Watch {
 
   async look() {
     clearTimeout(this.timer);
+    let pause = EVERY;
     try {
       await this.project.refresh();
       const { state } = this.project;
@@ -62,9 +63,10 @@ class Watch {
       if (!(problem instanceof Problem)) throw problem;
       this.project.reached(problem);
       this.when.textContent = `${problem.words}. This page tries again automatically.`;
+      pause = problem.pause(EVERY);
     }
     clearTimeout(this.timer);
-    if (!this.listeners.signal.aborted && !document.hidden) this.timer = setTimeout(() => this.look(), EVERY);
+    if (!this.listeners.signal.aborted && !document.hidden) this.timer = setTimeout(() => this.look(), pause);
   }
 
   say(state, levels) {
@@ -74,7 +76,9 @@ class Watch {
   }
 
   show(state) {
-    const { mae } = state;
+    const most = this.levels.length - 1; // no error is larger, whatever a few answers show
+    const within = (value) => Math.min(value, most);
+    const mae = state.mae && { ...state.mae, high: within(state.mae.high) };
     const lately = secondHalf(state.curve);
     const figure = (value, name) => el("li", {}, el("b", {}, value), " ", name);
     fill(this.figures,
@@ -83,8 +87,6 @@ class Watch {
       figure(number(state.open), "open questions"),
       figure(mae ? `${number(mae.value)} levels` : "–", mae ? `mean error so far (between ${number(mae.low)} and ${number(mae.high)})` : "mean error not known yet"),
       lately === null ? null : figure(`${number(lately)} levels`, "mean error over the second half of the answers"));
-    const most = this.levels.length - 1; // no error is larger, whatever a few answers show
-    const within = (value) => Math.min(value, most);
     draw(this.error, {
       label: mae ? `Mean error over answers: now ${number(mae.value)} levels, between ${number(mae.low)} and ${number(mae.high)}` : "Mean error",
       names: ["Error"], least: 0,
