@@ -1,7 +1,9 @@
 """No answer is lost in the browser: whatever the server, or something in its place, says to it."""
 
 import json
+import threading
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +207,61 @@ def test_a_damaged_storage_is_said_and_breaks_nothing(answering: Any) -> None:
     page.get_by_role("button", name="Dismiss").click()
     saved(page)
     assert state(client)["answers"] == 2
+
+
+class Gateway(BaseHTTPRequestHandler):
+    """A proxy whose server is gone."""
+
+    def do_GET(self) -> None:
+        self.send_response(502)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(HTML)))
+        self.end_headers()
+        self.wfile.write(HTML.encode())
+
+    do_POST = do_GET  # noqa: N815
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def test_a_proxy_without_its_server_is_like_no_network(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+    page = new_page()
+    with serving(tmp_path / "log.db") as client:
+        set_up(client, learner="NewtonLogit")
+        page.goto(home(client) + "#/rain/answer")
+        expect(page.locator(".question em")).to_be_visible()
+        page.evaluate("navigator.serviceWorker.ready.then(() => undefined)")
+        port = client.base_url.port
+    with ThreadingHTTPServer(("127.0.0.1", port), Gateway) as proxy:
+        threading.Thread(target=proxy.serve_forever).start()
+        page.reload()
+        press(page, "ArrowRight")
+        expect(page.locator("#network")).to_contain_text(
+            "1 answer waits in this browser and will be sent again: A proxy"
+        )
+        proxy.shutdown()
+    with serving(tmp_path / "log.db", port=port) as client:
+        online(page)
+        saved(page)
+        assert state(client)["answers"] == 1
+
+
+def test_a_storage_that_is_switched_off_takes_no_answer_and_says_so(
+    tmp_path: Path, new_page: Callable[..., Page]
+) -> None:
+    page = new_page()
+    for name in ("localStorage", "sessionStorage"):
+        page.add_init_script(
+            f"Object.defineProperty(window, '{name}', {{ get() {{ throw new DOMException('no'); }} }})"
+        )
+    with serving(tmp_path / "log.db") as client:
+        set_up(client, learner="NewtonLogit")
+        page.goto(home(client) + "#/rain/answer")
+        expect(page.locator(".question em")).to_be_visible()
+        page.keyboard.press("ArrowRight")
+        expect(page.locator("#notices")).to_contain_text("switched off, so this could not be saved")
+        expect(page.locator(".counts")).to_contain_text("0 of 30 done")
 
 
 def test_a_full_storage_takes_no_answer_and_says_so(answering: Any) -> None:
