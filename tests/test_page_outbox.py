@@ -142,8 +142,12 @@ def test_answers_that_are_stuck_do_not_hold_up_the_others(answering: Any) -> Non
 
 def test_an_undone_answer_whose_response_was_lost_is_retracted(answering: Any) -> None:
     page, client = answering
+    broken = True
 
     def lose(route: Route) -> None:
+        if not broken:
+            route.continue_()
+            return
         route.fetch()
         route.abort("connectionreset")
 
@@ -155,7 +159,7 @@ def test_an_undone_answer_whose_response_was_lost_is_retracted(answering: Any) -
     page.keyboard.press("ArrowUp")
     expect(page.locator(".last")).to_have_text("")
     expect(page.locator(".counts")).to_contain_text("0 of 30 done")
-    page.unroute(ANSWER)
+    broken = False
     online(page)
     saved(page)
     expect(page.locator(".item .text")).to_have_text(item)
@@ -191,7 +195,7 @@ def test_a_damaged_storage_is_said_and_breaks_nothing(answering: Any) -> None:
           for (const shelf of [localStorage, sessionStorage])
             for (const key of Object.keys(shelf)) shelf.setItem(key, '{"half": ');
           for (const key of ["seen", "me", "count"]) localStorage.setItem(`dford.${key}.rain`, "[7]");
-          for (const key of ["ahead", "done", "key"])
+          for (const key of ["ahead", "done", "asking"])
             sessionStorage.setItem(`dford.${key}.rain`, '[null, 7, {"a": 1}]');
           localStorage.setItem("dford.untried", "[]");
           localStorage.setItem("dford.key.rain", "a key with “quotes”");

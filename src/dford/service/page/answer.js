@@ -1,14 +1,12 @@
 // One item, one question, one key press.
 
-import { newKey, Problem, serverTime } from "./api.js";
+import { Problem } from "./api.js";
 import { el, fill, notice, number, say } from "./dom.js";
 import { short, textsOf } from "./project.js";
+import { Questions } from "./questions.js";
 import { Scale, standing } from "./scale.js";
-import { read, remove, write } from "./storage.js";
+import { readList, remove, write } from "./storage.js";
 
-const FEWEST = 3; // questions fetched ahead; at most a tenth of what was answered, so that none is asked on old news
-const MOST = 10;
-const PAUSE = 3000; // milliseconds, at least, between two attempts to get a question
 const REMEMBERED = 20; // acts that can be undone
 const WHY = {
   "nothing-to-ask": "All items are assigned to other people right now, or there are none yet. This page checks again automatically.",
@@ -28,12 +26,10 @@ class Answer {
   constructor(main, project) {
     this.project = project;
     this.levels = project.description.levels;
-    this.ahead = []; // the first is on the page
-    this.before = this.recall("ahead").map((question) => ({ ...question, expires: 0 })); // shown where no others can be had
-    this.done = this.recall("done").filter(({ question }) => question); // what can be undone, the last first
-    [this.key = null] = this.recall("key"); // of the request for a question that has no response yet
-    this.again = []; // items to be asked about once more
-    this.problem = null; // why no question can be had
+    this.questions = new Questions(project);
+    this.shown = undefined; // the question on the page
+    this.shelf = `dford.done.${project.name}`; // this window's own
+    this.done = readList(this.shelf, "sessionStorage").filter(({ question }) => question); // what can be undone, the last first
     this.listeners = new AbortController();
     this.make(main);
   }
@@ -61,33 +57,20 @@ class Answer {
   }
 
   start() {
-    const { project, listeners } = this;
+    const { project, questions, listeners } = this;
     document.addEventListener("keydown", (event) => this.pressed(event), listeners);
     project.addEventListener("state", () => { this.count(); this.stand(); }, listeners);
-    project.outbox.addEventListener("sent", () => this.fetchAhead(), listeners);
+    project.outbox.addEventListener("change", () => this.count(), listeners);
     project.outbox.addEventListener("refused", ({ detail }) => this.forget(detail), listeners);
-    project.outbox.addEventListener("change", () => this.changed(), listeners);
-    addEventListener("online", () => this.fetchAhead(), listeners);
-    addEventListener("pagehide", () => this.release(), listeners);
+    questions.addEventListener("change", () => { if (!this.shown || this.shown !== questions.current()) this.draw(); }, listeners);
     this.draw();
-    this.fetchAhead();
+    questions.fetch();
   }
 
   close() {
-    this.key = null; // a question that still comes is released, and is no other view's
-    this.release();
+    this.questions.close();
     this.listeners.abort();
-    clearTimeout(this.timer);
     this.scale.close();
-  }
-
-  // Others may be asked about what is not answered here. An answer that comes all the same still counts.
-  release() {
-    const questions = this.ahead.filter(isFresh).map((question) => question.number);
-    for (const question of this.ahead) question.expires = 0;
-    this.keep();
-    if (questions.length) // where it is lost, the server waits until they expire
-      this.project.send("POST", "/release", { json: { questions }, keepalive: true }).catch(() => {});
   }
 
   pressed(event) {
@@ -107,19 +90,14 @@ class Answer {
     const what = act === "skip" ? { act } : { act: "answer", higher: act === "yes" };
     const entry = this.put(question, what);
     if (entry === null) return undefined;
-    this.ahead.shift();
-    this.done.unshift({ question, at: Date.now(), entry, ...what });
-    this.done.length = Math.min(this.done.length, REMEMBERED);
+    this.done = [{ question, at: Date.now(), entry, ...what }, ...this.done].slice(0, REMEMBERED);
     this.keep();
-    this.draw();
-    return this.fetchAhead();
+    this.questions.leave(question);
+    return this.draw();
   }
 
-  // Into the outbox, with what the list of refusals shows and what counting needs; null where there is no room.
   put(question, what) {
-    const { number, turns, level } = question;
-    const about = short(this.project.description, question.shown);
-    const entry = this.project.outbox.add({ question: number, turns, level, about, ...what });
+    const entry = this.project.put(question, what);
     if (entry === null) notice("This browser's storage is full or switched off, so this could not be saved. Free some space and try again.");
     return entry;
   }
@@ -129,130 +107,25 @@ class Answer {
     const before = this.done.shift();
     if (!before) return;
     const { question, act, entry } = before;
-    if (await this.project.outbox.withdraw(entry)) {
-      if (isFresh(question) || this.problem) this.ahead.unshift(question);
-      else this.askOnceMore(question, true);
-    } else if (act === "answer" && this.put(question, { act: "retract" }) === null) {
-      this.done.unshift(before);
-      return;
-    } else this.askOnceMore(question, true);
-    this.keep();
-    this.draw();
     say("Undone.");
-    await this.fetchAhead();
-  }
-
-  askOnceMore({ number, item }, first) {
-    this.again.push({ question: number, item, first, key: newKey() });
+    if (await this.project.outbox.withdraw(entry)) this.questions.returnTo(question);
+    else if (act === "answer" && this.put(question, { act: "retract" }) === null) this.done.unshift(before);
+    else this.questions.askAgain(question);
+    this.keep();
+    this.lastAct();
+    this.count();
   }
 
   // What the server refused for good cannot be undone.
   forget(entry) {
     this.done = this.done.filter((one) => one.entry !== entry);
     this.keep();
-    this.undo.disabled = !this.done.length;
     this.lastAct();
   }
 
-  // Have questions ready, so that nobody waits for the network between two of them.
-  async fetchAhead() {
-    const { listeners, project } = this;
-    if (this.fetching || listeners.signal.aborted) return;
-    this.fetching = true;
-    clearTimeout(this.timer);
-    const had = this.problem;
-    try {
-      while (!listeners.signal.aborted) {
-        const unsent = project.outbox.questions();
-        const next = this.again.find(({ question }) => !unsent.has(question));
-        const wanted = Math.max(FEWEST, Math.min(MOST, Math.floor((project.state?.answers ?? 0) / 10)));
-        if (next) await this.askAgain(next);
-        else if (this.ahead.filter(isFresh).length < wanted) await this.askNext();
-        else break;
-        this.problem = null;
-        project.reached(null);
-      }
-    } catch (problem) {
-      if (!(problem instanceof Problem)) throw problem;
-      this.failed(problem);
-    } finally {
-      this.fetching = false;
-    }
-    if (had !== this.problem && !this.shown) this.draw();
-  }
-
-  failed(problem) {
-    this.problem = problem;
-    if (!["nothing-to-ask", "too-many-open"].includes(problem.code)) this.project.reached(problem);
-    if (problem.passing && !this.ahead.length) this.ahead = this.before.splice(0);
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.fetchAhead(), problem.pause(PAUSE));
-  }
-
-  async askNext() {
-    this.key ??= newKey(); // the same until there is a response
-    this.keep();
-    const question = await this.project.send("POST", "/questions", { key: this.key });
-    this.key = null;
-    await this.take(question, false);
-  }
-
-  // Once what was done about the item has left the outbox.
-  async askAgain(one) {
-    const { item, first, key } = one;
-    const here = this.ahead.findIndex((question) => question.item === item && isFresh(question));
-    if (here >= 0) { // it came by itself
-      this.again = this.again.filter((other) => other !== one);
-      if (first) this.ahead.unshift(...this.ahead.splice(here, 1));
-      return this.draw();
-    }
-    try {
-      const question = await this.project.send("POST", "/questions", { json: { item }, key });
-      this.again = this.again.filter((other) => other !== one);
-      return await this.take(question, first);
-    } catch (problem) {
-      if (problem.code !== "item-taken") throw problem;
-      this.again = this.again.filter((other) => other !== one);
-      if (first) notice("This item has been assigned to somebody else in the meantime, so it does not come back here.", 8);
-      return this.draw();
-    }
-  }
-
-  // Some policies ask about the highest level too. Nothing is above it: that is answered here, and the item asked about
-  // again.
-  async take(question, first) {
-    if (question.level === this.levels.at(-1)) {
-      if (this.put(question, { act: "answer", higher: false }) === null) throw new Problem(507, "storage-full", "This browser's storage is full.");
-      this.askOnceMore(question, first);
-      await this.project.outbox.flush();
-      return;
-    }
-    this.before = [];
-    if (first) this.ahead.unshift(question);
-    else this.ahead.push(question);
-    if (this.listeners.signal.aborted) this.release(); // the view was left meanwhile
-    else if (first || this.ahead.length === 1) this.draw();
-    this.keep();
-  }
-
-  // Whether an item that was undone is about to come back: the next one is not shown for just a moment.
-  isReturning() {
-    return this.again.some(({ first }) => first) && !this.problem && !this.project.outbox.trouble;
-  }
-
-  changed() {
-    this.count();
-    if (!this.again.length) return;
-    if (this.isReturning() === Boolean(this.shown)) this.draw();
-    this.fetchAhead();
-  }
-
   draw() {
-    // another person may have been asked about an item that lay here for too long
-    if (!this.problem) this.ahead = this.ahead.filter(isFresh);
-    const question = this.shown = this.isReturning() ? undefined : this.ahead[0];
+    const question = this.shown = this.questions.current();
     for (const one of [this.no, this.yes, this.skip]) one.disabled = !question;
-    this.undo.disabled = !this.done.length;
     this.lastAct();
     this.count();
     if (!question) return this.drawNothing();
@@ -268,9 +141,9 @@ class Answer {
   }
 
   drawNothing() {
-    const { problem } = this;
+    const { problem } = this.questions;
     const why = [problem && problem.code !== "nothing-to-ask" ? `${problem.words}.` : null, WHY[problem?.code]].filter(Boolean).join(" ");
-    const text = this.isReturning() ? "Undone. The item comes back in a moment." : why || "Loading the next question…";
+    const text = this.questions.isReturning() ? "Undone. The item comes back in a moment." : why || "Loading the next question…";
     if (this.item.textContent === text) return;
     fill(this.item, el("p", { class: "nothing", role: "status" }, text));
     fill(this.heading, "No question right now");
@@ -333,24 +206,10 @@ class Answer {
     const before = this.done[0];
     const what = before && (before.act === "skip" ? "skipped" : `${before.higher ? "above" : "not above"} ${before.question.level}`);
     this.last.textContent = before ? `Last: ${what}` : "";
-  }
-
-  // This window's own, as two windows have different questions before them.
-  recall(what) {
-    const found = read(`dford.${what}.${this.project.name}`, "sessionStorage");
-    return Array.isArray(found) ? found.filter(Boolean) : [];
+    this.undo.disabled = !before;
   }
 
   keep() {
-    const { done, key } = this;
-    const ahead = this.ahead.length ? this.ahead : this.before;
-    for (const [what, value] of Object.entries({ ahead, done, key: [key] })) {
-      const shelf = `dford.${what}.${this.project.name}`;
-      // what is too large for a reload: questions are asked again, answers are elsewhere
-      if (!write(shelf, value, "sessionStorage")) remove(shelf, "sessionStorage");
-    }
+    if (!write(this.shelf, this.done, "sessionStorage")) remove(this.shelf, "sessionStorage"); // only undoing needs it
   }
 }
-
-// Whether nobody else is asked about the item.
-const isFresh = ({ expires }) => expires > serverTime();

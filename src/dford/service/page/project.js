@@ -44,6 +44,11 @@ export class Project extends EventTarget {
     return send(method, inside(this.name, path), { ...options, project: this.name });
   }
 
+  // Into the outbox, with what the list of refusals shows and what counting needs; null where there is no room.
+  put({ number, turns, level, shown }, what) {
+    return this.outbox.add({ question: number, turns, level, about: short(this.description, shown), ...what });
+  }
+
   // The description and the state; what was seen before will do where they cannot be had now.
   async load() {
     try {

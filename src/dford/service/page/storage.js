@@ -17,6 +17,11 @@ export function read(key, where) {
   }
 }
 
+export function readList(key, where) {
+  const found = read(key, where);
+  return Array.isArray(found) ? found.filter(Boolean) : [];
+}
+
 export function writeText(key, text, where = "localStorage") {
   try {
     globalThis[where].setItem(key, text);

@@ -2,8 +2,8 @@
 // server's projects pass by.
 
 const FILES = ["answer.js", "api.js", "chart.js", "count.js", "dom.js", "home.js", "icon.svg", "keys.js", "levels.js",
-  "main.js", "outbox.js", "project.js", "scale.js", "setup.js", "status.js", "storage.js", "style.css", "upload.js",
-  "watch.js"].map((name) => `/page/${name}`);
+  "main.js", "outbox.js", "project.js", "questions.js", "scale.js", "setup.js", "status.js", "storage.js", "style.css",
+  "upload.js", "watch.js"].map((name) => `/page/${name}`);
 const SHELF = "dford";
 
 self.addEventListener("install", (event) => {
