@@ -22,8 +22,9 @@ export class Problem extends Error {
   // For people, without a full stop.
   get words() {
     if (this.code === "catching-up") {
-      const far = /[\d,]+ of [\d,]+ answers/.exec(this.sentence);
-      return `The server is still learning from earlier answers${far ? ` (${far[0]} so far)` : ""}`;
+      const far = /[\d,]+ of [\d,]+ answers/.exec(this.sentence)?.[0];
+      if (far?.endsWith(" of 0 answers")) return "The server is getting ready";
+      return `The server is still learning from earlier answers${far ? ` (${far} so far)` : ""}`;
     }
     if (this.status === 401 && this.code === "no-key") return "Your access key is not valid, or was revoked";
     return this.sentence.replace(/[.\s]+$/, "").replace(/^./, (first) => first.toUpperCase());

@@ -1,7 +1,7 @@
 // Which view is shown, for which project, and who is looking at it.
 
 import { forgetKey, inside, keyOf, Problem, send } from "./api.js";
-import { busy, byId, el, fill } from "./dom.js";
+import { busy, byId, el, fill, notice } from "./dom.js";
 import * as answer from "./answer.js";
 import * as home from "./home.js";
 import { setApart, tryApart, tryKey } from "./keys.js";
@@ -14,6 +14,7 @@ import * as watch from "./watch.js";
 
 const VIEWS = { answer, watch, setup };
 const NAMES = { answer: "Answer", watch: "Watch", setup: "Set up" };
+const SEEN_BY = { answer: ["admin", "answer"], watch: ["admin", "answer", "predict"], setup: ["admin"] }; // roles
 const PAUSE = 3000; // milliseconds between two attempts to show what cannot be shown
 const outboxes = new Map(); // by project: answers are sent whichever project is looked at
 let project = null;
@@ -98,12 +99,14 @@ function repeat(work) {
 
 // A key that could not be tried yet.
 function tryLater() {
-  if (!trying) repeat(async () => {
+  if (trying) return;
+  trying = true;
+  notice("The key in the link will be checked as soon as the server can be reached.", 8);
+  repeat(async () => {
     trying = !(await tryApart());
     if (!trying) route();
     return !trying;
   });
-  trying = true;
 }
 
 async function me(name) {
@@ -130,7 +133,7 @@ function who(name, found) {
 
 function links(name, view, role) {
   byId("project-name").textContent = name;
-  const shown = !name ? [] : Object.keys(VIEWS).filter((one) => one === "watch" || (one === "setup" ? role === "admin" : role !== "predict"));
+  const shown = name ? Object.keys(VIEWS).filter((one) => SEEN_BY[one].includes(role)) : [];
   fill(byId("views"), shown.map((one) =>
     el("a", { href: `#/${encodeURIComponent(name)}/${one}`, "aria-current": one === view ? "page" : null }, NAMES[one])));
 }
@@ -176,6 +179,7 @@ function askForKey(main, name, problem) {
     });
   };
   const why = !keyOf(name) ? "It is part of your invitation link. Whoever runs the server can make one with the command dford key." : `${problem.words}.`;
+  links(name, "", "none");
   const opens = name ? [] : keysWith("dford.key.").map((key) => key.slice("dford.key.".length));
   fill(main, el("h1", { tabindex: "-1" }, "Enter your access key"), el("p", {}, why),
     el("form", { onsubmit: enter }, el("label", { for: "key" }, "Access key"), input, " ", button),
