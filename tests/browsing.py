@@ -1,15 +1,28 @@
 """What the tests in a browser share."""
 
 import shutil
+from functools import cache
 from typing import Any
 
 from playwright.sync_api import Page, expect
+
+from dford import DFORD, Auto, NewtonLogit
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 
 
+@cache
+def compiled() -> None:
+    """Compile what learns, once: no page in a test waits for that."""
+    for learner in (Auto, DFORD, NewtonLogit):
+        model = learner(levels=["low", "high"], random_state=0)
+        model.tell(model.ask([1.0, 2.0]), higher=True).predict([[1.0, 2.0]])
+
+
 def home(client: Any) -> str:
+    """The address of the page."""
+    compiled()
     return str(client.base_url).rstrip("/") + "/"
 
 
@@ -23,3 +36,14 @@ def press(page: Page, key: str) -> None:
 
 def saved(page: Page) -> None:
     expect(page.locator("#network")).to_have_text("Everything is saved")
+
+
+def online(page: Page) -> None:
+    """What waits is sent now, and not after a pause."""
+    page.evaluate("dispatchEvent(new Event('online'))")
+
+
+def stored(page: Page, what: str) -> int:
+    """How many entries of this kind are in the browser's storage."""
+    keys = page.evaluate("Object.keys(localStorage)")
+    return sum(str(key).startswith(f"dford.{what}.") for key in keys)

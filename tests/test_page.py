@@ -32,7 +32,7 @@ def set_up_on_page(page: Page, client: Any, items: Path) -> None:
     expect(page.get_by_role("status").filter(has_text="60 items")).to_be_visible()
     expect(page.get_by_label("How day is read")).to_have_value("text")
     expect(page.get_by_label("How wind is read")).to_have_value("number")
-    expect(page.get_by_label("Name of the project")).to_have_value("stormy-days")
+    expect(page.get_by_label("Project name")).to_have_value("stormy-days")
     page.get_by_role("button", name="Add a level").click()
     # named in another order than they shall have, and put in order: one by the keyboard, one by hand
     for n, name in enumerate(["mild", "calm", "severe", "strong"], 1):
@@ -46,7 +46,7 @@ def set_up_on_page(page: Page, client: Any, items: Path) -> None:
     page.mouse.down()
     page.mouse.move(third["x"] + 10, third["y"] + 4, steps=4)
     page.mouse.up()
-    page.get_by_role("button", name="Begin").click()
+    page.get_by_role("button", name="Create project").click()
     expect(page.locator(".question em")).to_be_visible()
 
 
@@ -75,11 +75,11 @@ def test_set_up_answer_undo_lose_the_network_reload_come_back(
     answer(page)
     answer(page, rightly=False)
     page.keyboard.press("ArrowUp")  # a slip that never left the browser
-    expect(page.locator("#network")).to_have_text("No connection: 2 answers wait in this browser, and will be sent")
+    expect(page.locator("#network")).to_have_text("No connection: 2 answers are kept in this browser and will be sent")
     page.reload()
-    expect(page.locator("#network")).to_have_text("No connection: 2 answers wait in this browser, and will be sent")
+    expect(page.locator("#network")).to_have_text("No connection: 2 answers are kept in this browser and will be sent")
     answer(page)
-    expect(page.locator("#network")).to_contain_text("3 answers wait")
+    expect(page.locator("#network")).to_contain_text("3 answers are kept")
     with serving(tmp_path / "log.db", port=port) as client:
         saved(page)
         expect(page.locator(".counts")).to_contain_text("35 of 60 done · 25 left")
@@ -114,7 +114,7 @@ def test_a_file_of_plain_text_is_set_up_to_learn_from_its_words(tmp_path: Path, 
         expect(page.get_by_label("How review is read")).to_have_value("words")
         for n, name in enumerate(["bad", "good", "great"], 1):
             page.get_by_label(f"Level {n}", exact=True).fill(name)
-        page.get_by_role("button", name="Begin").click()
+        page.get_by_role("button", name="Create project").click()
         expect(page.locator(".question em")).to_be_visible()
         assert [column["kind"] for column in ok(client.get("/projects/reviews"))["columns"]] == ["words"]
 
@@ -167,7 +167,8 @@ def test_two_windows_and_a_contradiction_lose_nothing(tmp_path: Path, new_page: 
         ok(client.post(f"{project}/questions/{number}/answer", json={"higher": False}))
         page.bring_to_front()
         press(page, "ArrowRight")
-        expect(page.locator("#notices")).to_contain_text("the first answer stands")
+        expect(page.locator("#refused")).to_contain_text("the first answer stands")
+        page.get_by_role("button", name="Dismiss: item").click()
         saved(page)
         assert ok(client.get(f"{project}/state"))["answers"] == 11
 
@@ -205,7 +206,7 @@ def test_a_busy_server_is_waited_for_and_said(tmp_path: Path, new_page: Callable
         project = set_up(client, learner="NewtonLogit")
         taken = ok(client.post(f"{project}/questions"))["number"]
         page.goto(home(client) + "#/rain/answer")
-        expect(page.locator(".item")).to_contain_text("1 questions are open already")
+        expect(page.locator(".item")).to_contain_text("1 questions are open")
         expect(page.get_by_role("button", name="Yes")).to_be_disabled()
         ok(client.post(f"{project}/questions/{taken}/skip"))
         expect(page.locator(".question em")).to_be_visible()
@@ -213,7 +214,7 @@ def test_a_busy_server_is_waited_for_and_said(tmp_path: Path, new_page: Callable
         page.route("**/answer", lambda route: route.fulfill(status=503, content_type="application/json", body=body))
         page.keyboard.press("ArrowRight")
         expect(page.locator("#network")).to_have_text(
-            "The server is busy: 1 answer waits in this browser, and will be sent"
+            "1 answer waits in this browser and will be sent again: The database could not be written"
         )
         page.unroute("**/answer")
         saved(page)

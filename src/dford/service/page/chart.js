@@ -1,18 +1,18 @@
 // A chart of figures over answers: lines, and a band where there is one. The figures are a table too.
 
-import { el, fill, number } from "./dom.js";
+import { el, fill, number, wide } from "./dom.js";
 
 const [HEIGHT, LEFT, BELOW, ABOVE, RIGHT, LINE] = [240, 44, 28, 10, 12, 15];
 
-// `rows` of { answers, values: [...], low, high }, one value a name; names are written where there are several.
+// `rows` of { answers, values: [...], low, high }, one value for each name; names are written where there are several.
 export function draw(box, { label, names, rows, least = null }) {
-  if (!rows.length) return fill(box, el("p", { class: "nothing" }, "Nothing yet: this begins with the first answers."));
+  if (!rows.length) return fill(box, el("p", { class: "nothing" }, "No data yet. The chart starts with the first answers."));
   const width = Math.max(box.clientWidth, 260);
   const right = names.length > 1 ? Math.min(7.5 * Math.max(...names.map((name) => name.length)) + 10, width / 2.6) : RIGHT;
   const [first, last] = [rows[0].answers, Math.max(rows.at(-1).answers, rows[0].answers + 1)];
   const all = rows.flatMap(({ values, low, high }) => [...values, low, high]).filter((value) => value != null);
   const [bottom, top] = spread(least ?? Math.min(...all), Math.max(...all));
-  // ten checkpoints a decade: a logarithmic axis gives each its room
+  // ten checkpoints per decade: a logarithmic axis gives each its room
   const x = (answers) => LEFT + (Math.log(answers / first) / Math.log(last / first)) * (width - LEFT - right);
   const y = (value) => ABOVE + ((top - value) / (top - bottom)) * (HEIGHT - ABOVE - BELOW);
   const path = (points) => points.map(([a, v], i) => `${i ? "L" : "M"}${x(a).toFixed(1)} ${y(v).toFixed(1)}`).join("");
@@ -28,7 +28,7 @@ export function draw(box, { label, names, rows, least = null }) {
     rows.length === 1 ? rows[0].values.map((value) => el("circle", { class: "point", r: 3, cx: x(first), cy: y(value) })) : null,
     names.length > 1 ? apart(rows.at(-1).values.map(y)).map((at, k) => el("text", { x: width - right + 6, y: at + 4 }, names[k])) : null);
   const open = box.querySelector("details")?.open ?? false;
-  fill(box, svg, el("details", { open }, el("summary", {}, "As a table"), table(names, rows)));
+  fill(box, svg, el("details", { open }, el("summary", {}, "Show as table"), table(names, rows)));
   return undefined;
 }
 
@@ -45,7 +45,7 @@ function table(names, rows) {
   const banded = rows.some(({ low }) => low != null);
   const head = ["Answers", ...names, ...(banded ? ["At least", "At most"] : [])];
   const cells = (r) => [number(r.answers), ...r.values.map((v) => number(v, 3)), ...(banded ? [number(r.low, 3), number(r.high, 3)] : [])];
-  return el("div", { class: "wide" }, el("table", {},
+  return wide("Table", el("table", {},
     el("thead", {}, el("tr", {}, head.map((name) => el("th", { scope: "col" }, name)))),
     el("tbody", {}, rows.map((row) => el("tr", {}, cells(row).map((cell) => el("td", {}, cell)))))));
 }

@@ -26,16 +26,19 @@ export function say(sentence) {
   byId("spoken").textContent = sentence;
 }
 
-// Shown until it is put away, or for some seconds.
+// Shown until it is dismissed, or for some seconds.
 export function notice(sentence, seconds = 0) {
   const same = [...byId("notices").children].find((one) => one.dataset.sentence === sentence);
   if (same) return;
   const close = () => box.remove();
   const box = el("p", { class: "notice", "data-sentence": sentence }, el("span", {}, sentence),
-    el("button", { type: "button", onclick: close, "aria-label": "Put this message away" }, "×"));
+    el("button", { type: "button", onclick: close, "aria-label": "Dismiss this message" }, "×"));
   byId("notices").append(box);
   if (seconds) setTimeout(close, 1000 * seconds);
 }
+
+// What may be wider than a small screen scrolls, by the keyboard too.
+export const wide = (label, ...children) => el("div", { class: "wide", tabindex: "0", role: "group", "aria-label": label }, ...children);
 
 // A form's own button is busy while its work is under way, and what goes wrong is said.
 export async function busy(button, work) {
@@ -43,7 +46,7 @@ export async function busy(button, work) {
   try {
     return await work();
   } catch (error) {
-    notice(error.sentence ?? String(error));
+    notice(error.words ? `${error.words}.` : String(error));
     return undefined;
   } finally {
     button.disabled = false;

@@ -1,10 +1,9 @@
-// All projects, for whoever may see them; a key for one project leads there.
+// All projects, for those who may see them; a key for one project leads there.
 
 import { send } from "./api.js";
 import { el, fill } from "./dom.js";
 
-export async function show(main) {
-  const { project } = await send("GET", "/me");
+export async function show(main, { project }) {
   if (project) {
     location.replace(`#/${encodeURIComponent(project)}/answer`);
     return;
@@ -16,7 +15,7 @@ export async function show(main) {
       el("h2", {}, link(name, "answer", name)),
       el("p", { class: "note" }, levels.join(" < ")),
       el("p", {}, link(name, "watch", "Watch"), " · ", link(name, "setup", "Set up")))))
-      : el("p", {}, "There are none yet. Bring a CSV file, name the levels, and begin to answer."),
+      : el("p", {}, "No projects yet. Upload a CSV file, name the levels and start answering."),
     el("p", {}, el("a", { class: "main", href: "#/new" }, "New project")),
-    el("p", { class: "note" }, "For programs: ", el("a", { href: "/docs" }, "the HTTP reference"), "."));
+    el("p", { class: "note" }, "For programs: ", el("a", { href: "/docs" }, "HTTP reference")));
 }

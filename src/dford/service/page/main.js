@@ -1,26 +1,34 @@
-// Which view is shown, for which project, and whether everything has reached the server.
+// Which view is shown, for which project, and who is looking at it.
 
-import { keepKey, keyOf, send } from "./api.js";
-import { busy, byId, el, fill } from "./dom.js";
+import { forgetKey, inside, keyOf, Problem, send } from "./api.js";
+import { busy, byId, el, fill, notice } from "./dom.js";
 import * as answer from "./answer.js";
 import * as home from "./home.js";
+import { setApart, tryApart, tryKey } from "./keys.js";
+import { Outbox } from "./outbox.js";
 import { Project } from "./project.js";
 import * as setup from "./setup.js";
+import * as status from "./status.js";
+import { keysWith, read, write } from "./storage.js";
 import * as watch from "./watch.js";
 
 const VIEWS = { answer, watch, setup };
 const NAMES = { answer: "Answer", watch: "Watch", setup: "Set up" };
+const SEEN_BY = { answer: ["admin", "answer"], watch: ["admin", "answer", "predict"], setup: ["admin"] }; // roles
+const PAUSE = 3000; // milliseconds between two attempts to show what cannot be shown
+const outboxes = new Map(); // by project: answers are sent whichever project is looked at
 let project = null;
 let stop = () => {};
 let turn = 0;
+let trying = false;
 
-// #/ · #/new · #/name/view; a key in the link is kept, and taken out of the address
+// #/ · #/new · #/name/view; a key in the link is taken out of the address, and tried
 function place() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
   const [name, view] = path.split("/").map((part) => { try { return decodeURIComponent(part); } catch { return part; } });
   const key = new URLSearchParams(query ?? "").get("key");
   if (key !== null) {
-    keepKey(name || null, key);
+    setApart(name || null, key);
     history.replaceState(null, "", `#/${path}`);
   }
   const begins = name === "new" && view === undefined; // a project may be called new too
@@ -37,14 +45,16 @@ async function route() {
     project = null;
   }
   fill(byId("main"));
+  fill(byId("who"));
   try {
-    if (name === "") {
-      links("", "");
-      const done = await (begins ? setup.showNew : home.show)(byId("main"));
-      settle(mine, done);
-    } else {
+    if (!(await tryApart())) tryLater();
+    const found = await me(name);
+    if (mine !== turn) return;
+    who(name, found);
+    links(name, view, found.role);
+    if (name === "") settle(mine, await (begins ? setup.showNew : home.show)(byId("main"), found));
+    else {
       project ??= opened(name);
-      links(name, view, (await me(name)).role);
       await project.load();
       if (mine !== turn) return;
       settle(mine, await VIEWS[view].show(byId("main"), project));
@@ -65,68 +75,115 @@ function settle(mine, done) {
 }
 
 function opened(name) {
-  const one = new Project(name);
-  one.outbox.addEventListener("change", network);
+  const one = new Project(name, outbox(name));
   one.addEventListener("state", network);
   return one;
+}
+
+function outbox(name) {
+  if (!outboxes.has(name)) {
+    outboxes.set(name, new Outbox(name));
+    outboxes.get(name).addEventListener("change", network);
+  }
+  return outboxes.get(name);
+}
+
+function network() {
+  status.show([...outboxes.values()], project);
+}
+
+// Work every few seconds, until it says that it is done.
+function repeat(work) {
+  setTimeout(async () => { if (!(await work())) repeat(work); }, PAUSE);
+}
+
+// A key that could not be tried yet.
+function tryLater() {
+  if (trying) return;
+  trying = true;
+  notice("The key in the link will be checked as soon as the server can be reached.", 8);
+  repeat(async () => {
+    trying = !(await tryApart());
+    if (!trying) route();
+    return !trying;
+  });
 }
 
 async function me(name) {
   const shelf = `dford.me.${name}`;
   try {
     const found = await send("GET", "/me", { project: name });
-    localStorage.setItem(shelf, JSON.stringify(found));
+    write(shelf, found);
     return found;
   } catch (problem) {
-    if (problem.passing) return JSON.parse(localStorage.getItem(shelf) ?? '{"role":"answer"}');
+    if (problem.passing && name) return read(shelf) ?? { role: "answer" };
     throw problem;
   }
 }
 
-function links(name, view, role) {
-  byId("project-name").textContent = name;
-  const shown = !name ? [] : Object.keys(VIEWS).filter((one) => one === "watch" || (one === "setup" ? role === "admin" : role !== "predict"));
-  fill(byId("views"), shown.map((one) =>
-    el("a", { href: `#/${encodeURIComponent(name)}/${one}`, "aria-current": one === view ? "page" : null }, NAMES[one])));
+function who(name, found) {
+  const waits = () => [...outboxes.values()].some((one) => one.waiting().length);
+  const forget = () => {
+    if (waits() && !confirm("Some answers have not been sent yet. Without this key they may not be accepted. Forget it all the same?")) return;
+    forgetKey(name);
+    route();
+  };
+  if (keyOf(name)) fill(byId("who"), found.name ? `Signed in as ${found.name} ` : null, el("button", { type: "button", onclick: forget }, "Forget this key"));
 }
 
-// Where the answers are: the one line that must always be true.
-function network() {
-  const line = byId("network");
-  if (!project) return fill(line);
-  const count = project.outbox.waiting().length;
-  const answers = count === 1 ? "1 answer waits" : `${count} answers wait`;
-  const trouble = project.outbox.trouble;
-  let text = "Everything is saved";
-  if (trouble && count && !trouble.passing) text = `${answers} in this browser: ${trouble.sentence}`;
-  else if (trouble && count && trouble.status) text = `The server is busy: ${answers} in this browser, and will be sent`;
-  else if (!navigator.onLine || (trouble && count) || !project.reachable)
-    text = count ? `No connection: ${answers} in this browser, and will be sent` : "No connection";
-  else if (count) text = count > 2 ? `Sending ${count} answers` : "Everything is saved or being sent";
-  line.classList.toggle("warning", text.startsWith("No") || Boolean(trouble && count));
-  if (line.textContent !== text) line.textContent = text;
+function links(name, view, role) {
+  byId("project-name").textContent = name;
+  const shown = name ? Object.keys(VIEWS).filter((one) => SEEN_BY[one].includes(role)) : [];
+  fill(byId("views"), shown.map((one) =>
+    el("a", { href: `#/${encodeURIComponent(name)}/${one}`, "aria-current": one === view ? "page" : null }, NAMES[one])));
 }
 
 function trouble(name, problem) {
   const main = byId("main");
   if (problem.status === 401 || problem.status === 403) return askForKey(main, name, problem);
-  fill(main, el("h1", { tabindex: "-1" }, problem.status === 0 ? "No connection" : "This cannot be shown"),
-    el("p", {}, problem.sentence ?? String(problem)),
+  const title = problem.status === 0 ? "No connection" : problem.passing ? "One moment" : "This page cannot be shown";
+  const why = el("p", { role: "status" }, problem.words ? `${problem.words}.` : String(problem));
+  fill(main, el("h1", { tabindex: "-1" }, title), why,
+    problem.passing ? el("p", {}, "This page tries again automatically.") : null,
     el("p", {}, el("button", { type: "button", onclick: route }, "Try again"), " ", el("a", { href: "#/" }, "All projects")));
-  if (!problem.sentence) throw problem;
+  if (problem.passing) waitFor(name, why);
+  else if (!(problem instanceof Problem)) throw problem;
+}
+
+// Route again once the server can show it; until then say what it waits for.
+function waitFor(name, why) {
+  const mine = turn;
+  repeat(async () => {
+    if (mine !== turn) return true;
+    try {
+      await (name ? send("GET", inside(name, "/state"), { project: name }) : send("GET", "/me"));
+    } catch (problem) {
+      if (problem.passing) {
+        if (why.textContent !== `${problem.words}.`) why.textContent = `${problem.words}.`;
+        return false;
+      }
+    }
+    if (mine === turn) route();
+    return true;
+  });
 }
 
 function askForKey(main, name, problem) {
   const input = el("input", { id: "key", type: "password", autocomplete: "off", required: true, spellcheck: "false" });
   const button = el("button", { class: "main" }, "Open");
-  const enter = async (event) => {
+  const enter = (event) => {
     event.preventDefault();
-    keepKey(name || null, input.value.trim());
-    await busy(button, route);
+    return busy(button, async () => {
+      await tryKey(name || null, input.value.trim());
+      await route();
+    });
   };
-  const why = keyOf(name || null) ? problem.sentence : "This server wants a key. It came with your invitation, or from dford key.";
-  fill(main, el("h1", { tabindex: "-1" }, "A key, please"), el("p", {}, why),
-    el("form", { onsubmit: enter }, el("label", { for: "key" }, "Key"), input, button));
+  const why = !keyOf(name) ? "It is part of your invitation link. Whoever runs the server can make one with the command dford key." : `${problem.words}.`;
+  links(name, "", "none");
+  const opens = name ? [] : keysWith("dford.key.").map((key) => key.slice("dford.key.".length));
+  fill(main, el("h1", { tabindex: "-1" }, "Enter your access key"), el("p", {}, why),
+    el("form", { onsubmit: enter }, el("label", { for: "key" }, "Access key"), input, " ", button),
+    opens.length ? el("p", {}, "This browser has keys for: ", opens.flatMap((one) => [el("a", { href: `#/${one}/answer` }, one), " "])) : null);
 }
 
 byId("skip-link").addEventListener("click", (event) => {
@@ -134,7 +191,7 @@ byId("skip-link").addEventListener("click", (event) => {
   byId("main").focus();
 });
 addEventListener("hashchange", route);
-addEventListener("online", network);
-addEventListener("offline", network);
+addEventListener("pageshow", (event) => { if (event.persisted) route(); }); // its questions were released when it was left
 navigator.serviceWorker?.register("/worker.js").catch(() => {}); // without one, only a reload needs the network
+for (const key of [...keysWith("dford.out."), ...keysWith("dford.refused.")]) outbox(key.split(/[./]/)[2]).flush();
 route();

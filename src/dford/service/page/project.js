@@ -1,80 +1,101 @@
 // One project as this browser knows it: its description and its latest state, which outlive a reload without a network.
 
-import { inside, send } from "./api.js";
-import { Outbox } from "./outbox.js";
+import { inside, Problem, send } from "./api.js";
+import { Count } from "./count.js";
+import { read, write } from "./storage.js";
 
 const REST = 1500; // milliseconds, at least, between two looks at the state
+const LATER = 5000; // the same, after one that failed
 
 // The columns that are read by people, whether they are learned from or not.
 export function textsOf({ columns }) {
   return (columns ?? []).filter(({ kind }) => kind === "text" || kind === "words").map(({ name }) => name);
 }
 
+// An item in a few words.
+export function short(description, shown) {
+  const text = textsOf(description).map((name) => shown[name]).find(Boolean) ?? Object.entries(shown).map((pair) => pair.join(" ")).join(", ");
+  return String(text).length > 160 ? `${String(text).slice(0, 160)}…` : String(text);
+}
+
 export class Project extends EventTarget {
-  constructor(name) {
+  constructor(name, outbox) {
     super();
     this.name = name;
-    this.outbox = new Outbox(name);
-    this.unseen = 0; // items done that the server knows of and `state` does not yet
-    this.outbox.addEventListener("sent", ({ detail }) => {
-      this.unseen += detail === "retract" ? -1 : 1;
-      this.look();
-    });
+    this.outbox = outbox;
     this.shelf = `dford.seen.${name}`;
-    const before = JSON.parse(localStorage.getItem(this.shelf) ?? "{}");
-    this.description = before.description ?? null;
-    this.state = before.state ?? null;
-    this.reachable = true;
+    const { description, state } = read(this.shelf) ?? {};
+    const usable = Array.isArray(description?.levels) && Number.isInteger(state?.items_done);
+    this.description = usable ? description : null;
+    this.state = usable ? state : null;
+    this.count = new Count(outbox, this.state);
+    this.trouble = null; // why the server does not answer as it should
+    this.listeners = new AbortController();
+    outbox.addEventListener("sent", () => this.look(), this.listeners);
+    for (const type of ["online", "offline"]) addEventListener(type, () => this.look(), this.listeners);
   }
 
   close() {
-    this.closed = true;
+    this.listeners.abort();
     clearTimeout(this.timer);
-    this.outbox.close();
   }
 
   send(method, path, options = {}) {
     return send(method, inside(this.name, path), { ...options, project: this.name });
   }
 
-  // Who I am here, the description and the state; what was seen before will do where there is no network.
+  // Into the outbox, with what the list of refusals shows and what counting needs; null where there is no room.
+  put({ number, turns, level, shown }, what) {
+    return this.outbox.add({ question: number, turns, level, about: short(this.description, shown), ...what });
+  }
+
+  // The description and the state; what was seen before will do where they cannot be had now.
   async load() {
     try {
-      [this.description, this.state] = await Promise.all([this.send("GET", ""), this.send("GET", "/state")]);
+      [this.description] = await Promise.all([this.send("GET", ""), this.refresh()]);
       this.keep();
     } catch (problem) {
       if (!problem.passing || !this.description || !this.state) throw problem;
-      this.reached(false);
+      this.reached(problem);
+      this.look(LATER);
     }
     this.outbox.flush();
   }
 
-  // Look at the state, soon, and not too often.
-  look() {
-    if (this.closed || this.timer) return;
-    this.timer = setTimeout(async () => {
-      this.timer = null;
-      const seen = this.unseen;
-      try {
-        this.state = await this.send("GET", "/state");
-        this.unseen -= seen;
-        this.keep();
-        this.reached(true);
-        this.dispatchEvent(new Event("state"));
-      } catch (problem) {
-        if (problem.passing) this.reached(false);
-      }
-    }, REST);
+  async refresh() {
+    const counted = this.count.begin();
+    this.state = await this.send("GET", "/state");
+    counted(this.state);
+    this.reached(null);
+    this.dispatchEvent(new Event("state"));
   }
 
-  reached(whether) {
-    if (this.reachable === whether) return;
-    this.reachable = whether;
-    this.outbox.changed();
+  // Look at the state soon, and again while it is not the last word.
+  look(pause = REST) {
+    if (this.listeners.signal.aborted || this.timer) return;
+    this.timer = setTimeout(async () => {
+      this.timer = null;
+      try {
+        await this.refresh();
+        this.keep();
+        const settled = this.state.learned === this.state.sequence && !this.state.stale && this.count.sent() === "";
+        if (!settled && !this.outbox.waiting().length) this.look();
+      } catch (problem) {
+        if (!(problem instanceof Problem)) throw problem;
+        this.reached(problem);
+        this.look(problem.pause(LATER));
+      }
+    }, pause);
+  }
+
+  reached(problem) {
+    const before = this.trouble;
+    this.trouble = problem;
+    if (before?.words !== problem?.words) this.outbox.changed();
   }
 
   keep() {
     const { description, state } = this;
-    localStorage.setItem(this.shelf, JSON.stringify({ description, state }));
+    write(this.shelf, { description, state });
   }
 }

@@ -73,6 +73,6 @@ export class Scale {
     });
     this.dot.style.transform = `translateX(${x(at)}px)`;
     const below = cuts.filter((cut) => cut < at).length;
-    fill(this.title, known ? `This item stands in ${this.levels[below]} now` : "Nothing is known of this item yet");
+    fill(this.title, known ? `Predicted level: ${this.levels[below]}` : "No prediction for this item yet");
   }
 }

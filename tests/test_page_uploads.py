@@ -1,0 +1,110 @@
+"""Setting up over a line that breaks: what is sent again is done once."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from playwright.sync_api import Page, Route, expect
+
+from browsing import home
+from serving import ok, serving, set_up
+
+
+def lose_each_once(page: Page, pattern: str) -> list[str]:
+    """Every such request is done by the server, and the first response to it lost; the list grows meanwhile."""
+    lost: list[str] = []
+
+    def handle(route: Route) -> None:
+        request = f"{route.request.url} {route.request.post_data}"
+        if route.request.method != "POST" or request in lost:
+            route.continue_()
+            return
+        lost.append(request)
+        route.fetch()
+        route.abort("connectionreset")
+
+    page.route(pattern, handle)
+    return lost
+
+
+def test_a_response_lost_at_any_step_of_a_new_project_adds_nothing_twice(
+    tmp_path: Path, new_page: Callable[..., Page]
+) -> None:
+    file, page = tmp_path / "sizes.csv", new_page()
+    file.write_text("size,note\n" + "".join(f'{7 * n % 10},"{n % 7} "",\n"\n' for n in range(11_000)))
+    with serving(tmp_path / "log.db") as client:
+        page.goto(home(client) + "#/new")
+        page.set_input_files("#file", file)
+        expect(page.get_by_text("11,000 items in sizes.csv")).to_be_visible()
+        lost = lose_each_once(page, "**/projects**")
+        button = page.get_by_role("button", name="Create project")
+        for step in range(1, 5):  # the project, and three parts
+            button.click()
+            expect(page.locator("#notices")).to_contain_text("The server cannot be reached")
+            assert len(lost) == step
+            page.get_by_role("button", name="Dismiss this message").click()
+            if step == 3:  # somebody chooses the file anew instead
+                with page.expect_file_chooser() as chooser:
+                    page.locator("#file").click()
+                chooser.value.set_files(file)
+                expect(page.get_by_text("11,000 items in sizes.csv")).to_be_visible()
+        page.unroute("**/projects**")
+        button.click()
+        expect(page.locator(".question em")).to_be_visible()
+        assert ok(client.get("/projects/sizes/state"))["items"] == 11_000
+
+
+def test_items_are_added_once_and_again_only_if_chosen_again(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+    file, page = tmp_path / "more.csv", new_page()
+    file.write_text("size,colour,note\n" + "".join(f'{n},red,5" of rain {n}\n' for n in range(9)))
+    with serving(tmp_path / "log.db") as client:
+        project = set_up(client, learner="NewtonLogit")
+        page.goto(home(client) + "#/rain/setup")
+        button = page.get_by_role("button", name="Add items")
+        for items in (39, 48):
+            lose_each_once(page, "**/items.csv")
+            expect(button).to_be_disabled()
+            page.set_input_files("#file", file)
+            button.click()
+            expect(page.get_by_text("Stopped after 0 of 9 items")).to_be_visible()
+            page.get_by_role("button", name="Dismiss this message").click()
+            button.click()
+            expect(page.locator("#notices")).to_contain_text("9 items were added")
+            assert ok(client.get(f"{project}/state"))["items"] == items
+            page.unroute("**/items.csv")
+            page.get_by_role("button", name="Dismiss this message").click()
+
+
+def test_an_invitation_whose_response_was_lost_is_one_key(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+    page, guest = new_page(), new_page()
+    with serving(tmp_path / "log.db") as client:
+        set_up(client, learner="NewtonLogit")
+        page.goto(home(client) + "#/rain/setup")
+        lose_each_once(page, "**/rain/keys")
+        page.get_by_label("Person's name").fill("anna")
+        page.get_by_role("button", name="Create link").click()
+        expect(page.locator("#notices")).to_contain_text("The server cannot be reached")
+        page.get_by_role("button", name="Create link").click()
+        root = page.get_by_label("Your own key").input_value()  # still shown: it was made at the first attempt
+        guest.goto(page.get_by_label("Link for anna").input_value())
+        expect(guest.locator("#who")).to_contain_text("Signed in as anna")
+        client.headers["Authorization"] = f"Bearer {root}"
+        assert [key["name"] for key in ok(client.get("/projects/rain/keys"))] == ["anna"]
+        page.get_by_label("Person's name").fill("anna")
+        page.unroute("**/rain/keys")
+        page.get_by_role("button", name="Create link").click()
+        expect(page.get_by_role("button", name="Revoke the key of anna")).to_have_count(2)
+
+
+def test_a_first_key_that_was_lost_is_explained(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+    page = new_page()
+    with serving(tmp_path / "log.db") as client:
+        set_up(client, learner="NewtonLogit")
+        page.goto(home(client) + "#/rain/setup")
+        lose_each_once(page, "**/keys")
+        page.get_by_label("Person's name").fill("anna")
+        page.get_by_role("button", name="Create link").click()
+        expect(page.locator("#notices")).to_contain_text("The server cannot be reached")
+        page.get_by_role("button", name="Create link").click()
+        expect(page.locator("#notices")).to_contain_text(
+            "the reply was lost on the way. Make another one on the server's"
+        )
