@@ -69,7 +69,8 @@ def problem(response: Any) -> tuple[int, str]:
 
 def learned(client: Any, project: str) -> dict[str, Any]:
     """The state, once all answers are learned."""
-    for _ in range(2000):
+    patience = time.monotonic() + 120
+    while time.monotonic() < patience:
         state: dict[str, Any] = ok(client.get(f"{project}/state", params={"digest": True}))
         if state["learned"] == state["sequence"]:
             return state

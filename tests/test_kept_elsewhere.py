@@ -137,6 +137,28 @@ def test_bytes_are_the_whole_model(pair: tuple[Any, Any]) -> None:
     assert again.question(x, 30) == model.question(x, 30)
 
 
+@pytest.mark.parametrize("learner", [Auto, DirectionalBoosting])
+def test_a_model_packed_without_its_answers_predicts_and_learns_on_once_it_has_them(learner: Any) -> None:
+    known, later = page(240), page(200, seed=1)
+    model = learner(levels=LEVELS, random_state=0).learn_many(**known)
+    without = model.packing(log=False)()
+    again: Any = learners.loads(without, "a snapshot")
+    assert again.missing_ == 240
+    assert again.packing(log=False)() == without
+    assert np.array_equal(again.predict_proba(later["X"]), model.predict_proba(later["X"]))
+    for learn in (lambda: again.learn_many(**later), lambda: again.learn(again.question(later["X"][0], 0), True)):
+        with pytest.raises(ValueError, match="240 answers of this model are kept elsewhere"):
+            learn()
+    assert again.packing(log=False)() == without
+    for begin, end in pairwise([0, 1, 100, 240]):
+        again.recall(**{name: known[name][begin:end] for name in ("X", "level", "higher")})
+        assert again.missing_ == 240 - end
+    with pytest.raises(ValueError, match="where 0 were missing"):
+        again.recall(known["X"][:1], known["level"][:1], known["higher"][:1])
+    assert again.to_bytes() == model.to_bytes()
+    assert again.learn_many(**later).to_bytes() == model.learn_many(**later).to_bytes()
+
+
 def test_after_prepare_no_answer_waits_for_trees(monkeypatch: pytest.MonkeyPatch) -> None:
     model = DirectionalBoosting(levels=LEVELS, max_iter=5, random_state=0)
     reach, due = _Work.reach, []

@@ -71,6 +71,7 @@ def test_a_state_that_has_not_caught_up_answers_nobody(
         trained, digest = levels_of(client), learned(client, "/projects/rain")["digest"]
     forget_snapshots(file)  # as if it had been killed before the first
     monkeypatch.setattr(rounds, "PAGE", 10)
+    monkeypatch.setattr(rounds, "MANY", 10)
     gate = Gate(monkeypatch)
     gate.at = 30
     with serving(file, request_seconds=2.0) as client:
@@ -125,6 +126,7 @@ def test_catching_up_makes_lasting_progress_whatever_is_killed(
     file: Path, taken_back: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rounds, "PAGE", 10)
+    monkeypatch.setattr(rounds, "MANY", 10)
     monkeypatch.setattr(folding, "_KEPT", 0.0)
     with serving(file) as client:
         project = set_up(client, learner="NewtonLogit")
@@ -200,7 +202,10 @@ def build(file: Path, count: int, width: int, learner: str) -> None:
     service.close()
 
 
-def test_snapshots_hold_what_the_log_cannot_make_again_and_nothing_else(file: Path) -> None:
+def test_snapshots_hold_what_the_log_cannot_make_again_and_nothing_else(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rounds, "MANY", 500)
     build(file, 3_000, 50, "Auto")
     service = Service(Settings(database=str(file), snapshot_every=500, request_seconds=600))
     fold = service.fold(service.project("rain"))
@@ -252,13 +257,25 @@ def test_auto_learns_on_past_its_first_trees_through_kills_and_retractions(file:
     assert replayed(file) == state["digest"]
 
 
-def test_one_project_that_learns_much_holds_up_no_other(file: Path) -> None:
-    """A question in one project does not wait for what another one learns."""
-    build(file, 4_000, 100, "Auto")
+def test_one_project_that_learns_much_holds_up_no_other(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A question in one project does not wait for what another one learns, however long that takes."""
+    build(file, 400, 100, "Auto")
+    learn, go_on, learning = folding.learn, threading.Event(), threading.Event()
+
+    def slowly(model: Any, page: Any, part: slice) -> None:
+        if page.X.shape[1] == 100:
+            learning.set()
+            assert go_on.wait(60)
+        learn(model, page, part)
+
+    monkeypatch.setattr(folding, "learn", slowly)
     with serving(file) as client:
-        set_up(client, "snow", learner="NewtonLogit")
-        client.get("/projects/rain/state")  # it begins to learn
-        fold = client.service.folds()[0]
-        asked = answer_some(client, "/projects/snow", 20)
-        assert len(asked) == 20
-        assert fold.sequence < 4_000, "the other had not even finished"
+        try:
+            set_up(client, "snow", learner="NewtonLogit")
+            assert problem(client.get("/projects/rain/state")) == (503, "catching-up")
+            assert learning.wait(60)
+            assert len(answer_some(client, "/projects/snow", 20)) == 20
+            learned(client, "/projects/snow")
+        finally:
+            go_on.set()
+        assert learned_soon(client)["answers"] == 400

@@ -16,87 +16,134 @@ _BLOCK = 2**17  # numbers in a block, about: 1 MB
 class AnswerLog:
     """Rows, and for each the level asked and whether higher; or 0 and the label.
 
-    Rows are kept in blocks and never moved, so that adding one takes the same time however many there are. Once full, a
-    block that is mostly zeros is kept as the numbers that are not.
+    The last `n_own` columns are the learner's own, and nobody else can make them again. Features are kept in blocks and
+    never moved, so that adding a row takes the same time however many there are. Once full, a block that is mostly
+    zeros is kept as the numbers that are not. Features and answers may be elsewhere for a while: then they are
+    recalled, and until then nothing is added or grown.
     """
 
-    def __init__(self, n_columns: int) -> None:
-        self.n_columns = n_columns
-        self.count = 0
-        self._height = max(_BLOCK // n_columns, 32)
+    def __init__(self, n_columns: int, n_own: int) -> None:
+        self.n_columns, self.n_own = n_columns, n_own
+        self.count = self._there = 0
+        self._height = max(_BLOCK // self._n_features, 32)
         self._blocks: list[Any] = []
-        self._answers = np.empty((64, 2), np.int64)
+        self._answers, self._own = np.empty((64, 2), np.int64), np.empty((64, n_own))
+
+    @property
+    def _n_features(self) -> int:
+        return self.n_columns - self.n_own
+
+    @property
+    def missing(self) -> int:
+        """So many of the answers are elsewhere."""
+        return self.count - self._there
 
     @property
     def answers(self) -> Ints:
+        self.require_all()
         return self._answers[: self.count]
 
     @property
     def rows(self) -> Floats:
         """All of them, in one matrix."""
-        blocks = [block.toarray() if sparse.issparse(block) else block for block in self._blocks]
-        return np.concatenate([np.empty((0, self.n_columns)), *blocks])[: self.count]
+        return np.column_stack([self._features(), self._own[: self.count]])
 
     def append(self, Z: Floats, answers: Ints) -> None:
+        self.require_all()
         end = self.count + len(Z)
+        if end > len(self._own):
+            self._own = np.resize(self._own, (2 * end, self.n_own))
+        self._own[self.count : end] = Z[:, self._n_features :]
+        self.count = end
+        self.recall(Z[:, : self._n_features], answers)
+
+    def recall(self, X: Floats, answers: Ints) -> None:
+        """The features and answers of the next rows that are missing."""
+        end = self._there + len(X)
+        if end > self.count:
+            raise ValueError(f"{len(X)} answers came where {self.missing} were missing")
         if end > len(self._answers):
             self._answers = np.resize(self._answers, (2 * end, 2))
-        self._answers[self.count : end] = answers
-        while self.count < end:
-            at = self.count % self._height
+        self._answers[self._there : end] = answers
+        while self._there < end:
+            at = self._there % self._height
             if at == 0:
-                self._blocks.append(np.empty((self._height, self.n_columns)))
-            some = Z[len(Z) - (end - self.count) :][: self._height - at]
+                self._blocks.append(np.empty((self._height, self._n_features)))
+            some = X[len(X) - (end - self._there) :][: self._height - at]
             self._blocks[-1][at : at + len(some)] = some
-            self.count += len(some)
+            self._there += len(some)
             if at + len(some) == self._height and _is_sparse(self._blocks[-1]):
                 self._blocks[-1] = sparse.csr_matrix(self._blocks[-1])
 
     def reader(self) -> Callable[[int, Floats], None]:
         """A function that fills the rows of an array with columns, from a number on: of the rows that are there now."""
-        blocks, height = list(self._blocks), self._height
+        self.require_all()
+        blocks, height, own, n_features = list(self._blocks), self._height, self._own, self._n_features
 
         def read(first: int, out: Floats) -> None:
-            for i, block in enumerate(blocks[: -(-out.shape[1] // height)]):
-                part = block[: out.shape[1] - i * height]
+            n_rows, some = out.shape[1], max(min(len(out), n_features - first), 0)
+            for i, block in enumerate(blocks[: -(-n_rows // height)] if some else []):
+                part = block[: n_rows - i * height]
                 if sparse.issparse(part):
-                    binning.take_sparse(part.data, part.indices, part.indptr, first, i * height, out)
+                    binning.take_sparse(part.data, part.indices, part.indptr, first, i * height, out[:some])
                 else:
-                    binning.take(part, first, i * height, out)
+                    binning.take(part, first, i * height, out[:some])
+            first = max(first - n_features, 0)
+            out[some:] = own[:n_rows, first : first + len(out) - some].T
 
         return read
 
     def copy(self) -> "AnswerLog":
         """One to add to, while this stays as it is."""
-        other = AnswerLog(self.n_columns)
-        other.count, other._answers, other._blocks = self.count, self._answers.copy(), list(self._blocks)
-        if self.count % self._height:
+        other = AnswerLog(self.n_columns, self.n_own)
+        other.count, other._there, other._blocks = self.count, self._there, list(self._blocks)
+        other._answers, other._own = self._answers.copy(), self._own.copy()
+        if self._there % self._height:
             other._blocks[-1] = self._blocks[-1].copy()
         return other
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        rows, answers = self.rows, {"log_answers": self.answers.copy()}
-        if not _is_sparse(rows):
-            return answers | {"log_rows": rows}
-        rows = sparse.csr_matrix(rows)
+    def own_arrays(self) -> dict[str, NDArray[Any]]:
+        """What cannot be made again from features and answers."""
+        return {"log_own": self._own[: self.count].copy()}
+
+    def other_arrays(self) -> dict[str, NDArray[Any]]:
+        answers, X = {"log_answers": self.answers.copy()}, self._features()
+        if not _is_sparse(X):
+            return answers | {"log_rows": X}
+        X = sparse.csr_matrix(X)
         return answers | {
-            "log_data": rows.data,
-            "log_indices": rows.indices.astype(np.int64),
-            "log_indptr": rows.indptr.astype(np.int64),
+            "log_data": X.data,
+            "log_indices": X.indices.astype(np.int64),
+            "log_indptr": X.indptr.astype(np.int64),
         }
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        answers = arrays["log_answers"]
-        rows: Any = arrays.get("log_rows")
-        if rows is None:
+        own, answers = arrays["log_own"], arrays.get("log_answers")
+        if own.ndim != 2 or own.shape[1] != self.n_own:
+            raise ValueError(f"a log with own columns of shape {own.shape} does not fit a learner of {self.n_own}")
+        self.count, self._own = len(own), own
+        if answers is None:
+            return
+        X: Any = arrays.get("log_rows")
+        if X is None:
             parts = tuple(arrays[f"log_{name}"] for name in ("data", "indices", "indptr"))
-            rows = sparse.csr_matrix(parts, shape=(len(parts[2]) - 1, self.n_columns))
-            rows.check_format(full_check=True)
-        if rows.ndim != 2 or rows.shape[1] != self.n_columns or answers.shape != (rows.shape[0], 2):
-            raise ValueError(f"a log of shapes {rows.shape} and {answers.shape} does not fit {self.n_columns} columns")
-        for begin in range(0, rows.shape[0], self._height):
-            some = rows[begin : begin + self._height]
-            self.append(some.toarray() if sparse.issparse(some) else some, answers[begin : begin + self._height])
+            X = sparse.csr_matrix(parts, shape=(len(parts[2]) - 1, self._n_features))
+            X.check_format(full_check=True)
+        if X.ndim != 2 or X.shape != (self.count, self._n_features) or answers.shape != (self.count, 2):
+            raise ValueError(f"a log of shapes {X.shape} and {answers.shape} does not fit {self._n_features} features")
+        for begin in range(0, self.count, self._height):
+            some = X[begin : begin + self._height]
+            self.recall(some.toarray() if sparse.issparse(some) else some, answers[begin : begin + self._height])
+
+    def _features(self) -> Floats:
+        self.require_all()
+        blocks = [block.toarray() if sparse.issparse(block) else block for block in self._blocks]
+        return np.concatenate([np.empty((0, self._n_features)), *blocks])[: self.count]
+
+    def require_all(self) -> None:
+        """Refuse where some answers are missing."""
+        if self.missing:
+            raise ValueError(f"{self.missing} answers of this model are kept elsewhere: recall them first")
 
 
 def _is_sparse(rows: Floats) -> bool:

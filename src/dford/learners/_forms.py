@@ -110,8 +110,12 @@ class Form:
         return slice(other.n_weights)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Copies of all that changes."""
+        """Copies of all that changes, but for a log of answers."""
         return {"state": self.state.copy()}
+
+    def log_arrays(self) -> dict[str, NDArray[Any]]:
+        """Copies of the features and answers of a log, where it is kept."""
+        return {}
 
     def restore(self, n_levels: int, arrays: dict[str, NDArray[Any]]) -> None:
         self.start(n_levels)

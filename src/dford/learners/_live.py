@@ -174,8 +174,31 @@ class LiveLearner(OrdinalLearner):
             self._learn_answers(rows[part], asked[part], given[part], told[part], believed[part])
         return self
 
-    def prepare(self) -> None:
-        """Do whatever the next answer would have to wait for. Predictions may go on meanwhile, in other threads."""
+    def prepare(self, n: int = 1) -> int:
+        """Do whatever the next n answers would have to wait for; returns how many may be learned then without waiting.
+
+        Predictions may go on meanwhile, in other threads.
+        """
+        return n
+
+    @property
+    def missing_(self) -> int:
+        """How many answers a model that was packed without them needs before it can learn on: see `recall`."""
+        return 0
+
+    def recall(self, X: Any, level: Any, higher: Any) -> Self:
+        """Give a model that was packed without its answers the first of those that are missing, in order.
+
+        Parameters
+        ----------
+        X : rows of features
+        level : sequence of int
+            The places on the scale, from 1, of the levels asked about.
+        higher : sequence of bool
+        """
+        if len(level):
+            raise ValueError("no answers of this model are missing")
+        return self
 
     def replay(self, log: FeedbackLog, *, policy: Policy | None = None) -> Any:
         """Learn a log's answers in order, and return the predictions made before each, by the user's names.

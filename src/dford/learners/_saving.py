@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 def save(model: "OrdinalLearner", path: str | os.PathLike[str]) -> None:
-    persistence.write(path, *_parts(model))
+    persistence.write(path, *_parts(model, log=True))
 
 
 def packing(model: "OrdinalLearner", log: bool) -> Callable[[], bytes]:
-    """What `save` writes, once it is called."""
-    return partial(persistence.pack, *_parts(model))
+    """What `save` writes, once it is called; without a log, less what `recall` takes."""
+    return partial(persistence.pack, *_parts(model, log))
 
 
-def _parts(model: "OrdinalLearner") -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def _parts(model: "OrdinalLearner", log: bool) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     params = {name: _to_json(value) for name, value in model.get_params(deep=False).items()}
     if params["random_state"] is not None and not isinstance(params["random_state"], int):
         params["random_state"] = model.seed_ if hasattr(model, "seed_") else None
@@ -45,7 +45,7 @@ def _parts(model: "OrdinalLearner") -> tuple[dict[str, Any], dict[str, NDArray[A
             "seed": model.seed_,
             "sparse": model._form.takes_sparse,
         }
-        arrays |= model._form.arrays()
+        arrays |= model._form.arrays() | (model._form.log_arrays() if log else {})
         arrays["records"] = np.array(model._records).reshape(-1, rounds.FIGURES + len(model._scale) - 1)
         if hasattr(model, "_open"):
             header["open"] = [[q.round, q.level, q.prediction, q.propensity] for q in model._open.values()]

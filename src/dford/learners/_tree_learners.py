@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from dford.engine import loops
@@ -17,6 +18,7 @@ from dford.log import FeedbackLog
 from dford.policies import Policy
 
 _MOST = 1000  # answers in a part
+_FEW = 16  # fewer answers than this are not worth the threads
 
 
 class TreeForm(Form):
@@ -39,6 +41,8 @@ class TreeForm(Form):
         self, rule: loops.Rule, X: Rows, asked: Ints, higher: Bools, propensity: Floats, prediction: Ints | None,
         stops: Sequence[int], note: Callable[[], None],
     ) -> Ints:  # fmt: skip
+        if len(X) < _FEW:
+            return super().learn_answers(rule, X, asked, higher, propensity, prediction, stops, note)
         # What no tree changes, and the growing of trees, run ahead in threads; judging follows in order.
         schedule, first, last = self.schedule, self.schedule.count, self.schedule.count + len(X)
         kept, trees, grown_on = self.judged(), schedule.trees, schedule.grown_on
@@ -90,6 +94,9 @@ class TreeForm(Form):
         """The predictions for a part of the rows, each before its answer."""
         raise NotImplementedError
 
+    def log_arrays(self) -> dict[str, NDArray[Any]]:
+        return self.schedule.log.other_arrays()
+
     def judged(self) -> Any:
         """What judging changes."""
         return self.state.copy()
@@ -109,11 +116,26 @@ class TreeLearner(ProbableLearner):
         """Start anew, learn from a log of answers, in order, and grow trees on all of it."""
         return super().fit_log(log, policy=policy).refit()
 
-    def prepare(self) -> None:
-        """Do what the next answer would have to wait for: let trees have their share of work, or finish them."""
+    def prepare(self, n: int = 1) -> int:
+        """Do what the next n answers would have to wait for: let trees have their share of work, or finish them.
+
+        Returns how many can be learned then without waiting, as new trees may begin before the last.
+        """
         if self.__sklearn_is_fitted__():
             assert isinstance(self._form, TreeForm)
-            self._form.schedule.prepare()
+            n = min(n, self._form.schedule.room())
+            self._form.schedule.prepare(n)
+        return n
+
+    @property
+    def missing_(self) -> int:
+        assert isinstance(self._form, TreeForm)
+        return self._form.schedule.log.missing
+
+    def recall(self, X: Any, level: Any, higher: Any) -> Self:
+        assert isinstance(self._form, TreeForm)
+        self._form.schedule.log.recall(self._rows(X, anew=False), np.column_stack([level, higher]))
+        return self
 
     def refit(self) -> Self:
         """Grow trees on all answers so far, now."""

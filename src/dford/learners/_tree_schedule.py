@@ -31,9 +31,9 @@ class TreeSchedule:
     the last.
     """
 
-    def __init__(self, growth: Growth, n_columns: int, n_levels: int) -> None:
+    def __init__(self, growth: Growth, n_columns: int, n_levels: int, n_own: int = 0) -> None:
         self.growth, self.n_levels = growth, n_levels
-        self.log = AnswerLog(n_columns)
+        self.log = AnswerLog(n_columns, n_own)
         self.trees = no_trees()
         self.grown_on = 0
         self._stage = (0, 0)
@@ -67,6 +67,7 @@ class TreeSchedule:
 
         Where live, trees grow in the background, and this waits only until they have had their share of work.
         """
+        self.log.require_all()
         start, effect = self.stage()
         if self.count < start or start <= self.grown_on or (not live and self.count + n < effect):
             return
@@ -124,7 +125,7 @@ class TreeSchedule:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         forest = {f"trees_{name}": array for name, array in self.trees._asdict().items()}
-        return forest | self.log.arrays() | {"grown_on": np.array([self.grown_on])}
+        return forest | self.log.own_arrays() | {"grown_on": np.array([self.grown_on])}
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         self.trees, on = Trees(*(arrays[f"trees_{name}"] for name in Trees._fields)), arrays["grown_on"]

@@ -108,7 +108,7 @@ class AutoForm(TreeForm):
         super().start(n_levels)
         for one in self.maps.values():
             one.start(n_levels)
-        self.schedule = TreeSchedule(Growth(), self.n_features + len(self.maps), n_levels)
+        self.schedule = TreeSchedule(Growth(), self.n_features + len(self.maps), n_levels, len(self.maps))
         self.losses = np.zeros(len(self.maps) + 2)  # of the maps, the trees, and the leading map with trees
         self.choice = 0
         self._ahead: Floats | None = None  # the maps' cuts at the answer that is being judged

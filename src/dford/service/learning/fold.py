@@ -34,6 +34,7 @@ class _State:
 
     def __init__(self, model: LiveLearner, sequence: int, as_of: int) -> None:
         self.model, self.sequence, self.as_of = model, sequence, as_of
+        self.recalled = 0  # up to which the answers that a snapshot left to the log are back
 
 
 class Fold:
@@ -188,6 +189,9 @@ class Fold:
         if kept is not None:
             try:
                 model = cast(LiveLearner, learners.loads(kept.model, f"snapshot {kept.sequence}"))
+                count = rounds.count(self._database, self.project.id, kept.sequence, kept.as_of)
+                if model.rounds_ != count:
+                    raise ValueError(f"snapshot {kept.sequence} is of {model.rounds_} answers, and the log has {count}")
                 self._kept = kept.sequence
                 return _State(model, kept.sequence, kept.as_of)
             except ValueError as error:  # of another version, say: the log makes it again
@@ -201,15 +205,20 @@ class Fold:
 
     def _learn(self, state: _State, head: int, taken_back: bool) -> None:
         """Learn a page of answers. A state that holds what was taken back keeps its old `as_of`, which tells so."""
-        page = next(rounds.pages(self._database, self.project.id, state.sequence, head), None)
+        answers = state is self._state
+        most = rounds.PAGE if answers else rounds.MANY
+        page = next(rounds.pages(self._database, self.project.id, state.sequence, head, most=most), None)
         as_of = state.as_of if taken_back else head
         if page is None:
             state.sequence, state.as_of = head, as_of
             return
+        self._recall(state)
         count, begin = len(page.level), 0
         try:
             while begin < count and not self._closing:
-                end = min(count, begin + (max(1, int(_HELD / self._pace)) if state is self._state else count))
+                end = begin + (min(count - begin, max(1, int(_HELD / self._pace))) if answers else count)
+                if answers:  # what it would wait for comes before the lock
+                    end = begin + state.model.prepare(end - begin)
                 moment = time.perf_counter()
                 with self._held(state):
                     learn(state.model, page, slice(begin, end))
@@ -220,9 +229,19 @@ class Fold:
             with self._lock:
                 self._state = self._apart = None
             raise
-        if begin == count < rounds.PAGE:
+        if begin == count < most:
             state.sequence = head  # after the last answer there are retractions at most
         self._keep_now_and_then(state, head, taken_back)
+
+    def _recall(self, state: _State) -> None:
+        """Give a model the answers that its snapshot left to the log. Whoever looks at it needs none of them."""
+        if state.model.missing_:
+            left = rounds.pages(
+                self._database, self.project.id, state.recalled, state.as_of, state.sequence, most=rounds.MANY
+            )
+            for page in left:
+                state.model.recall(page.X, page.level, page.higher)
+                state.recalled = int(page.sequence[-1])
 
     @contextmanager
     def _held(self, state: _State) -> Iterator[None]:

@@ -11,6 +11,7 @@ from dford.service.store.database import Database
 from dford.service.store.tables import answers, heads, items, questions, retractions
 
 PAGE = 1000
+MANY = 8000  # where nobody waits for the model that learns them
 
 
 class Rounds(NamedTuple):
@@ -31,16 +32,28 @@ def head_of(database: Database, project: int) -> int:
         return int(connection.scalar(_HEAD, {"project": project}) or 0)
 
 
-def pages(database: Database, project: int, after: int, as_of: int) -> Iterator[Rounds]:
-    """The answers with numbers in (after, as_of] that no retraction up to `as_of` takes back, so many at a time."""
+def count(database: Database, project: int, until: int, as_of: int) -> int:
+    """How many answers with numbers up to `until` no retraction up to `as_of` takes back."""
+    with database.reading() as connection:
+        return int(connection.scalar(_COUNT, {"project": project, "after": 0, "until": until, "as_of": as_of}) or 0)
+
+
+def pages(
+    database: Database, project: int, after: int, as_of: int, until: int | None = None, most: int = PAGE
+) -> Iterator[Rounds]:
+    """The answers with numbers in (after, until] that no retraction up to `as_of` takes back, so many at a time.
+
+    `until` is `as_of`, unless it is given.
+    """
+    until = as_of if until is None else until
     while True:
         with database.reading() as connection:
-            place = {"project": project, "after": after, "as_of": as_of, "most": PAGE}
+            place = {"project": project, "after": after, "until": until, "as_of": as_of, "most": most}
             rows = connection.execute(_ROUNDS, place).all()
         if rows:
             yield _rounds(rows)
             after = rows[-1].sequence
-        if len(rows) < PAGE:
+        if len(rows) < most:
             return
 
 
@@ -71,6 +84,13 @@ _retracted = sa.exists().where(
     retractions.c.question == answers.c.question,
     retractions.c.sequence <= sa.bindparam("as_of"),
 )
+_counts = (
+    answers.c.project == sa.bindparam("project"),
+    answers.c.sequence > sa.bindparam("after"),
+    answers.c.sequence <= sa.bindparam("until"),
+    ~_retracted,
+)
+_COUNT = sa.select(sa.func.count()).select_from(answers).where(*_counts)
 _ROUNDS = (
     sa.select(
         answers.c.sequence,
@@ -84,12 +104,7 @@ _ROUNDS = (
     )
     .join(questions, (questions.c.project == answers.c.project) & (questions.c.number == answers.c.question))
     .join(items, (items.c.project == questions.c.project) & (items.c.number == questions.c.item), isouter=True)
-    .where(
-        answers.c.project == sa.bindparam("project"),
-        answers.c.sequence > sa.bindparam("after"),
-        answers.c.sequence <= sa.bindparam("as_of"),
-        ~_retracted,
-    )
+    .where(*_counts)
     .order_by(answers.c.sequence)
     .limit(sa.bindparam("most"))
 )
