@@ -22,6 +22,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from dford.service.core import Service
 from dford.service.projects import projects
+from dford.service.projects.answering import retract
 from dford.service.projects.asking import Wish
 from dford.service.projects.columns import ColumnOf, encode_sent
 from dford.service.settings import Settings
@@ -30,6 +31,7 @@ from loading import answers, ask_many, many_answers, resident_bytes, send_all
 from serving import LEVELS
 
 CLIENTS, ANSWERS, TOGETHER, TURNS, STORED, POOL, LEASED, NEAR = 64, 4_000, 50, 5, 200_000, 10_000, 4_000, 2_000
+WORDS = 50_000
 SLOW_DISK = 1_000  # microseconds more for a sync, as over a network or without a cache that survives a power cut
 _SLOW_SYNC = """
 #include <dlfcn.h>
@@ -199,6 +201,52 @@ def start(folder: Path, learner: str) -> None:
     service.close()
 
 
+class _Timed:
+    """A lock that knows how long it was held."""
+
+    def __init__(self, lock: Any) -> None:
+        self._lock, self.longest = lock, 0.0
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._since = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self.longest = max(self.longest, time.perf_counter() - self._since)
+        self._lock.release()
+
+
+def words(folder: Path) -> None:
+    """Answers about texts, 256 features each: an early one taken back; then what is kept beside them, and the lock."""
+    settings = Settings(database=str(folder / "words.db"), request_seconds=3600)
+    service = Service(settings)
+    new_project(service, "words", "Auto", 256)
+    project = service.project("words")
+    fold: Any = service.fold(project)
+    for part in range(STORED // 10_000):
+        service.add_log(project, log_of(10_000, 256, part, filled=0.06), "bench")
+        if (part + 1) * 10_000 == WORDS:
+            assert fold.wait(WORDS, 3600)
+            service.write(project, lambda c: retract(c, project.id, 5, "bench", anybodys=True))
+            begin = time.perf_counter()
+            assert fold.wait(WORDS + 1, 3600)
+            took = time.perf_counter() - begin
+            print(f"{WORDS:,} answers of 256 features, an early one taken back: learned again in {took:.1f} s")
+            goal("within 20 s", took < 20)
+            fold._lock = timed = _Timed(fold._lock)
+    assert fold.wait(STORED + 1, 3600)
+    service.close()
+    with sqlite3.connect(settings.database) as connection:
+        (kept,) = connection.execute("select sum(length(model)) from snapshots").fetchone()
+        (own,) = connection.execute("select sum(length(x)) from questions").fetchone()
+    size = Path(settings.database).stat().st_size
+    print(f"{STORED:,} answers of 256 features, {own / 1e6:.0f} MB: snapshots {kept / 1e6:.0f} MB", end=", ")
+    print(f"the file {size / 1e6:.0f} MB; the model was locked for {1e3 * timed.longest:.0f} ms at most")
+    goal("snapshots below 100 MB", kept < 100e6)
+    goal("a file below 3 times the answers", size < 3 * own)
+    goal("never over 50 ms", timed.longest < 0.05)
+
+
 def neighbours(folder: Path) -> None:
     """Answers in one project while another one does something large, in turns with a quiet server."""
     ask_many(folder / "two.db", 2 * TURNS * 6 * NEAR)
@@ -270,4 +318,5 @@ if __name__ == "__main__":
         memory(Path(place))
         for name in ("DFORD", "Auto"):
             start(Path(place), name)
+        words(Path(place))
         neighbours(Path(place))
