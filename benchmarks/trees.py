@@ -1,6 +1,5 @@
-"""Which library grows the trees: scikit-learn's histogram boosting or LightGBM, on the same answers.
+"""The trees of dford's engine beside those of scikit-learn's histogram boosting, on the same answers.
 
-    pip install lightgbm
     python benchmarks/trees.py --data DIR
 
 One answer a row, about a level drawn evenly, on four fifths of a shuffle: (row, level) -> higher, falling with the
@@ -9,10 +8,7 @@ level, 100 trees, one core. The error is that of the median level on the other f
 """
 
 import argparse
-import os
-import pickle
 import time
-from importlib.metadata import distribution
 from typing import Any
 
 import numpy as np
@@ -21,37 +17,26 @@ from threadpoolctl import threadpool_limits
 
 from dford.experiments.compare import DATASETS, gather
 from dford.experiments.split import parts
+from dford.learners._grower import Growth, grow, warm_up
 
 
-def models(n_features: int) -> dict[str, Any]:
-    import lightgbm
-
-    falling = [0] * n_features + [-1]
-    return {
-        "scikit-learn": HistGradientBoostingClassifier(
-            max_iter=100, l2_regularization=1.0, monotonic_cst=falling, early_stopping=False
-        ),
-        "lightgbm": lightgbm.LGBMClassifier(
-            n_estimators=100, reg_lambda=1.0, monotone_constraints=falling, n_jobs=1, verbose=-1
-        ),
-    }
-
-
-def turn(model: Any, A: Any, B: Any, known: Any, hidden: Any, levels: Any, seed: int) -> tuple[float, float, int]:
-    """(seconds to grow, test MAE in levels, bytes of the model)."""
-    asked = np.random.RandomState(seed).choice(levels[:-1], len(A))
-    rows, higher = np.column_stack([A, asked]), known > asked
+def by_dford(A: Any, asked: Any, higher: Any, B: Any, levels: Any) -> tuple[float, Any]:
     begin = time.perf_counter()
-    model.fit(rows, higher)
+    trees = grow(Growth(), A, asked, higher)
+    return time.perf_counter() - begin, trees.logits(B, len(levels)) > 0
+
+
+def by_scikit_learn(A: Any, asked: Any, higher: Any, B: Any, levels: Any) -> tuple[float, Any]:
+    model = HistGradientBoostingClassifier(
+        max_iter=100, l2_regularization=1.0, monotonic_cst=[0] * A.shape[1] + [-1], early_stopping=False
+    )
+    rows = np.column_stack([A, asked])
+    begin = time.perf_counter()
+    with threadpool_limits(1):
+        model.fit(rows, higher)
     seconds = time.perf_counter() - begin
-    above = [model.predict_proba(np.column_stack([B, np.full(len(B), i)]))[:, 1] for i in levels[:-1]]
-    predicted = levels[(np.array(above) > 0.5).sum(axis=0)]
-    return seconds, float(np.abs(predicted - hidden).mean()), len(pickle.dumps(model))
-
-
-def megabytes(package: str) -> float:
-    files = distribution(package).files or []
-    return sum(os.path.getsize(file.locate()) for file in files if os.path.exists(file.locate())) / 1e6
+    above = [model.decision_function(np.column_stack([B, np.full(len(B), i)])) > 0 for i in range(1, len(levels))]
+    return seconds, np.column_stack(above)
 
 
 def main() -> None:
@@ -60,20 +45,21 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3, metavar="N")
     arguments = parser.parse_args()
     names = ["synthetic"] if arguments.data is None else [name for name in DATASETS if name != "synthetic-poly"]
-    print("| dataset | MAE, scikit-learn | LightGBM | seconds, scikit-learn | LightGBM | kB, scikit-learn | LightGBM |")
-    print("|---|---:|---:|---:|---:|---:|---:|")
+    warm_up()
+    print("| dataset | MAE, dford | scikit-learn | seconds, dford | scikit-learn |")
+    print("|---|---:|---:|---:|---:|")
     for name, (X, y) in gather(names, arguments.data).items():
-        turns: dict[str, list[tuple[float, float, int]]] = {}
+        turns: dict[Any, list[tuple[float, float]]] = {by_dford: [], by_scikit_learn: []}
         for run in range(arguments.runs):
             A, B, known, hidden, seed = parts(X, y, 10_000, run, 0)
-            for library, model in models(X.shape[1]).items():
-                with threadpool_limits(1):
-                    turns.setdefault(library, []).append(turn(model, A, B, known, hidden, np.unique(y), seed))
-        seconds, errors, sizes = zip(*(zip(*turns[library], strict=True) for library in turns), strict=True)
-        cells = [f"{np.mean(e):.3f}" for e in errors] + [f"{min(s):.2f}" for s in seconds]
-        print(f"| {name} | {' | '.join(cells + [f'{np.mean(b) / 1e3:.0f}' for b in sizes])} |", flush=True)
-    for package in ("scikit-learn", "lightgbm"):
-        print(f"{package}: {megabytes(package):.1f} MB installed")
+            levels = np.unique(y)
+            asked = np.random.RandomState(seed).randint(1, len(levels), len(A))
+            for library, done in turns.items():
+                seconds, above = library(A, asked, known > levels[asked - 1], B, levels)
+                done.append((seconds, float(np.abs(levels[above.sum(axis=1)] - hidden).mean())))
+        seconds, errors = zip(*(zip(*done, strict=True) for done in turns.values()), strict=True)
+        cells = [f"{np.mean(error):.3f}" for error in errors] + [f"{min(some):.2f}" for some in seconds]
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":
