@@ -140,6 +140,8 @@ def enter() -> list[Contestant]:
                 add("linear", name, column, n, sgd.fit, X, y > K // 2)
             if lightning:
                 add("linear", "lightning PRank fit", column, n, lightning.PRank(n_iter=1, shuffle=False).fit, X, y)
+        if d == FEATURES[-1]:
+            add("linear", "a copy of the rows", column, n, np.copyto, np.empty_like(X), X)
         add("linear", "NumPy, tuned", column, few, tuned_loop, X[:few], y[:few], draws_of(0, few))
         add("linear", "NumPy, as in the paper", column, few, paper_loop, X[:few], y[:few], np.random.default_rng(0))
 
@@ -215,7 +217,12 @@ def goals_of(best: dict[Key, float]) -> list[Goal]:
 
     linear = [f"d={d}" for d in FEATURES]
     windows = [f"window={w}" for w in WINDOWS]
-    paper = times("linear", "NumPy, as in the paper", "DFORD fit", linear)
+    paper = times("linear", "NumPy, as in the paper", "DFORD fit", linear[:3])
+    # a copy reads every row and writes it; learning reads it
+    memory = [
+        best["linear", "a copy of the rows", linear[-1]] / 2 / best["linear", name, linear[-1]]
+        for name in ("DFORD fit", "DFORD, compiled loop alone")
+    ]
     sgd = times("linear", "SGDClassifier fit, two classes", "DFORD fit", linear[:3])
     wide = [best["linear", "DFORD fit", linear[-1]] / best["linear", "DFORD fit", linear[0]]]
     flat = [
@@ -233,7 +240,8 @@ def goals_of(best: dict[Key, float]) -> list[Goal]:
     startup = times("start", "import dford", "import sklearn", ("process",))
     startup += times("start", "from dford import Auto", "import sklearn, numba", ("process",))
     return [
-        Goal("fit: at least 100 times as fast as the paper's loop, d = 8, 100, 136, 1000", paper, min(paper) >= 100),
+        Goal("fit: at least 100 times as fast as the paper's loop, d = 8, 100, 136", paper, min(paper) >= 100),
+        Goal("fit, and its loop alone: at least 0.7 of a copy's bytes a second, d = 1000", memory, min(memory) >= 0.7),
         Goal("fit: at least 2.5 times as fast as SGDClassifier, d = 8, 100, 136", sgd, min(sgd) >= 2.5),
         Goal("fit: d = 1000 at most 10 times d = 8", wide, wide[0] <= 10),
         Goal("poly of degree 2 and 3: window 2000 at most 1.5 times window 100", flat, max(flat) <= 1.5),
