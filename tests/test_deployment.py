@@ -106,7 +106,7 @@ class Proxy:
         (folder / "nginx.conf").write_text(f"{whole} http {{ access_log off; {paths}\n{text}\n}}")
         trusted = ssl.create_default_context(cafile=str(certificate))
         self.client = httpx.Client(
-            base_url=f"https://127.0.0.1:{self.port}", headers={"Host": "dford.example.org"}, verify=trusted
+            base_url=f"https://127.0.0.1:{self.port}", headers={"Host": "dford.example.org"}, verify=trusted, timeout=60
         )
 
     def __enter__(self) -> httpx.Client:

@@ -60,7 +60,7 @@ def test_ten_thousand_requests_leave_no_file_open(tmp_path: Path) -> None:
         on_new_connections(mixed * 200)
         # five connections to the database may have been opened meanwhile, of three files each
         assert count(before + 15) <= before + 15
-        with httpx.Client(base_url=server.url) as client:
+        with httpx.Client(base_url=server.url, timeout=60) as client:
             assert learned(client, "/projects/rain")["answers"] == 23
 
 
