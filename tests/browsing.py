@@ -1,28 +1,16 @@
 """What the tests in a browser share."""
 
 import shutil
-from functools import cache
 from typing import Any
 
 from playwright.sync_api import Page, expect
-
-from dford import DFORD, Auto, NewtonLogit
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 
 
-@cache
-def compiled() -> None:
-    """Compile what learns, once: no page in a test waits for that."""
-    for learner in (Auto, DFORD, NewtonLogit):
-        model = learner(levels=["low", "high"], random_state=0)
-        model.tell(model.ask([1.0, 2.0]), higher=True).predict([[1.0, 2.0]])
-
-
 def home(client: Any) -> str:
     """The address of the page."""
-    compiled()
     return str(client.base_url).rstrip("/") + "/"
 
 

@@ -4,12 +4,15 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import uvicorn
 
+from dford import DFORD, Auto, NewtonLogit
 from dford.service.core import Service
 from dford.service.http.server import configured
 from dford.service.learning.verify import verify
@@ -24,9 +27,23 @@ COLUMNS = [
 ]
 
 
+@cache
+def compiled() -> None:
+    """Compile what a server calls, once, and keep it on disk for servers of their own: no test waits for that."""
+    for learner in (Auto, DFORD, NewtonLogit):
+        model: Any = learner(levels=LEVELS, random_state=0)
+        rows = np.arange(660.0).reshape(220, 3) % 7  # trees, too
+        for n, x in enumerate(rows):
+            model.learn(model.question(x, n), bool(n % 4 > 1))
+        model.learn_many(rows, *np.ones((2, 220), int), np.full(220, 1 / 3), np.arange(220) % 4 > 1)
+        model.predict(rows)
+        model.to_bytes()
+
+
 @contextmanager
 def serving(file: Path | str, port: int = 0, **settings: Any) -> Iterator[Any]:
     """A client of a real server on this file, closed at the end."""
+    compiled()
     service = Service(Settings(database=str(file), **settings))
     config = configured(service, "test", port=port, log_level="error", timeout_graceful_shutdown=1)
     server, socket = uvicorn.Server(config), config.bind_socket()

@@ -20,7 +20,7 @@ from dford.service.projects.items import features
 from dford.service.projects.projects import all_projects
 from dford.service.settings import Settings
 from dford.service.sheet import Sheet, fill
-from serving import LEVELS, ok, problem, replayed, serving
+from serving import LEVELS, compiled, ok, problem, replayed, serving
 
 SHEET = "size,colour,note\n" + "".join(f"{i % 7},{['red', 'blue'][i % 2]},=item {i}\n" for i in range(12))
 
@@ -98,6 +98,7 @@ def test_a_project_is_called_after_its_file(stem: str, name: str) -> None:
 @contextmanager
 def labelling(folder: Path, *more: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
     """`dford label` on a small file, as a process, and what it says until the page is there."""
+    compiled()
     (folder / "items.csv").write_text(SHEET)
     listening = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
     code = listening + "from dford.cli import main; sys.exit(main(sys.argv[1:]))"
@@ -153,7 +154,7 @@ def test_one_command_goes_from_the_file_to_the_page_and_back_to_a_file(tmp_path:
     with labelling(tmp_path, "--no-browser") as (process, lines):
         assert "12 items, 0 of them new" in lines[0]
         server, _ = split(lines[-1])
-        assert ok(httpx.get(f"{server}/projects/items/state"))["answers"] == 5
+        assert ok(httpx.get(f"{server}/projects/items/state", timeout=60))["answers"] == 5
         process.send_signal(signal.SIGTERM)
         assert (
             f"dford export items levels.csv --what levels --database {tmp_path}" in process.communicate(timeout=30)[0]

@@ -196,7 +196,7 @@ def test_idle_connections_shut_nobody_out(file: Path) -> None:
         for _ in range(200):
             lines.enter_context(connect(address(client)))
         for _ in range(3):
-            assert ok(httpx.get(f"{address(client)}/health"))["status"] == "ok"
+            assert ok(httpx.get(f"{address(client)}/health", timeout=60))["status"] == "ok"
         assert ok(client.post(f"{project}/questions"))["number"] == 1
 
 
