@@ -9,10 +9,10 @@ import pytest
 
 from dford.cli import main
 from dford.experiments import Results, claims, label_sampling_cells, reading
-from dford.experiments.cells import Cell
-from dford.experiments.paper import LABEL_SAMPLING
-from dford.experiments.plans import SIZES, Size
-from dford.experiments.series import COLUMNS
+from dford.experiments.reproduction.cells import Cell
+from dford.experiments.reproduction.paper import LABEL_SAMPLING
+from dford.experiments.reproduction.plans import SIZES, Size
+from dford.experiments.reproduction.series import COLUMNS
 from dford.report.blocks import Block, Heading, Table, Text, as_html, as_markdown
 from small_data import make_known, write
 
@@ -21,7 +21,7 @@ from small_data import make_known, write
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A report over small files of all datasets."""
     monkeypatch.setitem(SIZES, "quick", Size((2, 60), (2, 60), (2, 60), (2, 10_000), (2, 60)))
-    monkeypatch.setattr("dford.experiments.rows.MIN_VOTES", 3)
+    monkeypatch.setattr("dford.experiments.reproduction.rows.MIN_VOTES", 3)
     make_known(monkeypatch)
     write(tmp_path / "data")
     arguments = [

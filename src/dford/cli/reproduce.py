@@ -104,7 +104,7 @@ def _reproduce(
     )
 
     from dford.experiments import plan, reading, run_cells
-    from dford.experiments.rows import files
+    from dford.experiments.reproduction.rows import files
     from dford.report import About, write_report
 
     cells, missing = plan(experiments, datasets, size, seed, data, demonstrate_lambda)

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from dford.experiments import Results, Series, claims, label_sampling_cells, series
-from dford.experiments.claims import compare
-from dford.experiments.paper import EXPLORATIONS, LABEL_SAMPLING, REGULARIZATIONS, SETTINGS
+from dford.experiments.reproduction.claims import compare
+from dford.experiments.reproduction.paper import EXPLORATIONS, LABEL_SAMPLING, REGULARIZATIONS, SETTINGS
 from dford.plotting import HeatMap, Line, draw_bars, draw_heat_maps, draw_lines
 from dford.policies import Triangular
 from dford.report.blocks import Block, Heading, Picture, Table, Text

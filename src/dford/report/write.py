@@ -12,9 +12,9 @@ import numba
 import numpy as np
 
 from dford.experiments import Results, reading
-from dford.experiments.cells import code_version
-from dford.experiments.paper import SETTINGS
-from dford.experiments.series import COLUMNS
+from dford.experiments.reproduction.cells import code_version
+from dford.experiments.reproduction.paper import SETTINGS
+from dford.experiments.reproduction.series import COLUMNS
 from dford.files import whole
 from dford.report.blocks import Block, Heading, Table, Text, as_html, as_markdown
 from dford.report.sections import SECTIONS, claim_table

@@ -14,7 +14,7 @@ from dford.datasets import load, make_synthetic
 from dford.datasets._catalogue import CATALOGUE
 from dford.datasets._files import Folder, data_folder
 from dford.datasets.movies import _viewer as one_viewer
-from dford.experiments.paper import SETTINGS
+from dford.experiments.reproduction.paper import SETTINGS
 
 Rows: TypeAlias = tuple[NDArray[np.float64], NDArray[np.int64]]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dford.experiments._work import Record, Table, Task
-from dford.experiments.compare import Data, Labels, Rows
+from dford.experiments.studies.records import Record, Table, Task
+from dford.experiments.studies.running_error import Data, Labels, Rows
 from dford.learners import Auto, DirectionalBoosting, NewtonLogit
 
 MOST = 12_500

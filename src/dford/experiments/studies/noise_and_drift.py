@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from dford.experiments._work import Record, Table, Task
-from dford.experiments.compare import LEARNERS, Data, Labels, Rows
+from dford.experiments.studies.records import Record, Table, Task
+from dford.experiments.studies.running_error import LEARNERS, Data, Labels, Rows
 from dford.learners import Auto, NewtonLogit
 
 FLIPS = (0.0, 0.1, 0.3)

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dford.engine._compiled import Floats, Ints
-from dford.experiments.cells import Cell, Columns
-from dford.experiments.fan_out import Results
+from dford.experiments.reproduction.cells import Cell, Columns
+from dford.experiments.reproduction.results import Results
 
 COLUMNS = ("mae", "mae_asked", "crossings", "regret", "bound")
 

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from dford.datasets._files import Folder
 from dford.datasets.registry import check_name
-from dford.experiments.cells import Cell
-from dford.experiments.paper import (
+from dford.experiments.reproduction.cells import Cell
+from dford.experiments.reproduction.paper import (
     DATASETS,
     EXPLORATIONS,
     LABEL_SAMPLING,
@@ -14,7 +14,7 @@ from dford.experiments.paper import (
     SETTINGS,
     WINDOWS,
 )
-from dford.experiments.rows import source
+from dford.experiments.reproduction.rows import source
 
 
 class Size(NamedTuple):

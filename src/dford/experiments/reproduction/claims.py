@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dford.experiments.fan_out import Results
-from dford.experiments.paper import BETTER_OR_EQUAL, LABEL_SAMPLING, MUCH_BETTER, SETTINGS, SLIGHTLY_WORSE
-from dford.experiments.series import Series, series
+from dford.experiments.reproduction.paper import BETTER_OR_EQUAL, LABEL_SAMPLING, MUCH_BETTER, SETTINGS, SLIGHTLY_WORSE
+from dford.experiments.reproduction.results import Results
+from dford.experiments.reproduction.series import Series, series
 
 SMALL = 0.10
 """The paper speaks of a very small and of a considerable margin; here that is up to, and beyond, a tenth."""

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from dford.datasets import load, make_synthetic
 from dford.datasets._files import Folder
-from dford.experiments._work import Record, Table, Task
 from dford.experiments.one_pass import scaled_as_they_come
+from dford.experiments.studies.records import Record, Table, Task
 from dford.learners import DFORD, PRIL, Auto, DirectionalBoosting, NewtonLogit, PRank
 from dford.learners._base import OrdinalLearner
 
@@ -88,11 +88,11 @@ def play(dataset: str, learner: str, X: Rows, y: Labels, rounds: int, run: int, 
     order = random.permutation(len(y))[:rounds]
     names = {"dataset": dataset, "learner": learner, "run": run + 1}
     products = dataset.endswith("-poly")
-    figures = one_pass(learner, products, X[order], y[order], np.unique(y).tolist(), random.randint(2**31))
+    figures = checkpoints(learner, products, X[order], y[order], np.unique(y).tolist(), random.randint(2**31))
     return [names | record for record in figures]
 
 
-def one_pass(learner: str, products: bool, X: Rows, y: Labels, levels: Sequence[int], seed: int) -> Iterator[Record]:
+def checkpoints(learner: str, products: bool, X: Rows, y: Labels, levels: Sequence[int], seed: int) -> Iterator[Record]:
     """One pass over rows in their order; a record a checkpoint, for each setting that the learner is tried with."""
     for setting, model, scaling in settings(learner, products, seed):
         rows = X if scaling == "none" else scaled_as_they_come(X, unit=scaling == "unit")

@@ -15,8 +15,8 @@ import numba
 import numpy as np
 
 from dford.datasets._files import Folder
-from dford.experiments.paper import SETTINGS
-from dford.experiments.rows import n_levels, rows, source
+from dford.experiments.reproduction.paper import SETTINGS
+from dford.experiments.reproduction.rows import n_levels, rows, source
 from dford.learners import DFORD, PRIL, PRank
 from dford.learners._base import OrdinalLearner
 
@@ -32,8 +32,8 @@ _CODE = (
     "engine",
     "learners",
     "datasets",
-    "experiments/rows.py",
-    "experiments/cells.py",
+    "experiments/reproduction/rows.py",
+    "experiments/reproduction/cells.py",
 )
 
 
@@ -75,7 +75,7 @@ class Cell:
 @cache
 def code_version() -> str:
     """A sum over the code that results depend on, and the versions of what it stands on."""
-    package = Path(__file__).parents[1]
+    package = Path(__file__).parents[2]
     files = [file for place in _CODE for file in sorted((package / place).rglob("*.py")) or [package / place]]
     digest = hashlib.sha256(f"{np.__version__} {numba.__version__}".encode())
     for file in files:

@@ -1,11 +1,11 @@
-"""The studies by name."""
+"""The studies by name: what each runs, on what, and which tables it makes."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from dford.datasets.registry import check_name
-from dford.experiments import compare, split, trouble
-from dford.experiments._work import Record, Table, Task
+from dford.experiments.studies import held_out, noise_and_drift, running_error
+from dford.experiments.studies.records import Record, Table, Task
 
 
 class Study(NamedTuple):
@@ -18,7 +18,7 @@ class Study(NamedTuple):
     datasets: Sequence[str]
     """Those that are taken where none is named."""
     runs: int
-    tasks: Callable[[compare.Data, Sequence[str], int, int, int], list[Task]]
+    tasks: Callable[[running_error.Data, Sequence[str], int, int, int], list[Task]]
     """From data, learners, rounds, runs and seed."""
     tables: Callable[[Sequence[Record]], list[Table]]
 
@@ -26,37 +26,39 @@ class Study(NamedTuple):
 _FEW = ("abalone", "california", "synthetic-poly")
 STUDIES = {
     "pass": Study(
-        tuple(compare.LEARNERS),
-        compare.DEFAULT_LEARNERS,
-        compare.DATASETS,
+        tuple(running_error.LEARNERS),
+        running_error.DEFAULT_LEARNERS,
+        running_error.DATASETS,
         10,
-        compare.pass_tasks,
-        compare.pass_tables,
+        running_error.pass_tasks,
+        running_error.pass_tables,
     ),
     "split": Study(
-        tuple(split.MODELS),
-        [name for name in split.MODELS if name != "NNOP"],  # alone, it takes as long as all the others
-        [name for name in compare.DATASETS if name != "synthetic-poly"],
+        tuple(held_out.MODELS),
+        [name for name in held_out.MODELS if name != "NNOP"],  # alone, it takes as long as all the others
+        [name for name in running_error.DATASETS if name != "synthetic-poly"],
         3,
-        split.split_tasks,
-        split.split_tables,
+        held_out.split_tasks,
+        held_out.split_tables,
     ),
-    "flips": Study(("newton", "auto"), ("newton", "auto"), _FEW, 3, trouble.flip_tasks, trouble.flip_tables),
+    "flips": Study(
+        ("newton", "auto"), ("newton", "auto"), _FEW, 3, noise_and_drift.flip_tasks, noise_and_drift.flip_tables
+    ),
     "drift": Study(
-        tuple(trouble.FORGETS),
-        tuple(trouble.FORGETS),
+        tuple(noise_and_drift.FORGETS),
+        tuple(noise_and_drift.FORGETS),
         ("synthetic-poly",),
         10,
-        trouble.drift_tasks,
-        trouble.drift_tables,
+        noise_and_drift.drift_tasks,
+        noise_and_drift.drift_tables,
     ),
     "reliability": Study(
-        split.OWN,
+        held_out.OWN,
         ("newton", "auto"),
         ("california", "computer", "synthetic"),
         3,
-        split.reliability_tasks,
-        split.reliability_tables,
+        held_out.reliability_tasks,
+        held_out.reliability_tables,
     ),
 }
 

@@ -1,4 +1,4 @@
-"""Work in many processes, and what comes out of it: tables for people and rows for programs."""
+"""The tasks of a study, and what comes out of them: rows for programs and tables for people."""
 
 import csv
 import io
@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dford.experiments import processes
+from dford.experiments.fan_out import fan_out
 from dford.files import whole
 
 Record = dict[str, Any]
@@ -30,23 +30,20 @@ class Table(NamedTuple):
         return f"**{self.title}**\n\n{table}\n" + (f"\n{self.note}\n" if self.note else "")
 
 
-def fan_out(tasks: Sequence[Task], jobs: int) -> Iterator[list[Record]]:
+def run_tasks(tasks: Sequence[Task], jobs: int) -> Iterator[list[Record]]:
     """The results of the tasks, in their order whatever the number of processes."""
-    if jobs == 1:
-        yield from map(_alone, tasks)
-        return
     early: dict[int, list[Record]] = {}
-    with closing(processes.results(_alone, tasks, jobs)) as ended:
+    with closing(fan_out(_in_one_thread, tasks, jobs)) as outcomes:
         for place in range(len(tasks)):
             while place not in early:
-                done = next(ended)
+                done = next(outcomes)
                 if done.error is not None:
                     raise done.error
                 early[done.place] = done.value
             yield early.pop(place)
 
 
-def _alone(task: Task) -> list[Record]:
+def _in_one_thread(task: Task) -> list[Record]:
     from threadpoolctl import threadpool_limits
 
     # threads would add up sums in another order, and wait for each other
