@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from dford.experiments.studies.held_out import parts
 from dford.experiments.studies.running_error import DATASETS, gather
-from dford.learners._grower import Growth, grow, warm_up
+from dford.learners._trees.grower import Growth, grow, warm_up
 
 
 def by_dford(A: Any, asked: Any, higher: Any, B: Any, levels: Any) -> tuple[float, Any]:

@@ -12,7 +12,7 @@ from scipy import sparse
 from dford.engine import binning, boosting, splits
 from dford.engine._compiled import Floats, Ints
 from dford.engine.elementary import logs
-from dford.learners._trees import Trees, codes, no_trees
+from dford.learners._trees.forest import Trees, codes, no_trees
 
 _MOST_CATEGORIES = 254  # of a column; rarer ones count as missing
 _COLUMNS = 16  # that are binned at a time

@@ -13,7 +13,7 @@ from dford.engine import loops
 from dford.engine._compiled import Bools, Floats, Ints
 from dford.learners._forms import Form, Rows
 from dford.learners._probable import ProbableLearner
-from dford.learners._tree_schedule import TreesAhead, TreeSchedule
+from dford.learners._trees.schedule import TreesAhead, TreeSchedule
 from dford.log import FeedbackLog
 from dford.policies import Policy
 

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dford.engine._compiled import Floats, Ints
-from dford.learners._answer_log import AnswerLog
-from dford.learners._grower import Grower, Growth, warm_up, work_of
-from dford.learners._trees import Trees, no_trees
+from dford.learners._trees.answer_log import AnswerLog
+from dford.learners._trees.forest import Trees, no_trees
+from dford.learners._trees.grower import Grower, Growth, warm_up, work_of
 
 FIRST = 200
 _SHARE = 20_000_000  # the most work that one answer waits for: 20 ms on a slow core
