@@ -16,7 +16,7 @@ SOURCE = ROOT / "src" / "dford"
 # A module imports only from floors below its own. A room is a package whose floors are listed here, or one module.
 FLOORS = {
     "dford": [
-        {"scale", "feedback", "files"},
+        {"scale", "feedback", "files", "document"},
         {"log", "estimates"},
         {"engine"},
         {"policies", "persistence"},

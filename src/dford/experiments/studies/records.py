@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dford import document
 from dford.experiments.fan_out import fan_out
 from dford.files import whole
 
@@ -25,9 +26,8 @@ class Table(NamedTuple):
 
     def markdown(self) -> str:
         header, *rows = ([cell.replace("- ", "") for cell in line] for line in (self.header, *self.rows))
-        lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
-        table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-        return f"**{self.title}**\n\n{table}\n" + (f"\n{self.note}\n" if self.note else "")
+        note = [document.Paragraph(self.note)] if self.note else []
+        return document.markdown([document.Paragraph(f"**{self.title}**"), document.Table(header, rows), *note])
 
 
 def run_tasks(tasks: Sequence[Task], jobs: int) -> Iterator[list[Record]]:
