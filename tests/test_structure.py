@@ -40,8 +40,8 @@ FLOORS = {
         {"views"},
         {"core"},
         {"http"},
-        {"sheet"},
-        {"demo"},
+        {"table_project"},
+        {"demo_projects"},
     ],
 }
 MOST_MODULES = 20  # in one folder: more cannot be seen at once

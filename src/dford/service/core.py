@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
-from dford.service.learning import rounds
+from dford.service.learning import log_reader
 from dford.service.learning.fold import Fold
 from dford.service.projects import answering, asking, items, projects
 from dford.service.projects.answering import Answered, Told
@@ -26,9 +26,9 @@ from dford.service.projects.uploads import Bounds, ReadyRound
 from dford.service.refusal import Refusal, busy
 from dford.service.settings import Settings
 from dford.service.store.database import Database
-from dford.service.store.repeats import Request, once
+from dford.service.store.idempotency import Request, once
 from dford.service.store.writer import Writer
-from dford.service.views import beside
+from dford.service.views import worker_views
 from dford.service.views.levels import Overviews
 from dford.service.views.people import People
 from dford.service.worker import Worker
@@ -144,7 +144,7 @@ class Service:
                 before = asking.asked_before(connection, project.id, wish)
             if before is not None:
                 return before
-        fold.wait(rounds.head_of(self.database, project.id), _PATIENCE)
+        fold.wait(log_reader.head_of(self.database, project.id), _PATIENCE)
         limits = Limits(self.settings.lease_seconds, self.settings.open_questions, self.settings.open_per_person)
         for _ in range(_TRIES):
             with self._claims.subject(self.database, project.id, wish) as subject:
@@ -182,7 +182,7 @@ class Service:
 
     def final(self, project: Project) -> Fold:
         """The project's learner, once it has learned all answers up to now: files are of nothing less."""
-        fold, head = self.fold(project), rounds.head_of(self.database, project.id)
+        fold, head = self.fold(project), log_reader.head_of(self.database, project.id)
         if not fold.wait(head, self._patience):
             sentence = f"project {project.name} is catching up: {fold.progress()}; try again in a moment"
             raise Refusal(503, "catching-up", sentence, retry_after=1)
@@ -206,7 +206,7 @@ class Service:
         if size <= SMALL:
             return function(self.database, project, *given)
         address = self.database.url.render_as_string(hide_password=False)
-        shown: T = self.worker.run(beside.view, address, function, project, *given)
+        shown: T = self.worker.run(worker_views.view, address, function, project, *given)
         return shown
 
     def count(self, method: str, path: str, status: int, begin: float) -> None:

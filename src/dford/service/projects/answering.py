@@ -143,7 +143,7 @@ class _Fate(NamedTuple):
 class _Listing(NamedTuple):
     """Statements about many rows at once.
 
-    The rows come and go as one JSON text, for the reason that store/rows.py gives.
+    The rows come and go as one JSON text, for the reason that store/bulk_insert.py gives.
     """
 
     fates: sa.TextClause

@@ -17,7 +17,7 @@ from dford.service.refusal import Refusal
 from dford.service.store import tables
 
 
-class Sheet(NamedTuple):
+class TableProject(NamedTuple):
     """A table, and what is said of the project that its rows are for; where nothing is, the project's own holds."""
 
     name: str
@@ -29,20 +29,20 @@ class Sheet(NamedTuple):
     seed: int | None = None
 
 
-def fill(service: Service, sheet: Sheet) -> tuple[Project, int]:
+def fill_project(service: Service, table: TableProject) -> tuple[Project, int]:
     """The project with the table's rows as its items, and how many of them are new: all in one commit, or nothing."""
-    found = projects.find(service.database, sheet.name)
-    new = _described(sheet) if found is None else {}
+    found = projects.find(service.database, table.name)
+    new = _described(table) if found is None else {}
     if found is not None:
-        _compare(found, sheet)
-    columns = found.columns if found is not None and found.columns else read_columns(sheet.rows, sheet.kinds)
+        _compare(found, table)
+    columns = found.columns if found is not None and found.columns else read_columns(table.rows, table.kinds)
     check(columns, service.settings.features_per_item)
-    shown = [json.dumps(row) for row in sheet.rows]
+    shown = [json.dumps(row) for row in table.rows]
 
     def job(connection: Connection) -> int:
         there = () if found is None else connection.scalars(_SHOWN, {"project": found.id}).all()
-        _compare_rows(sheet.name, there, shown)
-        added = [(shown[i], _encoded(columns, sheet.rows[i], i + 1).tobytes()) for i in range(len(there), len(shown))]
+        _compare_rows(table.name, there, shown)
+        added = [(shown[i], _encoded(columns, table.rows[i], i + 1).tobytes()) for i in range(len(there), len(shown))]
         number = found.id if found is not None else projects.create(connection, **new)
         projects.set_columns(connection, number, columns)
         if added:
@@ -50,7 +50,7 @@ def fill(service: Service, sheet: Sheet) -> tuple[Project, int]:
         return len(added)
 
     count = service.write(found, job)
-    return service.project(sheet.name), count
+    return service.project(table.name), count
 
 
 _SHOWN = (
@@ -60,11 +60,11 @@ _SHOWN = (
 )
 
 
-def _described(sheet: Sheet) -> dict[str, Any]:
+def _described(table: TableProject) -> dict[str, Any]:
     """A new project, checked as over HTTP."""
-    if not sheet.levels:
-        raise ValueError(f"there is no project {sheet.name!r} yet, and a new one needs --levels, lowest first")
-    said = {"name": sheet.name, "levels": sheet.levels, "learner": sheet.learner or "Auto", "seed": sheet.seed}
+    if not table.levels:
+        raise ValueError(f"there is no project {table.name!r} yet, and a new one needs --levels, lowest first")
+    said = {"name": table.name, "levels": table.levels, "learner": table.learner or "Auto", "seed": table.seed}
     try:
         new = models.NewProject.model_validate(said)
     except ValidationError as error:
@@ -75,13 +75,13 @@ def _described(sheet: Sheet) -> dict[str, Any]:
     return new.model_dump(exclude={"columns"})
 
 
-def _compare(project: Project, sheet: Sheet) -> None:
-    if sheet.levels and list(sheet.levels) != project.levels:
+def _compare(project: Project, table: TableProject) -> None:
+    if table.levels and list(table.levels) != project.levels:
         raise _differs(project.name, f"has the levels {', '.join(project.levels)}")
-    if sheet.learner and sheet.learner != project.learner:
+    if table.learner and table.learner != project.learner:
         raise _differs(project.name, f"has the learner {project.learner}")
     read = {column.name: column.kind for column in project.columns}
-    for name, kind in sheet.kinds.items() if read else ():
+    for name, kind in table.kinds.items() if read else ():
         if read.get(name) != kind:
             raise _differs(project.name, f"reads the column {name!r} as {read.get(name, 'none of its own')}")
 

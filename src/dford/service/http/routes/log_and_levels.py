@@ -6,10 +6,10 @@ from fastapi import FastAPI, Response
 
 from dford.service.http import models
 from dford.service.http.access import Access, Admin, Repeat
-from dford.service.http.items import CSV
-from dford.service.learning.rounds import head_of
+from dford.service.http.routes.items import CSV
+from dford.service.learning.log_reader import head_of
 from dford.service.projects import uploads
-from dford.service.store import repeats
+from dford.service.store import idempotency
 from dford.service.views import exports, state
 
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
@@ -91,7 +91,7 @@ def _log(to: Access, suffix: str) -> bytes:
     return to.service.view(size, exports.log_file, to.project, suffix)
 
 
-def _import(to: Access, suffix: str, repeat: repeats.Request | None) -> Any:
+def _import(to: Access, suffix: str, repeat: idempotency.Request | None) -> Any:
     to.service.with_columns(to.project)
     log = to.service.worker.run(uploads.read_log, to.project, to.body, suffix, to.service.bounds())
     return to.service.add_log(to.project, log, to.person, repeat)

@@ -10,7 +10,7 @@ from dford.service.http import models
 from dford.service.http.access import Admin, Repeat, Server
 from dford.service.projects import keys
 from dford.service.refusal import Refusal
-from dford.service.store import repeats
+from dford.service.store import idempotency
 
 
 def add(app: FastAPI) -> None:
@@ -98,7 +98,7 @@ def add(app: FastAPI) -> None:
 
 
 def _create(
-    service: Service, project: int | None, body: models.NewKey, repeat: repeats.Request | None
+    service: Service, project: int | None, body: models.NewKey, repeat: idempotency.Request | None
 ) -> models.KeyShown:  # fmt: skip
     def job(connection: sa.Connection) -> tuple[str, str]:
         made: list[str] = []
@@ -108,7 +108,7 @@ def _create(
             made.append(key)
             return number
 
-        number: str = repeats.once(connection, repeat, create)
+        number: str = idempotency.once(connection, repeat, create)
         # a request that is sent again gets the same key with another secret: nobody may have seen the first
         return number, made[0] if made else keys.renew(connection, number)
 

@@ -13,23 +13,23 @@ from sqlalchemy import Connection
 from dford.service.core import Service
 from dford.service.learning import snapshots
 from dford.service.learning.fold import new_model
-from dford.service.learning.rounds import head_of
+from dford.service.learning.log_reader import head_of
 from dford.service.projects import answering, asking
 from dford.service.projects.asking import Asked, Limits, Subject, Wish
 from dford.service.projects.columns import encode
 from dford.service.projects.projects import Project, all_projects
-from dford.service.sheet import Sheet, fill
+from dford.service.table_project import TableProject, fill_project
 
 LEVELS = ["calm", "mild", "strong", "severe"]
 _DAYS, _ANSWERS, _WRONG = 200, 400, 0.05
 
 
-def add_demo(service: Service) -> None:
+def add_demo_projects(service: Service) -> None:
     """Add the projects, where they are not there."""
     there = {project.name for project in all_projects(service.database)}
     for name in ("demo", "demo-answered"):
         if name not in there:
-            fill(service, Sheet(name, days(), LEVELS, seed=0))
+            fill_project(service, TableProject(name, days(), LEVELS, seed=0))
     answered = service.project("demo-answered")
     if head_of(service.database, answered.id) == 0:
         service.write(answered, lambda connection: _answer(connection, answered))

@@ -14,11 +14,11 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 _LOOK = 1.0  # seconds between two looks at the clock
 
 
-class Door(asyncio.Protocol):
+class TrackedConnection(asyncio.Protocol):
     """One connection."""
 
-    def __init__(self, inner: asyncio.Protocol, doors: "Doors") -> None:
-        self._inner, self._doors = inner, doors
+    def __init__(self, inner: asyncio.Protocol, connections: "Connections") -> None:
+        self._inner, self._connections = inner, connections
         self.transport: asyncio.Transport
         self.client: Any = None
         self.requests = 0  # under way
@@ -28,7 +28,7 @@ class Door(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport, self.client = transport, transport.get_extra_info("peername")  # type: ignore[assignment]
         self._inner.connection_made(transport)
-        self._doors.opened(self)
+        self._connections.opened(self)
 
     def data_received(self, data: bytes) -> None:
         if not self.begun and not self.requests:
@@ -39,7 +39,7 @@ class Door(asyncio.Protocol):
         return self._inner.eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._doors.closed(self)
+        self._connections.closed(self)
         self._inner.connection_lost(exc)
 
     def pause_writing(self) -> None:
@@ -49,58 +49,58 @@ class Door(asyncio.Protocol):
         self._inner.resume_writing()
 
 
-class Doors:
+class Connections:
     """All connections of a server. An address that has too many loses its longest idle one, or gets no other."""
 
     def __init__(self, most: int, header_seconds: float, idle_seconds: float) -> None:
         self._most, self._header_seconds, self._idle_seconds = most, header_seconds, idle_seconds
-        self._by_address: defaultdict[str, dict[Any, Door]] = defaultdict(dict)
+        self._by_address: defaultdict[str, dict[Any, TrackedConnection]] = defaultdict(dict)
         self._looks = False
 
-    def protocol(self, **given: Any) -> Door:
+    def protocol(self, **given: Any) -> TrackedConnection:
         """What uvicorn is to make for each connection."""
-        return Door(AutoHTTPProtocol(**given), self)
+        return TrackedConnection(AutoHTTPProtocol(**given), self)
 
-    def opened(self, door: Door) -> None:
-        own = self._by_address[_address(door.client)]
+    def opened(self, connection: TrackedConnection) -> None:
+        own = self._by_address[_address(connection.client)]
         if len(own) >= self._most:
             idle = [other for other in own.values() if not other.requests]
-            unwanted = min(idle, key=lambda other: other.since) if idle else door
+            unwanted = min(idle, key=lambda other: other.since) if idle else connection
             unwanted.transport.abort()
-            if unwanted is door:
+            if unwanted is connection:
                 return
             own.pop(unwanted.client, None)
-        own[door.client] = door
+        own[connection.client] = connection
         if not self._looks:
             self._looks = True
             asyncio.get_running_loop().call_later(_LOOK, self._look)
 
-    def closed(self, door: Door) -> None:
-        own = self._by_address[_address(door.client)]
-        if own.get(door.client) is door:
-            del own[door.client]
+    def closed(self, connection: TrackedConnection) -> None:
+        own = self._by_address[_address(connection.client)]
+        if own.get(connection.client) is connection:
+            del own[connection.client]
         if not own:
-            del self._by_address[_address(door.client)]
+            del self._by_address[_address(connection.client)]
 
-    def begin(self, client: Any) -> Door | None:
+    def begin(self, client: Any) -> TrackedConnection | None:
         """A request of this client has arrived, but for its body."""
-        door = self._by_address.get(_address(client), {}).get(client)
-        if door is not None:
-            door.requests += 1
-        return door
+        connection = self._by_address.get(_address(client), {}).get(client)
+        if connection is not None:
+            connection.requests += 1
+        return connection
 
-    def end(self, door: Door | None) -> None:
-        if door is not None:
-            door.requests -= 1
-            door.begun, door.since = False, time.monotonic()
+    def end(self, connection: TrackedConnection | None) -> None:
+        if connection is not None:
+            connection.requests -= 1
+            connection.begun, connection.since = False, time.monotonic()
 
     def _look(self) -> None:
         now = time.monotonic()
         for own in list(self._by_address.values()):
-            for door in list(own.values()):
-                limit = self._header_seconds if door.begun else self._idle_seconds
-                if not door.requests and now > door.since + limit:
-                    door.transport.abort()
+            for connection in list(own.values()):
+                limit = self._header_seconds if connection.begun else self._idle_seconds
+                if not connection.requests and now > connection.since + limit:
+                    connection.transport.abort()
         self._looks = bool(self._by_address)
         if self._looks:
             asyncio.get_running_loop().call_later(_LOOK, self._look)

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from dford.service.refusal import Refusal
 
-FOLDER = Path(__file__).parent.parent / "page"
+FOLDER = Path(__file__).parents[2] / "page"
 _FRESH = {"Cache-Control": "no-cache"}  # a browser asks again each time, so that a new version is a new page
 
 

@@ -1,6 +1,6 @@
-"""A plain answer, without the layers that cost more than the answer itself.
+"""An answer without the layers that cost more than the answer itself.
 
-The documented route does the same (a test compares them), and whatever is not plain is left to it.
+The documented route does the same (a test compares them), and whatever is out of the ordinary is left to it.
 """
 
 import json
@@ -17,14 +17,14 @@ PATH = "/projects/{project}/questions/{number}/answer"
 _PATH = re.compile(r"/projects/[^/]+/questions/([1-9][0-9]{0,8})/answer")
 
 
-class PlainAnswers:
+class FastAnswers:
     """An ASGI layer in front of the application."""
 
     def __init__(self, app: Any, service: Service) -> None:
         self._app, self._service = app, service
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        told = _plain(scope) if scope["type"] == "http" else None
+        told = _fast(scope) if scope["type"] == "http" else None
         if told is None:
             await self._app(scope, receive, send)
             return
@@ -33,7 +33,7 @@ class PlainAnswers:
         await JSONResponse(answered._asdict())(scope, receive, send)
 
 
-def _plain(scope: Message) -> Told | None:
+def _fast(scope: Message) -> Told | None:
     found = _PATH.fullmatch(scope["path"]) if scope["method"] == "POST" else None
     if found is None:
         return None

@@ -8,10 +8,10 @@ from fastapi import FastAPI, Query, Request
 from dford.service.core import Service
 from dford.service.http import bodies, models
 from dford.service.http.access import Access, Admin, Reading, Repeat, Server
-from dford.service.http.projects import column_out
+from dford.service.http.routes.projects import column_out
 from dford.service.projects import uploads
 from dford.service.projects.columns import ColumnOf
-from dford.service.store import repeats
+from dford.service.store import idempotency
 from dford.service.views import state
 
 CSV: dict[str, Any] = {"requestBody": {"required": True, "content": {"text/csv": {"schema": {"type": "string"}}}}}
@@ -98,7 +98,7 @@ def add(app: FastAPI) -> None:
         return state.some_items(to.service.database, to.project, after, limit)
 
 
-def _add(to: Access, read: Callable[..., Any], repeat: repeats.Request | None) -> Any:
+def _add(to: Access, read: Callable[..., Any], repeat: idempotency.Request | None) -> Any:
     ready = to.service.parse(to.body, read, to.project.columns, to.body, to.service.bounds())
     return to.service.add_items(to.project, ready, repeat)
 

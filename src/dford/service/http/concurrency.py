@@ -1,4 +1,4 @@
-"""Lanes: no project takes all the threads, no large work those that people wait for, and nobody waits too long."""
+"""How much runs at once: no project takes all threads, no large work those people wait for, nobody waits too long."""
 
 import asyncio
 import re
@@ -12,7 +12,7 @@ _LARGE = re.compile(r".*/(predictions|levels|items|(levels|log|items|preview)\.(
 _PLACES = {False: 8, True: 2}  # requests of one project at once: small ones, and large ones
 
 
-class Lanes:
+class ConcurrencyLimits:
     """An ASGI layer in front of the routes, each of which takes a thread.
 
     A thread that waits for something cannot be stopped. So after its time a request is answered without it, and what
@@ -21,7 +21,7 @@ class Lanes:
 
     def __init__(self, app: Any, settings: Settings) -> None:
         self._app, self._settings = app, settings
-        self._lanes: dict[tuple[int | None, bool], asyncio.Semaphore] = {}
+        self._limits: dict[tuple[int | None, bool], asyncio.Semaphore] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -31,7 +31,7 @@ class Lanes:
             return
         large = _LARGE.fullmatch(scope["path"]) is not None
         key = None if caller.project is None else caller.project.id, large
-        lane = self._lanes.setdefault(key, asyncio.Semaphore(_PLACES[large]))
+        limit = self._limits.setdefault(key, asyncio.Semaphore(_PLACES[large]))
         seconds = caller.seconds_left() + (self._settings.work_seconds if large else 0.0)
         answered = given_up = False
 
@@ -42,7 +42,7 @@ class Lanes:
                 await send(message)
 
         async def play() -> None:
-            async with lane:
+            async with limit:
                 if not given_up:
                     await self._app(scope, receive, sending)
 

@@ -1,4 +1,4 @@
-"""Views in a process beside the server, with a database connection and models of its own."""
+"""Views in the worker process, with a database connection and models of its own."""
 
 from collections.abc import Callable
 from functools import lru_cache

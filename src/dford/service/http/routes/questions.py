@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 from dford.service.core import SMALL
 from dford.service.http import bodies, models
 from dford.service.http.access import Answering, Reading
-from dford.service.http.plain import PATH
+from dford.service.http.fast_answers import PATH
 from dford.service.projects.answering import Answered, Told, retract, skip
 from dford.service.projects.asking import Wish, release
 from dford.service.projects.columns import encode_sent
