@@ -14,7 +14,7 @@ from dford.service.core import Service
 from dford.service.learning import fold as folding
 from dford.service.learning import log_reader, snapshots
 from dford.service.projects import projects
-from dford.service.projects.columns import ColumnOf
+from dford.service.projects.columns import Column
 from dford.service.settings import Settings
 from dford.service.store import tables
 from killing import Server
@@ -192,7 +192,7 @@ def build(file: Path, count: int, width: int, learner: str) -> None:
     X = np.where(random.random((count, width)) < 0.06, random.random((count, width)), 0.0)
     service = Service(Settings(database=str(file), request_seconds=600))
     number = service.write(None, lambda c: projects.create(c, "rain", LEVELS, learner, {}, 0))
-    columns = [ColumnOf(f"c{i}", "number") for i in range(width)]
+    columns = [Column(f"c{i}", "number") for i in range(width)]
     service.write(None, lambda c: projects.set_columns(c, number, columns))
     weights = random.standard_normal(width)
     level = random.integers(1, 4, count)

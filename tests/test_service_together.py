@@ -17,7 +17,7 @@ from dford.service.core import Service
 from dford.service.projects import projects
 from dford.service.projects.answering import Answered, Told, answer, retract, skip
 from dford.service.projects.asking import Wish
-from dford.service.projects.columns import ColumnOf, encode_sent
+from dford.service.projects.columns import Column, encode_sent
 from dford.service.projects.uploads import ready_items
 from dford.service.refusal import Refusal
 from dford.service.settings import Settings
@@ -38,8 +38,8 @@ def prepare(database: str) -> tuple[Service, int]:
     """Twelve questions: answered (1, 2), skipped (3), retracted (4), two about the same item (5, 6), and open ones."""
     service = Service(Settings(database=database, lease_seconds=0.01))
     number = service.write(None, lambda c: projects.create(c, "rain", LEVELS, "DFORD", {}, 5))
-    columns = [ColumnOf("size", "number"), ColumnOf("colour", "category", categories=("blue", "red"))]
-    columns.append(ColumnOf("note", "text"))
+    columns = [Column("size", "number"), Column("colour", "category", categories=("blue", "red"))]
+    columns.append(Column("note", "text"))
     service.write(None, lambda c: projects.set_columns(c, number, columns))
     project = service.project("rain")
     service.add_items(project, ready_items(columns, ROWS, "items", service.bounds()), None)

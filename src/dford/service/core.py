@@ -17,7 +17,7 @@ from dford.service.learning.fold import Fold
 from dford.service.projects import answering, asking, items, projects
 from dford.service.projects.answering import Answered, Told
 from dford.service.projects.asking import Asked, Claims, Limits, Wish
-from dford.service.projects.columns import ColumnOf, check, encode
+from dford.service.projects.columns import Column, check, encode
 from dford.service.projects.imports import add_log
 from dford.service.projects.items import Ready
 from dford.service.projects.keys import Keys
@@ -84,7 +84,7 @@ class Service:
             raise projects.no_project(name)
         return project
 
-    def set_columns(self, project: Project, columns: Sequence[ColumnOf]) -> Project:
+    def set_columns(self, project: Project, columns: Sequence[Column]) -> Project:
         check(columns, self.settings.features_per_item)
         self.write(project, partial(projects.set_columns, project=project.id, chosen=columns))
         return self.project(project.name)
@@ -97,7 +97,7 @@ class Service:
     def bounds(self) -> Bounds:
         return Bounds(self.settings.items_per_call, self.settings.features_per_item)
 
-    def add_items(self, project: Project, read: tuple[list[ColumnOf], list[Ready]], request: Request | None) -> Any:
+    def add_items(self, project: Project, read: tuple[list[Column], list[Ready]], request: Request | None) -> Any:
         """Add items to the pool; the first ones also say how columns are read."""
         columns, ready = read
 

@@ -14,7 +14,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from dford.datasets._files import Folder
+from dford.datasets._data_folder import Folder
 from dford.experiments.reproduction.paper import SETTINGS
 from dford.experiments.reproduction.rows import n_levels, rows, source
 from dford.learners import DFORD, PRIL, PRank

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from dford.datasets._files import Folder
+from dford.datasets._data_folder import Folder
 from dford.datasets.registry import check_name
 from dford.experiments.reproduction.cells import Cell
 from dford.experiments.reproduction.paper import (

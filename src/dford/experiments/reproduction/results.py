@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from dford.datasets._files import Folder, data_folder
+from dford.datasets._data_folder import Folder, data_folder
 from dford.experiments.fan_out import BACKENDS, fan_out
 from dford.experiments.reproduction.cells import Cell, Columns, code_version, compile_for, play
 from dford.files import whole

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from dford.datasets import load, make_synthetic
 from dford.datasets._catalogue import CATALOGUE
-from dford.datasets._files import Folder, data_folder
+from dford.datasets._data_folder import Folder, data_folder
 from dford.datasets.movies import _viewer as one_viewer
 from dford.experiments.reproduction.paper import SETTINGS
 

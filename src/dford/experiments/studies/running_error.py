@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dford.datasets import load, make_synthetic
-from dford.datasets._files import Folder
+from dford.datasets._data_folder import Folder
 from dford.experiments.one_pass import scaled_as_they_come
 from dford.experiments.studies.records import Record, Table, Task
 from dford.learners import DFORD, PRIL, Auto, DirectionalBoosting, NewtonLogit, PRank

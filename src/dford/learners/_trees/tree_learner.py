@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from dford.engine import loops
 from dford.engine._compiled import Bools, Floats, Ints
 from dford.learners._forms import Form, Rows
-from dford.learners._probable import ProbableLearner
+from dford.learners._probabilistic import ProbabilisticLearner
 from dford.learners._trees.schedule import TreesAhead, TreeSchedule
 from dford.log import FeedbackLog
 from dford.policies import Policy
@@ -105,7 +105,7 @@ class TreeForm(Form):
         self.state = kept
 
 
-class TreeLearner(ProbableLearner):
+class TreeLearner(ProbabilisticLearner):
     """`fit` ends with trees grown on all answers; `partial_fit` and `tell` leave that to the schedule."""
 
     def fit(self, X: Any, y: Any) -> Self:

@@ -10,7 +10,7 @@ from dford.service.http import bodies, models
 from dford.service.http.access import Access, Admin, Reading, Repeat, Server
 from dford.service.http.routes.projects import column_out
 from dford.service.projects import uploads
-from dford.service.projects.columns import ColumnOf
+from dford.service.projects.columns import Column
 from dford.service.store import idempotency
 from dford.service.views import state
 
@@ -103,6 +103,6 @@ def _add(to: Access, read: Callable[..., Any], repeat: idempotency.Request | Non
     return to.service.add_items(to.project, ready, repeat)
 
 
-def _preview(service: Service, columns: Sequence[ColumnOf], body: bytes) -> models.Preview:
+def _preview(service: Service, columns: Sequence[Column], body: bytes) -> models.Preview:
     seen = service.parse(body, uploads.preview_csv, columns, body, service.bounds())
     return models.Preview(**{**seen, "columns": [column_out(column) for column in seen["columns"]]})

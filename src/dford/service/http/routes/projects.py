@@ -6,7 +6,7 @@ from fastapi import FastAPI
 from dford.service.http import models
 from dford.service.http.access import Admin, Reading, Repeat, Server
 from dford.service.projects import projects
-from dford.service.projects.columns import ColumnOf, check
+from dford.service.projects.columns import Column, check
 from dford.service.projects.projects import Project
 
 
@@ -82,9 +82,9 @@ def _out(project: Project) -> models.ProjectOut:
     return models.ProjectOut(**{**project._asdict(), "columns": columns})
 
 
-def column_out(column: ColumnOf) -> models.Column:
+def column_out(column: Column) -> models.Column:
     return models.Column(**{**column._asdict(), "categories": list(column.categories)})
 
 
-def _column_in(column: models.Column) -> ColumnOf:
-    return ColumnOf(column.name, column.kind, column.mean, tuple(column.categories))
+def _column_in(column: models.Column) -> Column:
+    return Column(column.name, column.kind, column.mean, tuple(column.categories))

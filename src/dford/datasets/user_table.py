@@ -1,4 +1,4 @@
-"""A table of one's own: any CSV or Parquet file as rows and levels."""
+"""A table of the user's: any CSV or Parquet file as rows and levels."""
 
 import os
 from collections.abc import Callable, Sequence

@@ -9,7 +9,7 @@ from dford.engine._compiled import Floats
 from dford.learners._live import LiveLearner
 
 
-class ProbableLearner(LiveLearner):
+class ProbabilisticLearner(LiveLearner):
     """A learner whose form knows P(level > i) for every cut, falling with i."""
 
     def predict_proba(self, X: Any) -> Floats:
