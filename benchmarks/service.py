@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from dford.service.core import Service
 from dford.service.projects import projects
 from dford.service.projects.answering import retract
-from dford.service.projects.asking import Wish
+from dford.service.projects.asking import QuestionRequest
 from dford.service.projects.columns import Column, encode_sent
 from dford.service.settings import Settings
 from killing import Server
@@ -193,7 +193,7 @@ def start(folder: Path, learner: str) -> None:
     begin = time.perf_counter()
     service = Service(settings)
     project = service.project("rain")
-    assert service.ask(project, Wish("bench", None, encode_sent(project.columns, {"c0": 1.0})))
+    assert service.ask(project, QuestionRequest("bench", None, encode_sent(project.columns, {"c0": 1.0})))
     took = time.perf_counter() - begin
     print(f"start with {STORED:,} answers, {learner}: {took:.2f} s to the first question", end=" ")
     print(f"(to learn them took {folded:.0f} s)")

@@ -151,7 +151,7 @@ def test_catching_up_makes_lasting_progress_whatever_is_killed(
 
         monkeypatch.setattr(folding, "learn", two_pages)
         monkeypatch.setattr(folding.Fold, "close", lambda self: None)  # a kill keeps nothing
-        fold = folding.Fold(service.database, service.writer, service.project("rain"), service._threads, 10**9)
+        fold = folding.Fold(service.database, service.writer, service.project("rain"), service._folds.threads, 10**9)
         try:
             fold._catch_up()
             done = fold._state is not None and fold.sequence >= 100 and not fold.stale

@@ -15,7 +15,7 @@ from dford.service.learning import snapshots
 from dford.service.learning.fold import new_model
 from dford.service.learning.log_reader import head_of
 from dford.service.projects import answering, asking
-from dford.service.projects.asking import Asked, Limits, Subject, Wish
+from dford.service.projects.asking import Asked, Limits, QuestionRequest, Subject
 from dford.service.projects.columns import encode
 from dford.service.projects.projects import Project, all_projects
 from dford.service.table_project import TableProject, fill_project
@@ -84,15 +84,18 @@ def severity(day: dict[str, Any]) -> int:
 def _answer(connection: Connection, project: Project) -> None:
     """Ask and answer as people would, one after the other, all in one commit."""
     chance, model, items = random.Random(1), new_model(project), days()
-    wish, limits = Wish("simulated"), Limits(lease_seconds=1.0, open_questions=_ANSWERS, open_per_person=_ANSWERS)
+    request, limits = (
+        QuestionRequest("simulated"),
+        Limits(lease_seconds=1.0, open_questions=_ANSWERS, open_per_person=_ANSWERS),
+    )
     for n in range(_ANSWERS):
         item, turns = n % _DAYS + 1, n // _DAYS
         subject = Subject(item, turns, json.dumps(items[item - 1]), encode(project.columns, items[item - 1], "item"))
-        asked = asking.ask(connection, project, wish, subject, model.propose(subject.x), limits)
+        asked = asking.ask(connection, project, request, subject, model.propose(subject.x), limits)
         assert isinstance(asked, Asked)  # the item is nobody else's
         above = severity(items[item - 1]) > 1 + LEVELS.index(asked.question.level)
         higher = above != (chance.random() < _WRONG)
-        answering.answer(connection, project.id, [answering.Told(asked.number, higher, "simulated")])
+        answering.record(connection, project.id, [answering.SentAnswer(asked.number, higher, "simulated")])
         model.learn(asked.question, higher)
     state = snapshots.Snapshot(_ANSWERS, _ANSWERS, model.packing(log=False)(), snapshots.versions())
     snapshots.keep(connection, project.id, state)

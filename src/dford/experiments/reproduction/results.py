@@ -29,7 +29,7 @@ def run_cells(
     data: Folder = None,
     jobs: int = 1,
     backend: str = "processes",
-    told: Callable[[Cell], None] = lambda cell: None,
+    on_progress: Callable[[Cell], None] = lambda cell: None,
 ) -> Results:
     """Run cells, and keep each in a file of its own in `folder`.
 
@@ -48,7 +48,7 @@ def run_cells(
         Processes at once; -1 for one a core, or all that the cluster has.
     backend : {"processes", "ray", "dask"}
         Processes of this machine, or a cluster: see the page on reproduction.
-    told : callable, optional
+    on_progress : callable, optional
         Called with every cell that is done, failed or not.
     """
     if backend not in BACKENDS:
@@ -59,7 +59,7 @@ def run_cells(
     traces: dict[Cell, Columns] = {cell: trace for cell, trace in found.items() if trace is not None}
     failures: dict[Cell, str] = {}
     for cell in traces:
-        told(cell)
+        on_progress(cell)
     # the longest first, so that none is left alone at the end
     todo = sorted((cell for cell in cells if cell not in traces), key=lambda cell: -cell.cost)
     for cell in todo:
@@ -71,7 +71,7 @@ def run_cells(
             traces[cell] = trace
         else:
             failures[cell] = trace or str(done.error)
-        told(cell)
+        on_progress(cell)
     # in the order of the plan, whichever came first
     return Results({cell: traces[cell] for cell in cells if cell in traces}, failures)
 

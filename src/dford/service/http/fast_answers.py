@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse
 
 from dford.service.core import Service
 from dford.service.http.guard import Caller, Message, Receive, Send
-from dford.service.projects.answering import Told
+from dford.service.projects.answering import SentAnswer
 
 PATH = "/projects/{project}/questions/{number}/answer"
 _PATH = re.compile(r"/projects/[^/]+/questions/([1-9][0-9]{0,8})/answer")
@@ -24,16 +24,16 @@ class FastAnswers:
         self._app, self._service = app, service
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        told = _fast(scope) if scope["type"] == "http" else None
-        if told is None:
+        answer = _fast(scope) if scope["type"] == "http" else None
+        if answer is None:
             await self._app(scope, receive, send)
             return
         scope["dford.path"] = PATH
-        answered = await self._service.tell(scope["dford"].project, told)
+        answered = await self._service.tell(scope["dford"].project, answer)
         await JSONResponse(answered._asdict())(scope, receive, send)
 
 
-def _fast(scope: Message) -> Told | None:
+def _fast(scope: Message) -> SentAnswer | None:
     found = _PATH.fullmatch(scope["path"]) if scope["method"] == "POST" else None
     if found is None:
         return None
@@ -46,4 +46,4 @@ def _fast(scope: Message) -> Told | None:
         return None
     if not isinstance(body, dict) or list(body) != ["higher"] or not isinstance(body["higher"], bool):
         return None
-    return Told(int(found[1]), body["higher"], caller.holder.name, caller.holder.may("admin", caller.project.id))
+    return SentAnswer(int(found[1]), body["higher"], caller.holder.name, caller.holder.may("admin", caller.project.id))

@@ -86,6 +86,12 @@ def find(database: Database, name: str) -> Project | None:
     return None if row is None else _project(row)
 
 
+def require_columns(project: Project) -> None:
+    """Refuse what only a project with columns can do."""
+    if not project.columns:
+        raise Refusal(409, "no-columns", "the project has no columns yet; set them, or add items", "columns")
+
+
 def no_project(name: str) -> Refusal:
     return Refusal(404, "no-project", f"there is no project {name[:64]!r}", "project")
 

@@ -8,12 +8,24 @@ from dford import learners
 from dford.learners import LiveLearner
 from dford.service.projects.projects import Project
 from dford.service.store.database import Database
+from dford.service.worker import Worker
 
 T = TypeVar("T")
+SMALL = 500  # rows that are worked on here, and not in the worker process
 _SECONDS = 60.0  # for one reading
 
 
-def view(address: str, function: Callable[..., T], project: Project, *given: Any) -> T:
+def run(
+    worker: Worker, database: Database, size: int, function: Callable[..., T], project: Project, *given: Any
+) -> T:  # fmt: skip
+    """What a function shows of the database and a project; a large thing, in the worker process."""
+    if size <= SMALL:
+        return function(database, project, *given)
+    shown: T = worker.run(_there, database.url.render_as_string(hide_password=False), function, project, *given)
+    return shown
+
+
+def _there(address: str, function: Callable[..., T], project: Project, *given: Any) -> T:
     return function(_database(address), project, *given)
 
 

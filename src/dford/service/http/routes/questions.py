@@ -6,18 +6,18 @@ from typing import Annotated, Any
 from fastapi import Body, FastAPI, Header, Path, Query, Response
 from fastapi.responses import JSONResponse
 
-from dford.service.core import SMALL
 from dford.service.http import bodies, models
 from dford.service.http.access import Answering, Reading
 from dford.service.http.fast_answers import PATH
-from dford.service.projects.answering import Answered, Told, retract, skip
-from dford.service.projects.asking import Wish, release
+from dford.service.projects.answering import RecordedAnswer, SentAnswer, retract, skip
+from dford.service.projects.asking import QuestionRequest, release
 from dford.service.projects.columns import encode_sent
 from dford.service.projects.items import features
 from dford.service.projects.uploads import limit
 from dford.service.refusal import Refusal
 from dford.service.views import levels as all_levels
 from dford.service.views import predictions, state
+from dford.service.views.worker_views import SMALL
 
 IdempotencyKey = Annotated[str | None, Header(pattern=r"^[!-~]{1,200}$")]
 Number = Annotated[int, Path(ge=1, le=2**31 - 1)]
@@ -53,7 +53,7 @@ def add(app: FastAPI) -> None:
         to.service.with_columns(to.project)
         features, item = (None, None) if body is None else (body.features, body.item)
         sent = None if features is None else encode_sent(to.project.columns, features)
-        asked = to.service.ask(to.project, Wish(to.person, idempotency_key, sent, item))
+        asked = to.service.ask(to.project, QuestionRequest(to.person, idempotency_key, sent, item))
         if isinstance(asked, int):
             return state.question(to.service.database, to.project, asked)
         return state.asked(asked)
@@ -85,8 +85,8 @@ def add(app: FastAPI) -> None:
 
         Whoever was asked may answer; for another person it takes the role `admin`.
         """
-        told = await to.service.tell(to.project, Told(number, body.higher, to.person, to.admin))
-        return models.AnswerOut(**told._asdict())
+        recorded = await to.service.tell(to.project, SentAnswer(number, body.higher, to.person, to.admin))
+        return models.AnswerOut(**recorded._asdict())
 
     @app.post(
         "/projects/{project}/answers", response_model=models.Outcomes, openapi_extra=bodies.described(models.Answers)
@@ -107,10 +107,10 @@ def add(app: FastAPI) -> None:
         """
         sent = bodies.parsed(models.Answers, to.body).answers
         limit(len(sent), "answers", to.service.bounds())
-        told = [Told(one.question, one.higher, to.person, to.admin) for one in sent]
-        said = to.service.tell_many(to.project, told)
+        answers = [SentAnswer(one.question, one.higher, to.person, to.admin) for one in sent]
+        said = to.service.tell_many(to.project, answers)
         # as it is: to check thousands of outcomes of our own takes longer than to write them down
-        return JSONResponse({"outcomes": [_outcome(*pair) for pair in zip(told, said, strict=True)]})
+        return JSONResponse({"outcomes": [_outcome(*pair) for pair in zip(answers, said, strict=True)]})
 
     @app.post("/projects/{project}/questions/{number}/skip")
     def pass_over(to: Answering, number: Number) -> models.SkipOut:
@@ -231,8 +231,8 @@ def add(app: FastAPI) -> None:
         return service.overviews.levels(project, make)
 
 
-def _outcome(told: Told, said: Answered | Refusal) -> dict[str, Any]:
+def _outcome(answer: SentAnswer, said: RecordedAnswer | Refusal) -> dict[str, Any]:
     if isinstance(said, Refusal):
         problem = {"code": said.code, "sentence": said.sentence, "field": said.field}
-        return {"question": told.number, "status": said.status, "answer": None, "problem": problem}
-    return {"question": told.number, "status": 200, "answer": said._asdict(), "problem": None}
+        return {"question": answer.number, "status": said.status, "answer": None, "problem": problem}
+    return {"question": answer.number, "status": 200, "answer": said._asdict(), "problem": None}
