@@ -183,6 +183,18 @@ def defined(file: Path) -> set[str]:
     return found
 
 
+def test_every_file_that_the_architecture_names_exists() -> None:
+    named = re.findall(r"`((?:src|tests|docs)/[\w./]+|[A-Z]+\.md)`", (ROOT / "docs" / "architecture.md").read_text())
+    assert len(set(named)) > 40
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_the_architecture_draws_every_room() -> None:
+    drawing = (ROOT / "docs" / "architecture.md").read_text().partition("```text\n")[2].partition("```")[0]
+    rooms = {room for floors in FLOORS.values() for floor in floors for room in floor} - {"__main__"}
+    assert {room for room in rooms if not re.search(rf"\b{room}\b", drawing)} == set()
+
+
 def test_every_guarantee_names_tests_that_exist() -> None:
     """And every `make` in the docs is in the Makefile."""
     text = (ROOT / "docs" / "service.md").read_text()
