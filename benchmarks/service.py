@@ -23,8 +23,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from dford.service.core import Service
 from dford.service.projects import projects
 from dford.service.projects.answering import retract
-from dford.service.projects.asking import Wish
-from dford.service.projects.columns import ColumnOf, encode_sent
+from dford.service.projects.asking import QuestionRequest
+from dford.service.projects.columns import Column, encode_sent
 from dford.service.settings import Settings
 from killing import Server
 from loading import answers, ask_many, many_answers, resident_bytes, send_all
@@ -162,7 +162,7 @@ def memory(folder: Path) -> None:
 
 
 def new_project(service: Service, name: str, learner: str, width: int) -> int:
-    columns = [ColumnOf(f"c{i}", "number") for i in range(width)]
+    columns = [Column(f"c{i}", "number") for i in range(width)]
     number = service.write(None, lambda c: projects.create(c, name, LEVELS, learner, {}, 0))
     service.write(None, lambda c: projects.set_columns(c, number, columns))
     return number
@@ -193,7 +193,7 @@ def start(folder: Path, learner: str) -> None:
     begin = time.perf_counter()
     service = Service(settings)
     project = service.project("rain")
-    assert service.ask(project, Wish("bench", None, encode_sent(project.columns, {"c0": 1.0})))
+    assert service.ask(project, QuestionRequest("bench", None, encode_sent(project.columns, {"c0": 1.0})))
     took = time.perf_counter() - begin
     print(f"start with {STORED:,} answers, {learner}: {took:.2f} s to the first question", end=" ")
     print(f"(to learn them took {folded:.0f} s)")

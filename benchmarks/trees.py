@@ -15,9 +15,9 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
-from dford.experiments.compare import DATASETS, gather
-from dford.experiments.split import parts
-from dford.learners._grower import Growth, grow, warm_up
+from dford.experiments.studies.held_out import parts
+from dford.experiments.studies.running_error import DATASETS, gather
+from dford.learners._trees.grower import Growth, grow, warm_up
 
 
 def by_dford(A: Any, asked: Any, higher: Any, B: Any, levels: Any) -> tuple[float, Any]:

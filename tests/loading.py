@@ -11,7 +11,7 @@ import numpy as np
 
 from dford.service.core import Service
 from dford.service.projects import projects
-from dford.service.projects.columns import ColumnOf
+from dford.service.projects.columns import Column
 from dford.service.settings import Settings
 from dford.service.store.tables import heads, leases, questions
 from serving import LEVELS
@@ -25,7 +25,7 @@ def ask_many(file: Path | str, count: int, learner: str = "DFORD") -> None:
     They are those that the service would have asked, had it been asked so often before any answer.
     """
     service = Service(Settings(database=str(file), request_seconds=1000))
-    columns = [ColumnOf(f"c{i}", "number") for i in range(WIDTH)]
+    columns = [Column(f"c{i}", "number") for i in range(WIDTH)]
     number = service.write(None, lambda c: projects.create(c, "rain", LEVELS, learner, {}, 0))
     service.write(None, lambda c: projects.set_columns(c, number, columns))
     fold, now = service.fold(service.project("rain")), time.time()

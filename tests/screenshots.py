@@ -8,7 +8,7 @@ from typing import Any
 
 from playwright.sync_api import Page, expect, sync_playwright
 
-from dford.service.demo import LEVELS, add_demo, severity
+from dford.service.demo_projects import LEVELS, add_demo_projects, severity
 from serving import serving
 
 FOLDER = Path(__file__).parent.parent / "docs" / "page"
@@ -42,7 +42,7 @@ def main() -> None:
         context = browser.new_context(viewport={"width": 960, "height": 700})
         page = context.new_page()
         with serving(file) as client:
-            add_demo(client.service)
+            add_demo_projects(client.service)
             home = str(client.base_url).rstrip("/")
             page.goto(f"{home}/#/new")
             page.set_input_files("#file", _sheet(client, Path(folder)))

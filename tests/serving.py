@@ -60,7 +60,7 @@ def serving(file: Path | str, port: int = 0, **settings: Any) -> Iterator[Any]:
         thread.join()
         socket.close()
         service.close()
-        service._threads.shutdown()
+        service._folds.threads.shutdown()
 
 
 def set_up(client: Any, name: str = "rain", learner: str = "DFORD", **more: Any) -> str:

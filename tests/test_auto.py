@@ -12,7 +12,7 @@ from dford import Auto, FeedbackLog, Nearby, NewtonLogit
 from dford.datasets import make_synthetic
 from dford.engine import rounds
 from dford.engine.counter import uniforms
-from dford.learners._grower import Growth, grow
+from dford.learners._trees.grower import Growth, grow
 
 LEVELS = [1, 2, 3, 4, 5]
 

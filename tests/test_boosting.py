@@ -12,9 +12,9 @@ import pytest
 import dford
 from dford import Auto, DirectionalBoosting, FeedbackLog
 from dford.datasets import make_synthetic
-from dford.learners._grower import Growth, grow, work_of
-from dford.learners._tree_schedule import TreeSchedule
-from dford.learners._trees import no_trees
+from dford.learners._trees.forest import no_trees
+from dford.learners._trees.grower import Growth, grow, work_of
+from dford.learners._trees.schedule import TreeSchedule
 from test_one_stream import contents, play
 
 LEVELS = [1, 2, 3, 4, 5]
@@ -92,7 +92,7 @@ def test_a_growing_that_fails_in_the_background_fails_again_before_the_one_who_w
         raise MemoryError("no room for trees")
 
     with monkeypatch.context() as failing:
-        failing.setattr("dford.learners._grower.Grower.advance", fail)
+        failing.setattr("dford.learners._trees.grower.Grower.advance", fail)
         play(model, X[199:200], y[199:200])
         question = model.ask(X[200])
         before = contents(model)

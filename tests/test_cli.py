@@ -12,9 +12,9 @@ import dford.cli.demo
 from dford.cli import _names, _program, main
 from dford.datasets._catalogue import CATALOGUE
 from dford.experiments import EXPERIMENTS, one_pass
-from dford.experiments.backends import BACKENDS
-from dford.experiments.paper import SETTINGS
-from dford.experiments.studies import STUDIES
+from dford.experiments.fan_out import BACKENDS
+from dford.experiments.reproduction.paper import SETTINGS
+from dford.experiments.studies.studies import STUDIES
 
 
 @pytest.mark.parametrize(

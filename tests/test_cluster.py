@@ -21,14 +21,14 @@ second = cluster.add_node(num_cpus=1, object_store_memory=80 * 2**20)
 ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
 assert ray.cluster_resources()["CPU"] == 2
 
-def told(cell):  # the second node dies when the first cell is done
+def on_progress(cell):  # the second node dies when the first cell is done
     global second
     if second:
         cluster.remove_node(second, allow_graceful=False)
         second = None
 
 cells = plan(["curves"], ["synthetic"]).cells
-results = run_cells(cells, sys.argv[1], jobs=-1, backend="ray", told=told)
+results = run_cells(cells, sys.argv[1], jobs=-1, backend="ray", on_progress=on_progress)
 assert second is None
 print(len(cells), len(results.traces), results.failures)
 ray.shutdown()

@@ -16,8 +16,8 @@ from sklearn.preprocessing import StandardScaler
 
 from dford.cli import main
 from dford.datasets import make_synthetic
-from dford.experiments import compare, split, trouble
 from dford.experiments.one_pass import scaled_as_they_come
+from dford.experiments.studies import held_out, noise_and_drift, running_error
 from dford.learners import NewtonLogit
 from dford.learners._trace import Trace
 
@@ -54,20 +54,24 @@ def test_no_item_comes_twice_and_every_run_has_its_own_order(monkeypatch: pytest
             seen.append(rows)
             return SimpleNamespace(trace_=Trace(np.ones(1, dtype=np.int64), *[np.ones(1)] * 8))
 
-    monkeypatch.setattr(compare, "settings", lambda *_: [("", Recorder(), "none")])
+    monkeypatch.setattr(running_error, "settings", lambda *_: [("", Recorder(), "none")])
     for run in range(2):
-        compare.play("synthetic", "newton", X, Y, 500, run, 0)
+        running_error.play("synthetic", "newton", X, Y, 500, run, 0)
     rows = {tuple(row) for row in X.tolist()}
     for stream in seen:
         assert len(stream) == len({tuple(row) for row in stream.tolist()} & rows) == 500
     assert not np.array_equal(*seen)
 
 
-@pytest.mark.parametrize("learner", compare.LEARNERS)
+@pytest.mark.parametrize("learner", running_error.LEARNERS)
 def test_later_items_change_no_earlier_figure(learner: str) -> None:
     later = np.r_[:400, np.random.default_rng(0).permutation(np.arange(400, 600))]
     first, second = (
-        [r for r in compare.one_pass(learner, False, X[order], Y[order], [1, 2, 3, 4, 5], 3) if r["answers"] <= 400]
+        [
+            r
+            for r in running_error.checkpoints(learner, False, X[order], Y[order], [1, 2, 3, 4, 5], 3)
+            if r["answers"] <= 400
+        ]
         for order in (np.arange(600), later)
     )
     assert str(first) == str(second), "as text, in which NaN is NaN"
@@ -94,7 +98,7 @@ def test_the_best_setting_is_best_on_the_mean_at_the_end() -> None:
             for n, e in ((10, 3.0 - error), (20, error))
         ]
 
-    figure = compare.figure(ends("a", 0.6, 1.6) + ends("b", 1.2, 0.9), "d", "dford")
+    figure = running_error.figure(ends("a", 0.6, 1.6) + ends("b", 1.2, 0.9), "d", "dford")
     assert figure.setting == "b"
     assert figure.mae == pytest.approx(1.05)
     assert figure.spread == pytest.approx(0.3 / 2**0.5)
@@ -142,11 +146,11 @@ def test_without_files_it_plays_the_synthetic_streams_and_says_what_to_pass(
 def test_a_split_shares_no_row_and_leaves_out_what_is_not_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    A, B, known, hidden, _ = split.parts(X, Y, 400, 0, 0)
+    A, B, known, hidden, _ = held_out.parts(X, Y, 400, 0, 0)
     assert (len(A), len(B), len(known), len(hidden)) == (400, 100, 400, 100)
     assert not {tuple(row) for row in A.tolist()} & {tuple(row) for row in B.tolist()}
 
-    monkeypatch.setattr(split, "find_spec", lambda name: None)
+    monkeypatch.setattr(held_out, "find_spec", lambda name: None)
     learners = "boosting,boosting-label,histogram,mord,ELMOP"
     assert main([*SMALL, "--study", "split", "--learners", learners, "--out", str(tmp_path)]) == 0
     assert 'mord, skordinal (pip install "dford[peers]")' in " ".join(capsys.readouterr().out.split())
@@ -157,24 +161,26 @@ def test_a_split_shares_no_row_and_leaves_out_what_is_not_installed(
 
 
 def test_with_no_answer_wrong_a_flipped_pass_is_the_pass() -> None:
-    flipped = {flip: trouble.play_flipped("synthetic-poly", "newton", X, Y, flip, 500, 0, 7) for flip in (0.0, 0.5)}
-    *_, end = compare.play("synthetic-poly", "newton", X, Y, 500, 0, 7)
+    flipped = {
+        flip: noise_and_drift.play_flipped("synthetic-poly", "newton", X, Y, flip, 500, 0, 7) for flip in (0.0, 0.5)
+    }
+    *_, end = running_error.play("synthetic-poly", "newton", X, Y, 500, 0, 7)
     assert flipped[0.0][0]["mae"] == end["mae"]
     assert flipped[0.5][0]["mae"] > 2 * end["mae"], "answers that are a coin's teach nothing"
 
 
 def test_after_the_turn_the_one_that_forgets_is_soon_right_again() -> None:
     rows, labels = make_synthetic(4000, random_state=2)
-    plays = {k: trouble.drift("synthetic-poly", k, rows, labels, 4000, 0, 0) for k in trouble.FORGETS}
+    plays = {k: noise_and_drift.drift("synthetic-poly", k, rows, labels, 4000, 0, 0) for k in noise_and_drift.FORGETS}
     before, after = ({k: np.mean([r["mae"] for r in play[part]]) for k, play in plays.items()} for part in QUARTERS)
     assert before["newton-forget"] < 1.5 * before["newton"]
     assert after["newton-forget"] < 0.5 * after["newton"]
 
 
 def test_every_probability_falls_into_one_bin() -> None:
-    records = split.bins("synthetic-poly", "newton", X, Y, 400, 0, 0)
+    records = held_out.bins("synthetic-poly", "newton", X, Y, 400, 0, 0)
     assert sum(r["count"] for r in records) == 100 * 4
-    A, B, known, hidden, seed = split.parts(X, Y, 400, 0, 0)
+    A, B, known, hidden, seed = held_out.parts(X, Y, 400, 0, 0)
     model = NewtonLogit(features="poly", random_state=seed).fit(A, known)
     expected = (model.predict_proba(B) @ np.arange(5)).sum()  # the mean number of cuts below a level
     assert sum(r["predicted"] for r in records) == pytest.approx(expected)

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from dford.cli import main
 from dford.datasets import make_synthetic
-from dford.experiments.demo import CHUNK, FEEDBACK, Progress, reading, run_demo
+from dford.experiments.reproduction.synthetic_run import CHUNK, FEEDBACK, Progress, reading, run_demo
 from dford.learners import Trace
 from dford.plotting import draw_curves
 
@@ -175,8 +175,8 @@ def compiling(*_):
     yield
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
-import dford.experiments.demo
-dford.experiments.demo.run_demo = compiling
+import dford.experiments.reproduction.synthetic_run
+dford.experiments.reproduction.synthetic_run.run_demo = compiling
 sys.exit(dford.cli.main(sys.argv[1:]))
 """
     command = [sys.executable, "-c", code, "demo", "--out", str(tmp_path)]

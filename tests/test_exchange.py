@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 
 from dford.cli import main
-from dford.service.learning import rounds
+from dford.service.learning import log_reader
 from dford.service.store.database import Database
 from serving import LEVELS, ROWS, answer_some, learned, ok, problem, replayed, serving, set_up
 
@@ -26,7 +26,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def told(database: Database) -> list[Any]:
-    pages = rounds.pages(database, 1, 0, rounds.head_of(database, 1))
+    pages = log_reader.pages(database, 1, 0, log_reader.head_of(database, 1))
     return [one for page in pages for one in zip(page.number, page.higher, page.X.tolist(), strict=True)]
 
 
@@ -280,7 +280,7 @@ def test_a_backup_while_people_answer_is_served_and_verified(file: Path, tmp_pat
         copy = tmp_path / f"copy{n}.db"
         assert run("verify", "--database", copy) == 0
         kept = Database(str(copy))
-        head = rounds.head_of(kept, 1)
+        head = log_reader.head_of(kept, 1)
         assert told(kept) == whole[:head]
         kept.close()
         with serving(copy) as client:

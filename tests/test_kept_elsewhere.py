@@ -9,8 +9,8 @@ import pytest
 from dford import DFORD, PRIL, Auto, DirectionalBoosting, NewtonLogit, learners
 from dford.engine import rounds
 from dford.feedback import Question
-from dford.learners._grower import Grower
-from dford.learners._tree_schedule import _Work
+from dford.learners._trees.grower import Grower
+from dford.learners._trees.schedule import _Work
 
 LEVELS = ["poor", "fair", "good", "great"]
 MAKERS = [

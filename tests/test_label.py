@@ -19,7 +19,7 @@ from dford.service.core import Service
 from dford.service.projects.items import features
 from dford.service.projects.projects import all_projects
 from dford.service.settings import Settings
-from dford.service.sheet import Sheet, fill
+from dford.service.table_project import TableProject, fill_project
 from serving import LEVELS, compiled, ok, problem, replayed, serving
 
 SHEET = "size,colour,note\n" + "".join(f"{i % 7},{['red', 'blue'][i % 2]},=item {i}\n" for i in range(12))
@@ -37,11 +37,11 @@ class TestSheet:
 
     def test_it_is_filled_once_and_grows_at_its_end(self, service: Service) -> None:
         for rows, added in ((4, 4), (4, 0), (6, 2)):
-            project, count = fill(service, Sheet("rain", self.ROWS[:rows], LEVELS))
+            project, count = fill_project(service, TableProject("rain", self.ROWS[:rows], LEVELS))
             assert count == added
         assert features(service.database, project, [6])[0].tolist() == [5.0]
         assert (project.learner, project.levels) == ("Auto", LEVELS)
-        assert fill(service, Sheet("rain", self.ROWS)) == (project, 0)
+        assert fill_project(service, TableProject("rain", self.ROWS)) == (project, 0)
 
     @pytest.mark.parametrize(
         ("change", "match"),
@@ -57,10 +57,10 @@ class TestSheet:
         ],
     )
     def test_what_differs_is_said_and_nothing_done(self, service: Service, change: dict[str, Any], match: str) -> None:
-        fill(service, Sheet("rain", self.ROWS[:4], LEVELS))
+        fill_project(service, TableProject("rain", self.ROWS[:4], LEVELS))
         with pytest.raises(ValueError, match=match):
-            fill(service, Sheet("rain", self.ROWS[:4])._replace(**change))
-        assert fill(service, Sheet("rain", self.ROWS[:4], LEVELS))[1] == 0
+            fill_project(service, TableProject("rain", self.ROWS[:4])._replace(**change))
+        assert fill_project(service, TableProject("rain", self.ROWS[:4], LEVELS))[1] == 0
 
     @pytest.mark.parametrize(
         ("change", "match"),
@@ -77,13 +77,13 @@ class TestSheet:
     )
     def test_a_project_that_cannot_be_is_not_begun(self, service: Service, change: dict[str, Any], match: str) -> None:
         with pytest.raises(ValueError, match=match):
-            fill(service, Sheet("rain", self.ROWS, LEVELS)._replace(**change))
+            fill_project(service, TableProject("rain", self.ROWS, LEVELS)._replace(**change))
         assert all_projects(service.database) == []
 
     def test_more_rows_than_a_call_may_have_are_one_commit(self, tmp_path: Path) -> None:
         one = Service(Settings(database=str(tmp_path / "small.db"), items_per_call=2))
         before = one.writer.commits
-        assert fill(one, Sheet("rain", self.ROWS, LEVELS))[1] == 6
+        assert fill_project(one, TableProject("rain", self.ROWS, LEVELS))[1] == 6
         assert one.writer.commits == before + 1
         one.close()
 

@@ -11,7 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from browsing import home, press, saved
-from dford.service.http.pages import FOLDER
+from dford.service.http.routes.pages import FOLDER
 from serving import ok, serving, set_up
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from dford.cli import main
+from dford.document import Block, Heading, Paragraph, Table, markdown, page
 from dford.experiments import Results, claims, label_sampling_cells, reading
-from dford.experiments.cells import Cell
-from dford.experiments.paper import LABEL_SAMPLING
-from dford.experiments.plans import SIZES, Size
-from dford.experiments.series import COLUMNS
-from dford.report.blocks import Block, Heading, Table, Text, as_html, as_markdown
+from dford.experiments.reproduction.cells import Cell
+from dford.experiments.reproduction.paper import LABEL_SAMPLING
+from dford.experiments.reproduction.plans import SIZES, Size
+from dford.experiments.reproduction.series import COLUMNS
 from small_data import make_known, write
 
 
@@ -21,7 +21,7 @@ from small_data import make_known, write
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A report over small files of all datasets."""
     monkeypatch.setitem(SIZES, "quick", Size((2, 60), (2, 60), (2, 60), (2, 10_000), (2, 60)))
-    monkeypatch.setattr("dford.experiments.rows.MIN_VOTES", 3)
+    monkeypatch.setattr("dford.experiments.reproduction.rows.MIN_VOTES", 3)
     make_known(monkeypatch)
     write(tmp_path / "data")
     arguments = [
@@ -154,8 +154,8 @@ def test_the_label_sampling_table_meets_the_papers_cell_by_cell() -> None:
     )
 
 
-def test_words_cannot_break_the_page(tmp_path: Path) -> None:
-    blocks: list[Block] = [Heading("<b>"), Text("a < b & c"), Table(["|"], [["a|b"]])]
-    assert "&lt;b&gt;" in as_html(blocks, tmp_path)
-    assert "a &lt; b &amp; c" in as_html(blocks, tmp_path)
-    assert "| a\\|b |" in as_markdown(blocks)
+def test_words_cannot_break_the_page() -> None:
+    blocks: list[Block] = [Heading(1, "<b>"), Paragraph("a < b & c"), Table(["|"], [["a|b"]])]
+    assert "&lt;b&gt;" in page(blocks, "", "")
+    assert "a &lt; b &amp; c" in page(blocks, "", "")
+    assert "| a\\|b |" in markdown(blocks)

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-import dford.experiments.plans as plans
+import dford.experiments.reproduction.plans as plans
 from dford.cli import main
 from dford.experiments import EXPERIMENTS, plan, run_cells
-from dford.experiments.cells import Cell, play
-from dford.experiments.plans import SIZES, Size
-from dford.experiments.rows import source
+from dford.experiments.reproduction.cells import Cell, play
+from dford.experiments.reproduction.plans import SIZES, Size
+from dford.experiments.reproduction.rows import source
 from small_data import make_known, write
 
 TINY = Size((2, 300), (2, 300), (2, 400), (2, 10_000), (2, 300))
@@ -50,7 +50,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> list[Cell]:
         seen.append(cell)
         return play(cell, data)
 
-    monkeypatch.setattr("dford.experiments.backends.play", noted)
+    monkeypatch.setattr("dford.experiments.reproduction.results.play", noted)
     return seen
 
 
@@ -89,7 +89,7 @@ def test_whatever_determines_a_result_names_it(changes: dict[str, Any]) -> None:
 
 def test_other_code_names_results_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     before = cell().key
-    monkeypatch.setattr("dford.experiments.cells.code_version", lambda: "other code")
+    monkeypatch.setattr("dford.experiments.reproduction.cells.code_version", lambda: "other code")
     assert cell().key != before
 
 

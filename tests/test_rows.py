@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import dford.experiments.rows as module
+import dford.experiments.reproduction.rows as module
 from dford.datasets import load
-from dford.experiments.rows import rows
+from dford.experiments.reproduction.rows import rows
 from small_data import ROWS, VOTES, make_known, write
 
 

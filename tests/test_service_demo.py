@@ -7,9 +7,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from dford.service import demo
+from dford.service import demo_projects
 from dford.service.core import Service
-from dford.service.learning import rounds
+from dford.service.learning import log_reader
 from dford.service.settings import Settings
 from killing import Server
 from serving import ok, replayed
@@ -28,10 +28,10 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_days_are_always_the_same_and_of_all_levels() -> None:
-    days = demo.days()
-    assert days == demo.days()
+    days = demo_projects.days()
+    assert days == demo_projects.days()
     assert len(days) == 200
-    counts = Counter(demo.severity(day) for day in days)
+    counts = Counter(demo_projects.severity(day) for day in days)
     assert sorted(counts) == [1, 2, 3, 4]
     assert min(counts.values()) >= 20
 
@@ -54,8 +54,8 @@ def test_a_person_finds_one_waiting_and_one_to_watch(file: Path) -> None:
     finally:
         assert server.end(signal.SIGTERM) == 0
         server.close()
-    levels = [demo.LEVELS.index(one["level"]) + 1 for one in predicted["predictions"]]
-    true = [demo.severity(day) for day in demo.days()]
+    levels = [demo_projects.LEVELS.index(one["level"]) + 1 for one in predicted["predictions"]]
+    true = [demo_projects.severity(day) for day in demo_projects.days()]
     error = sum(abs(a - b) for a, b in zip(levels, true, strict=True))
     constant = min(sum(abs(level - b) for b in true) for level in (1, 2, 3, 4))
     assert error < constant / 2, "the answers were learned from"
@@ -67,10 +67,10 @@ def test_the_simulated_log_is_one_that_a_replay_makes_again(file: Path) -> None:
 
 def test_the_simulated_answers_are_the_rules_but_for_one_in_twenty(file: Path) -> None:
     service = Service(Settings(database=str(file)))
-    project, days = service.project("demo-answered"), demo.days()
-    (told,) = rounds.pages(service.database, project.id, 0, 400)
+    project, days = service.project("demo-answered"), demo_projects.days()
+    (told,) = log_reader.pages(service.database, project.id, 0, 400)
     service.close()
     # in the order of the pool: every day once, and then every day again
-    right = [demo.severity(days[i % 200]) > level for i, level in enumerate(told.level)]
+    right = [demo_projects.severity(days[i % 200]) > level for i, level in enumerate(told.level)]
     wrong = sum(a != b for a, b in zip(right, told.higher, strict=True))
     assert 5 <= wrong <= 40  # of 400, at one in twenty: 20 give or take 4

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from dford.service.core import Service
-from dford.service.learning.snapshots import spaced
+from dford.service.learning.snapshots import snapshots_to_keep
 from dford.service.learning.verify import verify
 from dford.service.settings import Settings
 from dford.service.store.database import Database
@@ -129,7 +129,7 @@ def test_snapshots_are_few_and_a_retraction_learns_at_most_twice_what_came_since
     head = 0
     for gap in gaps:
         head += gap
-        kept = spaced([head, *kept])
+        kept = snapshots_to_keep([head, *kept])
         assert kept[0] == head
         assert len(kept) <= 2 * math.log2(head) + 3
         for answer in range(1, head + 1):

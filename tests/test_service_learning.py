@@ -12,9 +12,9 @@ import sqlalchemy as sa
 
 from dford.service.core import Service
 from dford.service.learning import fold as folding
-from dford.service.learning import rounds, snapshots
+from dford.service.learning import log_reader, snapshots
 from dford.service.projects import projects
-from dford.service.projects.columns import ColumnOf
+from dford.service.projects.columns import Column
 from dford.service.settings import Settings
 from dford.service.store import tables
 from killing import Server
@@ -70,8 +70,8 @@ def test_a_state_that_has_not_caught_up_answers_nobody(
         answer_some(client, set_up(client, learner=learner), 60)
         trained, digest = levels_of(client), learned(client, "/projects/rain")["digest"]
     forget_snapshots(file)  # as if it had been killed before the first
-    monkeypatch.setattr(rounds, "PAGE", 10)
-    monkeypatch.setattr(rounds, "MANY", 10)
+    monkeypatch.setattr(log_reader, "PAGE", 10)
+    monkeypatch.setattr(log_reader, "MANY", 10)
     gate = Gate(monkeypatch)
     gate.at = 30
     with serving(file, request_seconds=2.0) as client:
@@ -125,8 +125,8 @@ def died(*_: Any) -> None:
 def test_catching_up_makes_lasting_progress_whatever_is_killed(
     file: Path, taken_back: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rounds, "PAGE", 10)
-    monkeypatch.setattr(rounds, "MANY", 10)
+    monkeypatch.setattr(log_reader, "PAGE", 10)
+    monkeypatch.setattr(log_reader, "MANY", 10)
     monkeypatch.setattr(folding, "_KEPT", 0.0)
     with serving(file) as client:
         project = set_up(client, learner="NewtonLogit")
@@ -151,7 +151,7 @@ def test_catching_up_makes_lasting_progress_whatever_is_killed(
 
         monkeypatch.setattr(folding, "learn", two_pages)
         monkeypatch.setattr(folding.Fold, "close", lambda self: None)  # a kill keeps nothing
-        fold = folding.Fold(service.database, service.writer, service.project("rain"), service._threads, 10**9)
+        fold = folding.Fold(service.database, service.writer, service.project("rain"), service._folds.threads, 10**9)
         try:
             fold._catch_up()
             done = fold._state is not None and fold.sequence >= 100 and not fold.stale
@@ -192,7 +192,7 @@ def build(file: Path, count: int, width: int, learner: str) -> None:
     X = np.where(random.random((count, width)) < 0.06, random.random((count, width)), 0.0)
     service = Service(Settings(database=str(file), request_seconds=600))
     number = service.write(None, lambda c: projects.create(c, "rain", LEVELS, learner, {}, 0))
-    columns = [ColumnOf(f"c{i}", "number") for i in range(width)]
+    columns = [Column(f"c{i}", "number") for i in range(width)]
     service.write(None, lambda c: projects.set_columns(c, number, columns))
     weights = random.standard_normal(width)
     level = random.integers(1, 4, count)
@@ -205,7 +205,7 @@ def build(file: Path, count: int, width: int, learner: str) -> None:
 def test_snapshots_hold_what_the_log_cannot_make_again_and_nothing_else(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rounds, "MANY", 500)
+    monkeypatch.setattr(log_reader, "MANY", 500)
     build(file, 3_000, 50, "Auto")
     service = Service(Settings(database=str(file), snapshot_every=500, request_seconds=600))
     fold = service.fold(service.project("rain"))

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 from dford.cli import main
-from dford.service.projects.answering import Told
+from dford.service.projects.answering import SentAnswer
 from killing import kill_test
 from postgres import BINARIES, new_database, temporary_cluster
 from serving import learned, ok, problem, replayed, serving, set_up
@@ -73,6 +73,8 @@ def test_answers_written_together_are_those_written_one_by_one_here_too(database
     service, project = prepare(database)
     try:
         for told in product([1, 2, 3, 4, 5, 6, 7, 13], [True, False]):
-            compare(service, project, [Told(*told, "anna"), Told(5, True, "b"), Told(7, True, 'c "ö" \\')])
+            compare(
+                service, project, [SentAnswer(*told, "anna"), SentAnswer(5, True, "b"), SentAnswer(7, True, 'c "ö" \\')]
+            )
     finally:
         service.close()

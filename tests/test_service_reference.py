@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from playwright.sync_api import Page as BrowserPage
 
 from browsing import home
-from dford.service.http import blocks, reference
+from dford import document as pages
+from dford.service.http import reference
 from dford.service.http.server import configured
 from dford.service.projects import keys
 from dford.service.refusal import CODES
@@ -66,7 +67,7 @@ class Page(html.parser.HTMLParser):
 
 
 def test_the_docs_have_the_reference_of_today(document: Any) -> None:
-    written = blocks.markdown(list(reference.reference(document)))
+    written = pages.markdown(list(reference.reference(document)))
     assert (ROOT / "docs" / "http.md").read_text() == written, "run: make docs/http.md"
 
 
@@ -102,7 +103,7 @@ def test_every_example_is_what_the_server_answers(tmp_path: Path, monkeypatch: p
         monkeypatch.setattr(secrets, "token_hex", lambda _: next(ids))
         client.headers["Authorization"] = f"Bearer {made[1]}"
         all_blocks = reference.reference(client.get("/openapi.json").json())
-        examples = [block.text for block in all_blocks if isinstance(block, blocks.Example) and "\n→ " in block.text]
+        examples = [block.text for block in all_blocks if isinstance(block, pages.Code) and "\n→ " in block.text]
         examples.sort(key=lambda text: text.startswith(LEAVES_NO_ANSWER))
         for example in examples:
             sent, _, expected = example.partition("\n→ ")
@@ -164,9 +165,10 @@ def test_the_page_can_be_read_on_a_phone_and_a_wide_screen_by_everybody(
 
 @given(text=st.text())
 def test_text_is_only_text(text: str) -> None:
-    every = [blocks.Heading(2, text), blocks.Example(text), blocks.Entries([(text, text)]), *blocks.prose(text)]
-    page, empty = (Page(blocks.page(some, text, "/x.css", "/x.svg")) for some in (every, []))
-    own = {"h2", "pre", "code", "dl", "dt", "dd", "p", "a"}
+    every = [pages.Heading(2, text), pages.Code(text), pages.Entries([(text, text)]), *pages.prose(text)]
+    every += [pages.Table([text], [[text]])]
+    page, empty = (Page(pages.page(some, text, "", contents=True)) for some in (every, []))
+    own = {"h2", "pre", "code", "dl", "dt", "dd", "p", "a", "div", "table", "thead", "tbody", "tr", "th", "td"}
     assert {tag for tag, _ in page.tags} <= {tag for tag, _ in empty.tags} | own
 
 

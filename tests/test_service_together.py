@@ -15,9 +15,9 @@ from sqlalchemy import Connection
 
 from dford.service.core import Service
 from dford.service.projects import projects
-from dford.service.projects.answering import Answered, Told, answer, retract, skip
-from dford.service.projects.asking import Wish
-from dford.service.projects.columns import ColumnOf, encode_sent
+from dford.service.projects.answering import RecordedAnswer, SentAnswer, record, retract, skip
+from dford.service.projects.asking import QuestionRequest
+from dford.service.projects.columns import Column, encode_sent
 from dford.service.projects.uploads import ready_items
 from dford.service.refusal import Refusal
 from dford.service.settings import Settings
@@ -26,7 +26,7 @@ from loading import connect, is_whole, request
 from serving import LEVELS, ROWS, ok, problem, serving, set_up
 
 _TOLD = st.builds(
-    Told, st.integers(1, 13), st.booleans(), st.sampled_from(["anna", 'b "ö" \\', "c'; --"]), st.booleans()
+    SentAnswer, st.integers(1, 13), st.booleans(), st.sampled_from(["anna", 'b "ö" \\', "c'; --"]), st.booleans()
 )
 
 
@@ -38,24 +38,24 @@ def prepare(database: str) -> tuple[Service, int]:
     """Twelve questions: answered (1, 2), skipped (3), retracted (4), two about the same item (5, 6), and open ones."""
     service = Service(Settings(database=database, lease_seconds=0.01))
     number = service.write(None, lambda c: projects.create(c, "rain", LEVELS, "DFORD", {}, 5))
-    columns = [ColumnOf("size", "number"), ColumnOf("colour", "category", categories=("blue", "red"))]
-    columns.append(ColumnOf("note", "text"))
+    columns = [Column("size", "number"), Column("colour", "category", categories=("blue", "red"))]
+    columns.append(Column("note", "text"))
     service.write(None, lambda c: projects.set_columns(c, number, columns))
     project = service.project("rain")
     service.add_items(project, ready_items(columns, ROWS, "items", service.bounds()), None)
     for n in range(1, 13):
         sent = encode_sent(columns, ROWS[n]) if n > 9 else None
-        service.ask(project, Wish("anna", None, sent, 5 if n in {5, 6} else None))
+        service.ask(project, QuestionRequest("anna", None, sent, 5 if n in {5, 6} else None))
         if n == 5:
             time.sleep(0.02)
-    service.write(project, lambda c: answer(c, number, [Told(1, True, "anna"), Told(2, False, "anna")]))
+    service.write(project, lambda c: record(c, number, [SentAnswer(1, True, "anna"), SentAnswer(2, False, "anna")]))
     service.write(project, lambda c: skip(c, number, 3, "anna", anybodys=False))
-    service.write(project, lambda c: answer(c, number, [Told(4, True, "anna")]))
+    service.write(project, lambda c: record(c, number, [SentAnswer(4, True, "anna")]))
     service.write(project, lambda c: retract(c, number, 4, "anna", anybodys=False))
     return service, number
 
 
-def compare(service: Service, project: int, told: Sequence[Told]) -> None:
+def compare(service: Service, project: int, sent: Sequence[SentAnswer]) -> None:
     """One call for all must say and leave what one call for each does."""
 
     def found(do: Callable[[Connection], list[Any]]) -> tuple[list[Any], dict[str, list[Any]]]:
@@ -77,12 +77,12 @@ def compare(service: Service, project: int, told: Sequence[Told]) -> None:
         said, left = undone.value.args
         return said, left
 
-    together = found(lambda connection: list(answer(connection, project, told)))
-    apart = found(lambda connection: [answer(connection, project, [one])[0] for one in told])
+    together = found(lambda connection: list(record(connection, project, sent)))
+    apart = found(lambda connection: [record(connection, project, [one])[0] for one in sent])
     assert together == apart
 
 
-def _plain(outcome: Answered | Refusal) -> Any:
+def _plain(outcome: RecordedAnswer | Refusal) -> Any:
     if isinstance(outcome, Refusal):
         return outcome.status, outcome.code, outcome.sentence
     return outcome._replace(at=0.0 if outcome.sequence > 4 else outcome.at)
@@ -96,18 +96,25 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @hypothesis.given(st.lists(_TOLD, min_size=1, max_size=12))
-@hypothesis.example([Told(7, True, "anna"), Told(7, True, "anna"), Told(7, False, "anna"), Told(5, True, "anna")])
-@hypothesis.example([Told(5, True, "anna"), Told(6, True, "anna")])
-def test_answers_written_together_are_those_written_one_by_one(prepared: Any, told: list[Told]) -> None:
+@hypothesis.example(
+    [
+        SentAnswer(7, True, "anna"),
+        SentAnswer(7, True, "anna"),
+        SentAnswer(7, False, "anna"),
+        SentAnswer(5, True, "anna"),
+    ]
+)
+@hypothesis.example([SentAnswer(5, True, "anna"), SentAnswer(6, True, "anna")])
+def test_answers_written_together_are_those_written_one_by_one(prepared: Any, sent: list[SentAnswer]) -> None:
     service, project = prepared
-    compare(service, project, told)
+    compare(service, project, sent)
 
 
 def test_the_first_of_two_that_come_together_stands(tmp_path: Path) -> None:
     service, project = prepare(str(tmp_path / "log.db"))
-    told = [Told(8, True, "anna"), Told(8, False, "b"), Told(8, True, "c")]
-    first, other, again = service.writer.do(project, lambda c: answer(c, project, told))
-    assert isinstance(first, Answered)
+    sent = [SentAnswer(8, True, "anna"), SentAnswer(8, False, "b"), SentAnswer(8, True, "c")]
+    first, other, again = service.writer.do(project, lambda c: record(c, project, sent))
+    assert isinstance(first, RecordedAnswer)
     assert isinstance(other, Refusal)
     assert other.code == "answered-otherwise"
     assert again == first

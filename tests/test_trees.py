@@ -12,9 +12,9 @@ from threadpoolctl import threadpool_limits
 import naive_trees
 from dford.datasets import make_synthetic
 from dford.engine import binning
-from dford.learners import _grower
-from dford.learners._grower import Grower, Growth, grow, work_of
-from dford.learners._trees import Trees
+from dford.learners._trees import grower
+from dford.learners._trees.forest import Trees
+from dford.learners._trees.grower import Grower, Growth, grow, work_of
 
 KINDS = ["numbers", "ties", "counts", "waves", "categories", "constant"]
 
@@ -100,7 +100,7 @@ def test_a_slice_at_a_time_gives_the_same_trees() -> None:
 def test_histograms_that_find_no_place_are_summed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     Z, level, higher = questions(500, 20)
     whole = grow(Growth(8, min_samples_leaf=5), Z, level, higher)
-    monkeypatch.setattr(_grower, "_POOL", 0)
+    monkeypatch.setattr(grower, "_POOL", 0)
     assert same(grow(Growth(8, min_samples_leaf=5), Z, level, higher), whole)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from dford import NewtonLogit
-from dford.service.projects.columns import ColumnOf, encode, read_columns
+from dford.service.projects.columns import Column, encode, read_columns
 from serving import LEVELS, learned, ok, replayed, serving
 
 TONES = {"awful": -3, "bad": -2, "dull": -1, "fine": 1, "good": 2, "superb": 3}
@@ -30,7 +30,7 @@ def texts(count: int) -> tuple[list[str], list[int]]:
 def test_a_learner_learns_from_them() -> None:
     shown, levels = texts(800)
     columns = read_columns([{"review": text} for text in shown])
-    assert columns == [ColumnOf("review", "words")]
+    assert columns == [Column("review", "words")]
     model, errors = NewtonLogit(levels=[1, 2, 3, 4], random_state=0), []
     for n, (text, level) in enumerate(zip(shown, levels, strict=True), 1):
         question = model.question(encode(columns, {"review": text}, "row"), n)
@@ -42,7 +42,7 @@ def test_a_learner_learns_from_them() -> None:
 
 @given(st.lists(st.text("abcdefgh", min_size=1, max_size=4), min_size=1), st.randoms(use_true_random=False))
 def test_order_case_and_marks_change_nothing(words: list[str], chance: random.Random) -> None:
-    columns = [ColumnOf("note", "words")]
+    columns = [Column("note", "words")]
     x = encode(columns, {"note": " ".join(words)}, "row")
     assert np.sqrt((x * x).sum()) == pytest.approx(1.0)
     chance.shuffle(words)
@@ -52,9 +52,9 @@ def test_order_case_and_marks_change_nothing(words: list[str], chance: random.Ra
 
 def test_places_are_those_of_the_hash_for_ever() -> None:
     # CRC-32 of "123456789" is its published check value, 0xCBF43926
-    x = encode([ColumnOf("note", "words")], {"note": "123456789"}, "row")
+    x = encode([Column("note", "words")], {"note": "123456789"}, "row")
     assert np.flatnonzero(x).tolist() == [0x26]
-    assert not encode([ColumnOf("note", "words")], {"note": "…"}, "row").any()
+    assert not encode([Column("note", "words")], {"note": "…"}, "row").any()
 
 
 def test_they_are_taken_only_where_nothing_else_is_learned_from() -> None:
@@ -85,7 +85,7 @@ def test_a_file_of_plain_text_is_served_and_replayed(tmp_path: Path) -> None:
 
 def test_numbers_that_only_number_the_rows_are_not_learned_from() -> None:
     rows = [{"id": str(n), "note": f"word{n} again"} for n in range(101, 121)]
-    assert read_columns(rows) == [ColumnOf("id", "text"), ColumnOf("note", "words")]
+    assert read_columns(rows) == [Column("id", "text"), Column("note", "words")]
     assert read_columns(rows, {"id": "number"})[0].kind == "number"
     assert read_columns(rows[::-1])[0].kind == "number"  # counted down: somebody chose this
     assert read_columns(rows[:9])[0].kind == "number"  # too few to tell

@@ -92,7 +92,7 @@ def _opening() -> Iterator[None]:
 
 def learned(service: "Service", project: "Project") -> bytes:
     """The model of a project, packed, once all answers up to now are learned."""
-    from dford.service.learning.rounds import head_of
+    from dford.service.learning.log_reader import head_of
     from dford.service.refusal import Refusal
 
     head = head_of(service.database, project.id)

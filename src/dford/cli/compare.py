@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import typer
     from rich.table import Table as RichTable
 
-    from dford.experiments._work import Record, Table, Task
+    from dford.experiments.studies.records import Record, Table, Task
 
 
 def add(program: "typer.Typer") -> None:
@@ -58,8 +58,8 @@ def add(program: "typer.Typer") -> None:
 
         Each study writes its tables (.md), all of its figures (.csv) and, but for split, a picture (.png).
         """
-        from dford.experiments.compare import DATASETS, gather
-        from dford.experiments.studies import STUDIES, pick
+        from dford.experiments.studies.running_error import DATASETS, gather
+        from dford.experiments.studies.studies import STUDIES, pick
 
         chosen = list(STUDIES) if study == "all" else pick(study, STUDIES, "study")
         named = None if datasets is None else pick(datasets, DATASETS, "dataset")
@@ -107,9 +107,9 @@ def _run(name: str, tasks: "list[Task]", jobs: int, out: Path) -> None:
         TimeRemainingColumn,
     )
 
-    from dford.experiments._work import fan_out, write_csv
-    from dford.experiments.compare import warm_up
-    from dford.experiments.studies import STUDIES
+    from dford.experiments.studies.records import run_tasks, write_csv
+    from dford.experiments.studies.running_error import warm_up
+    from dford.experiments.studies.studies import STUDIES
     from dford.plotting import PICTURES
 
     screen = console()
@@ -128,7 +128,7 @@ def _run(name: str, tasks: "list[Task]", jobs: int, out: Path) -> None:
         if jobs > 1:
             warm_up()
         progress.update(bar, description=name)
-        for some in fan_out(tasks, jobs):
+        for some in run_tasks(tasks, jobs):
             records += some
             progress.advance(bar)
     tables = STUDIES[name].tables(records)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import typer
     from rich.table import Table
 
-    from dford.experiments.demo import Progress
+    from dford.experiments.reproduction.synthetic_run import Progress
 
 
 def add(program: "typer.Typer") -> None:
@@ -43,7 +43,7 @@ def add(program: "typer.Typer") -> None:
 def _demo(rounds: int, runs: int, seed: int, out: Path) -> None:
     from rich.live import Live
 
-    from dford.experiments.demo import FEEDBACK, reading, run_demo
+    from dford.experiments.reproduction.synthetic_run import FEEDBACK, reading, run_demo
     from dford.plotting import draw_curves
 
     with writing_to(out):
@@ -73,7 +73,7 @@ def _demo(rounds: int, runs: int, seed: int, out: Path) -> None:
 def _table(title: str, rounds: int, progress: "Progress | None") -> "Table":
     from rich.progress_bar import ProgressBar
 
-    from dford.experiments.demo import FEEDBACK
+    from dford.experiments.reproduction.synthetic_run import FEEDBACK
 
     # narrow enough for the 80 columns of a log
     table = new_table(title)

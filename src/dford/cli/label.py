@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import typer
 
     from dford.service.core import Service
-    from dford.service.sheet import Sheet
+    from dford.service.table_project import TableProject
 
 _HOST = "127.0.0.1"
 
@@ -56,7 +56,7 @@ def add(program: "typer.Typer") -> None:
         """
         needs("service", "fastapi", "sqlalchemy", "uvicorn")
         from dford.service.projects.uploads import read_csv
-        from dford.service.sheet import Sheet
+        from dford.service.table_project import TableProject
 
         if not file.is_file():
             raise FileNotFoundError(f"no file at {file}")
@@ -66,14 +66,14 @@ def add(program: "typer.Typer") -> None:
         pairs = [(column, kind) for kind, columns in said.items() for column in columns or ()]
         if len(kinds := dict(pairs)) < len(pairs):
             raise ValueError("a column is read in one way: name it once")
-        sheet = Sheet(
+        table = TableProject(
             project or _name(file.stem),
             read_csv(file.read_bytes()),
             [name.strip() for name in levels.split(",")] if levels else [],
             learner,
             kinds,
         )
-        _label(sheet, file, out, browser, database)
+        _label(table, file, out, browser, database)
 
 
 def _name(stem: str) -> str:
@@ -82,16 +82,16 @@ def _name(stem: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", plain)[:64].strip("-") or "items"
 
 
-def _label(sheet: "Sheet", file: Path, out: Path | None, browser: bool, database: str) -> None:
+def _label(table: "TableProject", file: Path, out: Path | None, browser: bool, database: str) -> None:
     from dford.service.settings import Settings
-    from dford.service.sheet import fill
+    from dford.service.table_project import fill_project
     from dford.service.views.exports import levels_file
 
     settings = replace(Settings.read({"database": database or None}), host=_HOST)
     with opened(settings) as service:
-        project, count = fill(service, sheet)
+        project, count = fill_project(service, table)
         columns = ", ".join(f"{column.name} ({column.kind})" for column in project.columns)
-        print(f"Project {project.name}: {len(sheet.rows):,} items, {count:,} of them new; {columns}")
+        print(f"Project {project.name}: {len(table.rows):,} items, {count:,} of them new; {columns}")
         server = make_server(service)
         with _key(service, project.id) as key:
             listening = _listen(settings.port)

@@ -104,7 +104,7 @@ def _reproduce(
     )
 
     from dford.experiments import plan, reading, run_cells
-    from dford.experiments.rows import files
+    from dford.experiments.reproduction.rows import files
     from dford.report import About, write_report
 
     cells, missing = plan(experiments, datasets, size, seed, data, demonstrate_lambda)
@@ -129,7 +129,9 @@ def _reproduce(
             data=data,
             jobs=jobs,
             backend=backend,
-            told=lambda cell: progress.update(task, advance=cell.cost, description=f"{cell.experiment} {cell.dataset}"),
+            on_progress=lambda cell: progress.update(
+                task, advance=cell.cost, description=f"{cell.experiment} {cell.dataset}"
+            ),
         )
     used = dict.fromkeys(cell.dataset for cell in cells)
     about = About(dford.__version__, size, seed, experiments, {name: files(name, data) for name in used}, missing)

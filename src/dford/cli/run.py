@@ -134,7 +134,7 @@ def _run(
             learner,
             feature_names=data.feature_names,
             seed=seed,
-            told=lambda rows: progress.update(task, completed=rows),
+            on_progress=lambda rows: progress.update(task, completed=rows),
         )
     title = f"{learner} on {table.name}: {len(y):,} rows, {X.shape[1]} features, {len(data.target_names)} levels"
     _show(title, done, Scale(data.target_names).encode(y))

@@ -67,7 +67,7 @@ def add(program: "typer.Typer") -> None:
 
 
 def _serve(settings: "Settings", demo: bool) -> None:
-    from dford.service.demo import add_demo
+    from dford.service.demo_projects import add_demo_projects
     from dford.service.http.guard import LOOPBACK
 
     with opened(settings) as service:
@@ -77,7 +77,7 @@ def _serve(settings: "Settings", demo: bool) -> None:
                 "or serve on 127.0.0.1"
             )
         if demo:
-            add_demo(service)
+            add_demo_projects(service)
         server, listening = make_server(service), listen(settings.host, settings.port)
         port = listening.getsockname()[1]
         print(f"dford {dford.__version__} on http://{settings.host}:{port}, log in {service.database.url}", flush=True)

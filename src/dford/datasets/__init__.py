@@ -1,15 +1,15 @@
 """Data to learn from."""
 
+from dford.datasets._data_folder import data_folder
 from dford.datasets._download import download
-from dford.datasets._files import data_folder
 from dford.datasets.discretise import at_cuts, equal_frequency, in_steps
 from dford.datasets.movies import load_eachmovie, load_movielens
 from dford.datasets.normalise import normalise
-from dford.datasets.own import load_table
 from dford.datasets.ranking import load_mslr
 from dford.datasets.registry import load
 from dford.datasets.synthetic import make_synthetic
 from dford.datasets.tables import load_abalone, load_bank, load_california, load_computer, load_parkinsons
+from dford.datasets.user_table import load_table
 
 __all__ = [
     "at_cuts",

@@ -7,7 +7,7 @@ is told, never taken.
 from dataclasses import dataclass
 
 from dford.datasets import _readers as readers
-from dford.datasets._files import File, Folder
+from dford.datasets._data_folder import File, Folder
 
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 # Torgo's own archives split bank in two files of another format; this collection has his data in one each.

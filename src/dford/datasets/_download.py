@@ -13,7 +13,7 @@ from http.client import HTTPException
 from pathlib import Path
 
 from dford.datasets._catalogue import CATALOGUE
-from dford.datasets._files import File, Folder, data_folder
+from dford.datasets._data_folder import File, Folder, data_folder
 from dford.datasets.registry import check_name
 
 Progress = Callable[[int, int | None], None]

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from dford.datasets._bunch import Loaded, bunch
 from dford.datasets._catalogue import CATALOGUE
-from dford.datasets._files import Folder
+from dford.datasets._data_folder import Folder
 
 
 def load_eachmovie(

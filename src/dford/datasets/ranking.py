@@ -6,7 +6,7 @@ import numpy as np
 
 from dford.datasets._bunch import Loaded, bunch
 from dford.datasets._catalogue import CATALOGUE
-from dford.datasets._files import Folder
+from dford.datasets._data_folder import Folder
 from dford.datasets._readers import MSLR_FEATURES
 
 

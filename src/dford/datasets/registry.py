@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from dford.datasets._bunch import Loaded, bunch
 from dford.datasets._catalogue import Entry
-from dford.datasets._files import Folder
+from dford.datasets._data_folder import Folder
 from dford.datasets.movies import load_eachmovie, load_movielens
 from dford.datasets.ranking import load_mslr
 from dford.datasets.synthetic import make_synthetic

@@ -1,9 +1,9 @@
 """Experiments: learners run on data and compared. They compute; the report and the command line show."""
 
-from dford.experiments.claims import Claim, claims, label_sampling_cells, reading
-from dford.experiments.fan_out import Results, run_cells
-from dford.experiments.plans import EXPERIMENTS, Plan, plan
-from dford.experiments.series import Series, series
+from dford.experiments.reproduction.claims import Claim, claims, label_sampling_cells, reading
+from dford.experiments.reproduction.plans import EXPERIMENTS, Plan, plan
+from dford.experiments.reproduction.results import Results, run_cells
+from dford.experiments.reproduction.series import Series, series
 
 __all__ = [
     "EXPERIMENTS",

@@ -1,88 +1,77 @@
-"""Cells over processes or a cluster: finished ones are kept, failed ones told, and what stops can go on."""
+"""One function, many inputs: in this process, in others, or on a cluster. What one call does takes no other down."""
 
-import json
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, TypeVar
 
-from dford.datasets._files import Folder, data_folder
-from dford.experiments.backends import BACKENDS, outcomes
-from dford.experiments.cells import Cell, Columns, code_version, compile_for
-from dford.files import whole
+from dford.experiments.processes import Done, WorkerDiedError, attempt, in_processes
+
+T = TypeVar("T")
 
 
-class Results(NamedTuple):
-    """What came of a plan."""
+def fan_out(
+    function: Callable[[T], Any], inputs: Sequence[T], jobs: int, backend: str = "processes"
+) -> Generator[Done, None, None]:
+    """Call the function with each input, `jobs` at a time (-1: all there are), and yield each outcome as it arrives.
 
-    traces: dict[Cell, Columns]
-    failures: dict[Cell, str]
-    """The reason, of cells that raised or whose worker died."""
-
-
-def run_cells(
-    cells: Sequence[Cell],
-    folder: str | os.PathLike[str],
-    *,
-    data: Folder = None,
-    jobs: int = 1,
-    backend: str = "processes",
-    told: Callable[[Cell], None] = lambda cell: None,
-) -> Results:
-    """Run cells, and keep each in a file of its own in `folder`.
-
-    A cell whose file is there is not run again, so a second call goes on where the first one stopped. The files do
-    not depend on jobs or backend.
-
-    Parameters
-    ----------
-    cells : sequence of Cell
-        See `plan`.
-    folder : path
-        Where the files of finished cells are.
-    data : path, optional
-        The folder of the datasets; with a cluster, one that every node has.
-    jobs : int
-        Processes at once; -1 for one a core, or all that the cluster has.
-    backend : {"processes", "ray", "dask"}
-        Processes of this machine, or a cluster: see the page on reproduction.
-    told : callable, optional
-        Called with every cell that is done, failed or not.
+    The function and its inputs are pickled, so they must be importable by name.
     """
-    if backend not in BACKENDS:
-        raise ValueError(f"backend must be one of {', '.join(BACKENDS)}; got {backend!r}")
-    folder, data = Path(folder), data_folder(data).absolute()  # a worker may stand elsewhere
-    folder.mkdir(parents=True, exist_ok=True)
-    found = {cell: _read(cell, folder) for cell in cells}
-    traces: dict[Cell, Columns] = {cell: trace for cell, trace in found.items() if trace is not None}
-    failures: dict[Cell, str] = {}
-    for cell in traces:
-        told(cell)
-    # the longest first, so that none is left alone at the end
-    todo = sorted((cell for cell in cells if cell not in traces), key=lambda cell: -cell.cost)
-    for cell in todo:
-        compile_for(cell)  # here, once, before many processes would
-    for outcome in outcomes(todo, data, jobs, backend):
-        if outcome.trace is None:
-            failures[outcome.cell] = outcome.reason
-        else:
-            _write(outcome.cell, outcome.trace, folder)
-            traces[outcome.cell] = outcome.trace
-        told(outcome.cell)
-    # in the order of the plan, whichever came first
-    return Results({cell: traces[cell] for cell in cells if cell in traces}, failures)
+    if backend == "processes" and jobs == 1:
+        yield from (Done(place, *attempt(function, given)) for place, given in enumerate(inputs))
+    elif inputs:
+        try:
+            yield from BACKENDS[backend](function, inputs, jobs)
+        except ModuleNotFoundError as error:
+            raise ValueError(f'backend {backend} needs {error.name}: run pip install "dford[{backend}]"') from error
 
 
-def _read(cell: Cell, folder: Path) -> Columns | None:
+def _dask(function: Callable[[T], Any], inputs: Sequence[T], jobs: int) -> Generator[Done, None, None]:
+    """The cluster of DASK_SCHEDULER_ADDRESS, or of the client there is; else one of this machine."""
+    from distributed import Client, as_completed, get_client
+
     try:
-        kept = json.loads((folder / f"{cell.key}.json").read_text())
-        trace: Columns = kept["trace"]
-        return trace
-    except (FileNotFoundError, ValueError, KeyError, TypeError):  # a damaged one is played again
-        return None
+        client = get_client()
+    except ValueError:
+        client = Client(os.environ.get("DASK_SCHEDULER_ADDRESS"))
+    running = {client.submit(attempt, function, given, pure=False): place for place, given in enumerate(inputs)}
+    try:
+        for task in as_completed(running):
+            failed = task.exception()
+            yield Done(running[task], *(_died(failed) if failed else task.result()))
+    finally:
+        client.cancel(list(running))
 
 
-def _write(cell: Cell, trace: Columns, folder: Path) -> None:
-    with whole(folder / f"{cell.key}.json") as draft:
-        draft.write_text(json.dumps({"cell": asdict(cell), "code": code_version(), "trace": trace}))
+def _ray(function: Callable[[T], Any], inputs: Sequence[T], jobs: int) -> Generator[Done, None, None]:
+    """The cluster of RAY_ADDRESS, or the one connected to; else this machine.
+
+    As tasks, what a dead node was at is played again elsewhere.
+    """
+    import ray
+
+    if not ray.is_initialized():
+        ray.init(log_to_driver=False, logging_level="ERROR")
+    remote, waiting = ray.remote(attempt), list(enumerate(inputs))[::-1]
+    running: dict[Any, int] = {}
+    try:
+        while waiting or running:
+            while waiting and (jobs < 0 or len(running) < jobs):
+                place, given = waiting.pop()
+                running[remote.remote(function, given)] = place
+            for task in ray.wait(list(running))[0]:
+                place = running.pop(task)
+                try:
+                    outcome = ray.get(task)
+                except ray.exceptions.RayError as error:
+                    outcome = _died(error)
+                yield Done(place, *outcome)
+    finally:
+        for task in running:
+            ray.cancel(task, force=True)
+
+
+def _died(reason: BaseException) -> tuple[None, WorkerDiedError]:
+    return None, WorkerDiedError(f"its worker died ({type(reason).__name__})")
+
+
+BACKENDS = {"processes": in_processes, "dask": _dask, "ray": _ray}

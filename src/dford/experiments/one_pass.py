@@ -42,7 +42,7 @@ def one_pass(
     *,
     feature_names: Sequence[str] | None = None,
     seed: int = 0,
-    told: Callable[[int], None] = lambda rows: None,
+    on_progress: Callable[[int], None] = lambda rows: None,
 ) -> Pass:
     """Ask one question about each row, in order, and learn from the answer that its level gives.
 
@@ -59,7 +59,7 @@ def one_pass(
         The names of the features, which the model and the log then know.
     seed : int
         The same seed asks the same questions.
-    told : callable, optional
+    on_progress : callable, optional
         Called with the number of rows done, now and then.
 
     Examples
@@ -89,7 +89,7 @@ def one_pass(
         log.append(question, higher)
         errors[row] = abs(number[question.prediction] - level)
         if row % 500 == 499:
-            told(row + 1)
+            on_progress(row + 1)
     return Pass(model, errors, log)
 
 

@@ -15,12 +15,11 @@ from contextlib import suppress
 from typing import IO, Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
-R = TypeVar("R")
 _SERVE = "from dford.experiments.processes import serve; serve()"
 
 
-class ProcessDiedError(RuntimeError):
-    """The process that did the work is gone: it was killed, or ended itself."""
+class WorkerDiedError(RuntimeError):
+    """The worker that did the work is gone: it was killed, or ended itself."""
 
 
 class Done(NamedTuple):
@@ -31,11 +30,8 @@ class Done(NamedTuple):
     error: BaseException | None = None
 
 
-def results(function: Callable[[T], Any], inputs: Sequence[T], jobs: int) -> Generator[Done, None, None]:
-    """Call the function with each input, so many at a time (-1: one a core), and give what ends, as it ends.
-
-    The function and its inputs are pickled, so they must be known by name.
-    """
+def in_processes(function: Callable[[T], Any], inputs: Sequence[T], jobs: int) -> Generator[Done, None, None]:
+    """Call the function with each input, `jobs` at a time (-1: one per core), and yield each outcome as it arrives."""
     jobs = jobs if jobs > 0 else os.cpu_count() or 1
     waiting: queue.SimpleQueue[tuple[int, T]] = queue.SimpleQueue()
     ended: queue.SimpleQueue[Done] = queue.SimpleQueue()
@@ -84,7 +80,7 @@ class _Worker(threading.Thread):
         try:
             with self._lock:
                 if self._stopped:
-                    return Done(place, error=ProcessDiedError("stopped"))
+                    return Done(place, error=WorkerDiedError("stopped"))
                 process = self._process = self._process or _start()
             assert process.stdin is not None
             assert process.stdout is not None
@@ -95,7 +91,7 @@ class _Worker(threading.Thread):
         except (EOFError, BrokenPipeError, ValueError, pickle.UnpicklingError) as error:
             with self._lock:
                 self._kill()
-            return Done(place, error=ProcessDiedError(f"its process died ({type(error).__name__})"))
+            return Done(place, error=WorkerDiedError(f"its process died ({type(error).__name__})"))
 
 
 def _start() -> "subprocess.Popen[bytes]":
@@ -117,11 +113,12 @@ def serve() -> None:
     with suppress(EOFError, BrokenPipeError):
         while True:
             function, given = pickle.load(calls)
-            pickle.dump(_outcome(function, given), outcomes)
+            pickle.dump(attempt(function, given), outcomes)
             outcomes.flush()
 
 
-def _outcome(function: Callable[[Any], Any], given: Any) -> tuple[Any, BaseException | None]:
+def attempt(function: Callable[[T], Any], given: T) -> tuple[Any, Exception | None]:
+    """What the function returns, or raises."""
     try:
         return function(given), None
     except Exception as error:

@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from dford.engine import candidates, kernels, loops, newton, rounds
 from dford.engine._compiled import Bools, Floats, Ints
 from dford.learners._forms import Form, Rows
-from dford.learners._grower import Growth
 from dford.learners._newton_forms import NewtonForm
-from dford.learners._tree_learners import TreeForm, TreeLearner
-from dford.learners._tree_schedule import TreeSchedule
+from dford.learners._trees.grower import Growth
+from dford.learners._trees.schedule import TreeSchedule
+from dford.learners._trees.tree_learner import TreeForm, TreeLearner
 from dford.policies import Nearby, Policy
 
 _COSINES = 300

@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from dford.engine import loops
 from dford.engine._compiled import Bools, Floats, Ints
 from dford.learners._forms import Form, Rows
-from dford.learners._grower import Growth
-from dford.learners._tree_learners import TreeForm, TreeLearner
-from dford.learners._tree_schedule import TreeSchedule
+from dford.learners._trees.grower import Growth
+from dford.learners._trees.schedule import TreeSchedule
+from dford.learners._trees.tree_learner import TreeForm, TreeLearner
 from dford.policies import Nearby, Policy, Uniform
 
 

@@ -13,13 +13,13 @@ from dford.engine import loops, newton
 from dford.engine._compiled import Ints
 from dford.learners._forms import Form, Rows
 from dford.learners._newton_forms import NewtonForm, SparseNewtonForm
-from dford.learners._probable import ProbableLearner
+from dford.learners._probabilistic import ProbabilisticLearner
 from dford.policies import Nearby, Policy
 
 _KINDS = {"linear": newton.LINEAR, "poly": newton.POLY, "fourier": newton.FOURIER}
 
 
-class NewtonLogit(ProbableLearner):
+class NewtonLogit(ProbabilisticLearner):
     """The cumulative logit from any feedback: P(level > i) = sigmoid(f(x) - threshold_i).
 
     It keeps a Gaussian over weights and thresholds and moves both by every answer through its likelihood, so
@@ -66,7 +66,7 @@ class NewtonLogit(ProbableLearner):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ProbableLearner._parameter_constraints,
+        **ProbabilisticLearner._parameter_constraints,
         "feedback": [StrOptions({"direction", "label"})],
         "features": [StrOptions(set(_KINDS))],
         "n_components": [Interval(Integral, 1, None, closed="left")],

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
+from dford.document import Block, Heading, Paragraph, Picture, Table
 from dford.experiments import Results, Series, claims, label_sampling_cells, series
-from dford.experiments.claims import compare
-from dford.experiments.paper import EXPLORATIONS, LABEL_SAMPLING, REGULARIZATIONS, SETTINGS
+from dford.experiments.reproduction.claims import compare
+from dford.experiments.reproduction.paper import EXPLORATIONS, LABEL_SAMPLING, REGULARIZATIONS, SETTINGS
 from dford.plotting import HeatMap, Line, draw_bars, draw_heat_maps, draw_lines
 from dford.policies import Triangular
-from dford.report.blocks import Block, Heading, Picture, Table, Text
 
 LOG = {"xscale": "log"}
 
@@ -20,7 +20,7 @@ def figure_1(_: Results, folder: Path) -> list[Block]:
     bars = {f"prediction {level}": policy.probabilities(level, K).tolist() for level in (5, 2)}
     draw_bars(bars, folder / "figure-1.svg", x="level asked about", y="probability")
     caption = "The paper's Figure 1: which level is asked about, for K = 7 levels, γ = 0.7 and predictions 5 and 2."
-    return [Heading("Figure 1: the questions"), Picture("figure-1.svg", caption)]
+    return [Heading(2, "Figure 1: the questions"), Picture("figure-1.svg", caption)]
 
 
 def curves(results: Results, folder: Path) -> list[Block]:
@@ -49,8 +49,8 @@ def curves(results: Results, folder: Path) -> list[Block]:
     header = ["Dataset", "DFORD", "PRank", "PRIL", "DFORD against PRank",
               "crossings: DFORD", "PRank", "PRIL"]  # fmt: skip
     return [
-        Heading("Error curves"),
-        Text(said),
+        Heading(2, "Error curves"),
+        Paragraph(said),
         Picture("curves-mae.svg", "Running MAE; the band is one standard deviation over the runs."),
         Picture("curves-crossings.svg", "Thresholds out of order, per round so far."),
         Table(header, rows),
@@ -96,7 +96,7 @@ def grid(results: Results, folder: Path) -> list[Block]:
     )
     header = ["Dataset", "best γ", "MAE", "paper's λ", "paper's γ", "MAE there", "above the best"]
     caption = "Grid search: darker is better."
-    return [Heading("Grid search"), Text(said), Picture("grid.svg", caption), Table(header, rows)]
+    return [Heading(2, "Grid search"), Paragraph(said), Picture("grid.svg", caption), Table(header, rows)]
 
 
 def truncation(results: Results, folder: Path) -> list[Block]:
@@ -116,8 +116,8 @@ def truncation(results: Results, folder: Path) -> list[Block]:
     )
     header = ["Dataset", *(f"δ = {window}" if window else "no truncation" for window in windows)]
     return [
-        Heading("Truncation"),
-        Text(said),
+        Heading(2, "Truncation"),
+        Paragraph(said),
         Picture("truncation.svg", "Running MAE of the kernel learners by the truncation δ."),
         Table(header, rows),
     ]
@@ -149,7 +149,7 @@ def label_sampling(results: Results, folder: Path) -> list[Block]:
     header = ["Dataset", "γ", "", *(f"{at:,}" for at in rounds)]
     caption = "Label sampling: lines are ours, crosses the paper's."
     table = Table(header, rows, names=3)
-    return [Heading("Label sampling"), Text(said), Picture("label-sampling.svg", caption), table]
+    return [Heading(2, "Label sampling"), Paragraph(said), Picture("label-sampling.svg", caption), table]
 
 
 def regret(results: Results, folder: Path) -> list[Block]:
@@ -174,7 +174,7 @@ def regret(results: Results, folder: Path) -> list[Block]:
     )
     header = ["Dataset", "regret", "bound", "last tenfold of rounds adds"]
     caption = "Regret and its bound."
-    return [Heading("Regret"), Text(said), Picture("regret.svg", caption), Table(header, rows)]
+    return [Heading(2, "Regret"), Paragraph(said), Picture("regret.svg", caption), Table(header, rows)]
 
 
 def claim_table(results: Results) -> list[Block]:
@@ -183,7 +183,7 @@ def claim_table(results: Results) -> list[Block]:
         for one in claims(results)
     ]
     header = ["Dataset", "The paper", "Measured", "Holds?"]
-    return [Heading("The paper's claims"), Table(header, rows, names=4)] if rows else []
+    return [Heading(2, "The paper's claims"), Table(header, rows, names=4)] if rows else []
 
 
 def _panels(found: Sequence[Series], label: Callable[[Series], str], column: str) -> dict[str, dict[str, Line]]:

@@ -11,13 +11,31 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
+from dford.document import Block, Heading, Paragraph, Table, markdown, page
 from dford.experiments import Results, reading
-from dford.experiments.cells import code_version
-from dford.experiments.paper import SETTINGS
-from dford.experiments.series import COLUMNS
+from dford.experiments.reproduction.cells import code_version
+from dford.experiments.reproduction.paper import SETTINGS
+from dford.experiments.reproduction.series import COLUMNS
 from dford.files import whole
-from dford.report.blocks import Block, Heading, Table, Text, as_html, as_markdown
 from dford.report.sections import SECTIONS, claim_table
+
+_TITLE = "The DFORD paper, reproduced"
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1b1b1f; --paper: #fff; --faint: #d7d7de; --shade: #f4f4f7 }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e6ea; --paper: #17171b; --faint: #3b3b44; --shade: #222228 } }
+body { margin: 0 auto; max-width: 70rem; padding: 1.5rem; font: 1rem/1.5 system-ui, sans-serif;
+  color: var(--ink); background: var(--paper) }
+h1, h2 { line-height: 1.2; margin: 2.2rem 0 .6rem } h1 { margin-top: 0 }
+h1 + p { font-size: 1.08rem; background: var(--shade); padding: 1rem; border-radius: .5rem }
+.wide { overflow-x: auto }
+table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums }
+th, td { padding: .25rem .7rem; border-bottom: 1px solid var(--faint); text-align: right; vertical-align: top }
+th.name, td.name { text-align: left } td:first-child { white-space: nowrap }
+th { border-bottom: 2px solid var(--faint) }
+figure { margin: 1rem 0 } figcaption { font-size: .88rem; opacity: .8; margin-top: .4rem }
+img { width: 100%; height: auto; background: #fff; border-radius: .5rem }
+code { overflow-wrap: anywhere }
+"""
 
 
 class About(NamedTuple):
@@ -40,16 +58,16 @@ def write_report(results: Results, about: About, folder: str | os.PathLike[str])
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    blocks: list[Block] = [Heading("The DFORD paper, reproduced"), Text(reading(results)), *claim_table(results)]
+    blocks: list[Block] = [Heading(1, _TITLE), Paragraph(reading(results)), *claim_table(results)]
     for experiment, section in SECTIONS.items():
         if experiment in about.experiments:
             blocks += section(results, folder)
     blocks += _made(results, about)
     _write(folder / "results.csv", _csv(results))
-    _write(folder / "report.md", as_markdown(blocks))
-    page = folder / "report.html"
-    _write(page, as_html(blocks, folder))
-    return page
+    _write(folder / "report.md", markdown(blocks))
+    report = folder / "report.html"
+    _write(report, page(blocks, _TITLE, f"<style>{_STYLE}</style>", folder=folder))
+    return report
 
 
 def _made(results: Results, about: About) -> list[Block]:
@@ -66,7 +84,7 @@ def _made(results: Results, about: About) -> list[Block]:
     ]
     facts += [[f"left out: {name}", reason] for name, reason in about.missing.items()]
     facts += [[f"failed: {cell}", reason] for cell, reason in results.failures.items()]
-    blocks: list[Block] = [Heading("How it was made"), Table(["", ""], facts, names=2)]
+    blocks: list[Block] = [Heading(2, "How it was made"), Table(["", ""], facts, names=2)]
     sums = [
         [name, SETTINGS[name].normalise, file, known]
         for name, them in about.files.items()

@@ -1,10 +1,8 @@
 """The service without HTTP: a façade to its rooms."""
 
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
 
@@ -12,32 +10,29 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
-from dford.service.learning import rounds
 from dford.service.learning.fold import Fold
-from dford.service.projects import answering, asking, items, projects
-from dford.service.projects.answering import Answered, Told
-from dford.service.projects.asking import Asked, Claims, Limits, Wish
-from dford.service.projects.columns import ColumnOf, check, encode
+from dford.service.learning.folds import Folds
+from dford.service.learning.next_question import NextQuestion
+from dford.service.projects import answering, items, projects
+from dford.service.projects.answering import RecordedAnswer, SentAnswer
+from dford.service.projects.asking import Asked, Limits, QuestionRequest
+from dford.service.projects.columns import Column, check, encode
 from dford.service.projects.imports import add_log
 from dford.service.projects.items import Ready
 from dford.service.projects.keys import Keys
-from dford.service.projects.projects import Project
+from dford.service.projects.projects import Project, require_columns
 from dford.service.projects.uploads import Bounds, ReadyRound
-from dford.service.refusal import Refusal, busy
+from dford.service.refusal import Refusal
 from dford.service.settings import Settings
 from dford.service.store.database import Database
-from dford.service.store.repeats import Request, once
+from dford.service.store.idempotency import Request, once
 from dford.service.store.writer import Writer
-from dford.service.views import beside
+from dford.service.views import worker_views
 from dford.service.views.levels import Overviews
 from dford.service.views.people import People
 from dford.service.worker import Worker
 
 T = TypeVar("T")
-_PATIENCE = 0.05  # seconds that a question waits for the answers before it to be learned
-_TRIES = 10  # to be asked about an item that another server has not just given away
-SMALL = 500  # rows that are worked on here, and not in the process beside the server
-_SMALL_BODY = 100_000  # bytes
 
 
 class Service:
@@ -48,20 +43,16 @@ class Service:
         self.writer = Writer(self.database, settings.queue_length, half)
         self.worker = Worker(settings.work_seconds)
         self.keys, self.people, self.overviews = Keys(self.database), People(self.database), Overviews()
-        self._patience = half
-        self._threads = ThreadPoolExecutor(4, "dford-fold")
-        self._claims = Claims()
+        self._folds = Folds(self.database, self.writer, settings.snapshot_every, half)
+        limits = Limits(settings.lease_seconds, settings.open_questions, settings.open_per_person)
+        self._next_question = NextQuestion(self.database, self.writer, limits)
         self._projects: dict[str, Project] = {}
-        self._folds: dict[str, Fold] = {}
-        self._lock = threading.Lock()
         self.requests: Counter[tuple[str, str, int]] = Counter()
         self.seconds: Counter[str] = Counter()
 
     def close(self, seconds: float | None = None) -> None:
         """Finish what was submitted, if it can be done in time; growing that is under way is left, and done again."""
-        for fold in self._folds.values():
-            fold.close()
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._folds.close()
         self.worker.close()
         self.writer.close(seconds)
         self.database.close()
@@ -84,20 +75,19 @@ class Service:
             raise projects.no_project(name)
         return project
 
-    def set_columns(self, project: Project, columns: Sequence[ColumnOf]) -> Project:
+    def set_columns(self, project: Project, columns: Sequence[Column]) -> Project:
         check(columns, self.settings.features_per_item)
         self.write(project, partial(projects.set_columns, project=project.id, chosen=columns))
         return self.project(project.name)
 
     def with_columns(self, project: Project) -> None:
         """Refuse what only a project with columns can do."""
-        if not project.columns:
-            raise Refusal(409, "no-columns", "the project has no columns yet; set them, or add items", "columns")
+        require_columns(project)
 
     def bounds(self) -> Bounds:
         return Bounds(self.settings.items_per_call, self.settings.features_per_item)
 
-    def add_items(self, project: Project, read: tuple[list[ColumnOf], list[Ready]], request: Request | None) -> Any:
+    def add_items(self, project: Project, read: tuple[list[Column], list[Ready]], request: Request | None) -> Any:
         """Add items to the pool; the first ones also say how columns are read."""
         columns, ready = read
 
@@ -122,71 +112,40 @@ class Service:
 
     # rounds
 
-    async def tell(self, project: Project, told: Told) -> Answered:
+    async def tell(self, project: Project, answer: SentAnswer) -> RecordedAnswer:
         """Record an answer; it is on disk when this returns, and learned soon after."""
-        answered: Answered = await self.writer.share(project.id, answering.answer, told)
+        answered: RecordedAnswer = await self.writer.share(project.id, answering.record, answer)
         self.follow(project, answered.sequence)
         return answered
 
-    def tell_many(self, project: Project, told: Sequence[Told]) -> list[Answered | Refusal]:
+    def tell_many(self, project: Project, answers: Sequence[SentAnswer]) -> list[RecordedAnswer | Refusal]:
         """Record answers, in one commit, and say of each what became of it."""
-        outcomes = self.write(project, partial(answering.answer, project=project.id, told=told))
-        taken = [one.sequence for one in outcomes if isinstance(one, Answered)]
+        outcomes = self.write(project, partial(answering.record, project=project.id, sent=answers))
+        taken = [one.sequence for one in outcomes if isinstance(one, RecordedAnswer)]
         if taken:
             self.follow(project, max(taken))
         return outcomes
 
-    def ask(self, project: Project, wish: Wish) -> Asked | int:
+    def ask(self, project: Project, request: QuestionRequest) -> Asked | int:
         """A new question, or the number of the one that was asked by the same key before."""
-        fold = self.fold(project)
-        if wish.key is not None:
-            with self.database.reading() as connection:
-                before = asking.asked_before(connection, project.id, wish)
-            if before is not None:
-                return before
-        fold.wait(rounds.head_of(self.database, project.id), _PATIENCE)
-        limits = Limits(self.settings.lease_seconds, self.settings.open_questions, self.settings.open_per_person)
-        for _ in range(_TRIES):
-            with self._claims.subject(self.database, project.id, wish) as subject:
-                # the learner is asked here, and not in the transaction, where all others would wait for it
-                proposal = fold.propose(subject.x.copy())
-                asked = self.write(
-                    project,
-                    partial(asking.ask, project=project, wish=wish, subject=subject, proposal=proposal, limits=limits),
-                )
-            if asked is not None:
-                return asked
-        raise busy("another server was quicker each time; try again in a moment")
+        return self._next_question.ask(self.fold(project), project, request)
 
     # learning
 
     def fold(self, project: Project) -> Fold:
         """The project's learner, once it has caught up."""
-        self.with_columns(project)
-        with self._lock:
-            if project.name not in self._folds:
-                self._folds[project.name] = Fold(
-                    self.database, self.writer, project, self._threads, self.settings.snapshot_every
-                )
-            fold = self._folds[project.name]
-        return fold.ready(self._patience)
+        return self._folds.current(project)
 
     def folds(self) -> list[Fold]:
-        return list(self._folds.values())
+        return self._folds.loaded()
 
     def follow(self, project: Project, sequence: int) -> None:
         """Have the project's learner, if it is loaded, learn what is new."""
-        fold = self._folds.get(project.name)
-        if fold is not None:
-            fold.follow(sequence)
+        self._folds.follow(project, sequence)
 
     def final(self, project: Project) -> Fold:
         """The project's learner, once it has learned all answers up to now: files are of nothing less."""
-        fold, head = self.fold(project), rounds.head_of(self.database, project.id)
-        if not fold.wait(head, self._patience):
-            sentence = f"project {project.name} is catching up: {fold.progress()}; try again in a moment"
-            raise Refusal(503, "catching-up", sentence, retry_after=1)
-        return fold
+        return self._folds.final(project)
 
     # work
 
@@ -199,15 +158,11 @@ class Service:
 
     def parse(self, body: bytes, function: Callable[..., T], *given: Any) -> T:
         """What a function makes of a body; of a large one, in the process beside the server."""
-        return function(*given) if len(body) <= _SMALL_BODY else self.worker.run(function, *given)
+        return self.worker.run_if_large(len(body), function, *given)
 
     def view(self, size: int, function: Callable[..., T], project: Project, *given: Any) -> T:
         """What a function shows of the database and a project; a large thing, in the process beside the server."""
-        if size <= SMALL:
-            return function(self.database, project, *given)
-        address = self.database.url.render_as_string(hide_password=False)
-        shown: T = self.worker.run(beside.view, address, function, project, *given)
-        return shown
+        return worker_views.run(self.worker, self.database, size, function, project, *given)
 
     def count(self, method: str, path: str, status: int, begin: float) -> None:
         """Count a request."""

@@ -13,6 +13,7 @@ from dford.service.refusal import Refusal, busy
 
 T = TypeVar("T")
 _NICENESS = 5  # the server comes first
+_SMALL = 100_000  # bytes that are worked on here, and not in the process
 _MEMORY = 4 * 2**30  # bytes that it may take beyond what it starts with
 _NO_ROOM = Refusal(503, "too-much", "this took more memory than there is for it, or its process was killed")
 
@@ -51,6 +52,10 @@ class Worker:
             raise outcome
         result: T = outcome
         return result
+
+    def run_if_large(self, size: int, function: Callable[..., T], *given: Any) -> T:
+        """The same, but here where there is little to do."""
+        return function(*given) if size <= _SMALL else self.run(function, *given)
 
     def close(self) -> None:
         self._end()

@@ -12,7 +12,7 @@ from dford.service.http.guard import Caller
 from dford.service.projects.keys import Holder
 from dford.service.projects.projects import Project
 from dford.service.refusal import Refusal
-from dford.service.store import repeats
+from dford.service.store import idempotency
 
 # for the OpenAPI document alone, where a function's scope is the role that it needs; the guard has checked the key
 _KEY = HTTPBearer(scheme_name="key", description="A key, as dford key makes it.", auto_error=False)
@@ -62,15 +62,15 @@ def whole_server(role: str) -> Callable[..., Awaitable[Service]]:
 
 async def _repeat(
     request: Request, idempotency_key: Annotated[str | None, Header(pattern=r"^[!-~]{1,200}$")] = None
-) -> repeats.Request | None:
+) -> idempotency.Request | None:
     if idempotency_key is None:
         return None
     caller: Caller = request.scope["dford"]
     sent = f"{request.method} {request.scope['path']}\n".encode() + caller.body
-    return repeats.Request(caller.holder.name, idempotency_key, hashlib.sha256(sent).hexdigest())
+    return idempotency.Request(caller.holder.name, idempotency_key, hashlib.sha256(sent).hexdigest())
 
 
-Repeat = Annotated[repeats.Request | None, Depends(_repeat)]
+Repeat = Annotated[idempotency.Request | None, Depends(_repeat)]
 """The request's Idempotency-Key: with it, what is sent again is done once."""
 Admin = Annotated[Access, Depends(access("admin"))]
 Answering = Annotated[Access, Depends(access("answer"))]

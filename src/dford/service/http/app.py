@@ -11,14 +11,15 @@ from fastapi.responses import PlainTextResponse
 from starlette.exceptions import HTTPException
 
 from dford.service.core import Service
-from dford.service.http import bodies, files, items, keys, models, pages, projects, reference, rounds
+from dford.service.http import bodies, models, reference
 from dford.service.http.access import holder, whole_server
-from dford.service.http.door import Doors
+from dford.service.http.concurrency import ConcurrencyLimits
+from dford.service.http.connections import Connections
+from dford.service.http.fast_answers import FastAnswers
 from dford.service.http.guard import Guard, refused
-from dford.service.http.lanes import Lanes
 from dford.service.http.metrics import metrics_text
-from dford.service.http.plain import PlainAnswers
-from dford.service.learning.rounds import head_of
+from dford.service.http.routes import items, keys, log_and_levels, pages, projects, questions
+from dford.service.learning.log_reader import head_of
 from dford.service.projects.keys import Holder
 from dford.service.projects.projects import name_of
 from dford.service.refusal import Refusal, defect
@@ -28,10 +29,10 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def make_app(service: Service, version: str, doors: Doors) -> FastAPI:
+def make_app(service: Service, version: str, connections: Connections) -> FastAPI:
     """The application; closing the service is the caller's part.
 
-    A request passes the guard first, then the short way of plain answers, then the lanes.
+    A request passes the guard first, then the short way of fast answers, then the limits on what runs at once.
     """
     app = FastAPI(
         title="dford",
@@ -42,11 +43,11 @@ def make_app(service: Service, version: str, doors: Doors) -> FastAPI:
         redoc_url=None,
     )
     app.state.service = service
-    app.add_middleware(Lanes, settings=service.settings)
-    app.add_middleware(PlainAnswers, service=service)
-    app.add_middleware(Guard, service=service, doors=doors)
+    app.add_middleware(ConcurrencyLimits, settings=service.settings)
+    app.add_middleware(FastAnswers, service=service)
+    app.add_middleware(Guard, service=service, connections=connections)
     _add_errors(app)
-    for part in (projects, items, rounds, keys, files, pages):
+    for part in (projects, items, questions, keys, log_and_levels, pages):
         part.add(app)
     answers = _probe(service)
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
 from dford.service.http import models
-from dford.service.projects.columns import ColumnOf, encode
+from dford.service.projects.columns import Column, encode
 from dford.service.projects.items import Ready
 from dford.service.projects.uploads import Bounds, limit, ready_items
 from dford.service.refusal import Refusal
@@ -49,12 +49,12 @@ def invalid(errors: Sequence[Any]) -> Refusal:
     return Refusal(422, "invalid", sentence, place or "body")
 
 
-def json_items(columns: Sequence[ColumnOf], body: bytes, bounds: Bounds) -> tuple[list[ColumnOf], list[Ready]]:
+def json_items(columns: Sequence[Column], body: bytes, bounds: Bounds) -> tuple[list[Column], list[Ready]]:
     return ready_items(columns, parsed(models.Items, body).items, "items", bounds)
 
 
 def to_predict(
-    columns: Sequence[ColumnOf], body: bytes, bounds: Bounds
+    columns: Sequence[Column], body: bytes, bounds: Bounds
 ) -> tuple[list[int], list[NDArray[np.float64]]]:  # fmt: skip
     """Numbers of items, and rows as the learner sees them."""
     wanted = parsed(models.ToPredict, body)

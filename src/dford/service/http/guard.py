@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from starlette.responses import JSONResponse
 
 from dford.service.core import Service
-from dford.service.http.door import Doors
+from dford.service.http.connections import Connections
 from dford.service.projects.keys import LOCAL, Holder
 from dford.service.projects.projects import Project, no_project
 from dford.service.refusal import Refusal
@@ -65,8 +65,8 @@ def refused(refusal: Refusal) -> JSONResponse:
 class Guard:
     """An ASGI layer. The key is checked before the body is read, and the body is read whole before anything is done."""
 
-    def __init__(self, app: Any, service: Service, doors: Doors) -> None:
-        self._app, self._service, self._doors = app, service, doors
+    def __init__(self, app: Any, service: Service, connections: Connections) -> None:
+        self._app, self._service, self._connections = app, service, connections
         self._lookups = ThreadPoolExecutor(4, "dford-keys")
         self._failures = _Failures()
 
@@ -87,7 +87,7 @@ class Guard:
             async with asyncio.timeout(seconds):  # a client that does not read must not keep us
                 await send(message)
 
-        door = self._doors.begin(scope["client"])
+        connection = self._connections.begin(scope["client"])
         try:
             who = None if _PUBLIC.fullmatch(scope["path"]) else await self._caller(scope)
             looked_up = time.perf_counter() - begin
@@ -107,7 +107,7 @@ class Guard:
             if status == 500:
                 await refused(slow)(scope, receive, sending)
         finally:
-            self._doors.end(door)
+            self._connections.end(connection)
             path = str(scope.get("dford.path") or getattr(scope.get("route"), "path", ""))
             self._service.count(scope["method"], path, status, begin)
 

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
 
-from dford.service.http.blocks import Block, Entries, Heading, Paragraph, id_of, markdown, page, prose
+from dford.document import Block, Entries, Heading, Paragraph, id_of, markdown, page, prose
 from dford.service.refusal import CODES
 
 Schema = Mapping[str, Any]
@@ -74,6 +74,7 @@ _GROUPS = {
     "Files": {"log.csv", "log.parquet", "levels.csv"},
 }
 _SERVER = "The server"
+_HEAD = '<link rel="icon" href="/page/icon.svg">\n<link rel="stylesheet" href="/page/reference.css">'
 _METHODS = ("post", "put", "get", "delete")
 
 
@@ -87,7 +88,7 @@ def add(app: FastAPI) -> None:
     def docs() -> HTMLResponse:
         title = f"{app.title} {app.version}: HTTP reference"
         all_blocks = list(reference(app.openapi()))
-        return HTMLResponse(page(all_blocks, title, "/page/reference.css", "/page/icon.svg"))
+        return HTMLResponse(page(all_blocks, title, _HEAD, contents=True))
 
 
 def reference(document: Schema) -> Iterator[Block]:

@@ -1,4 +1,4 @@
-"""How the application is served: by uvicorn, behind doors."""
+"""How the application is served: by uvicorn, with limits on connections."""
 
 import math
 from typing import Any
@@ -7,14 +7,14 @@ import uvicorn
 
 from dford.service.core import Service
 from dford.service.http.app import make_app
-from dford.service.http.door import Doors
+from dford.service.http.connections import Connections
 
 
 def configured(service: Service, version: str, **more: Any) -> uvicorn.Config:
     settings = service.settings
-    doors = Doors(settings.connections_per_address, settings.request_seconds, settings.idle_seconds)
+    connections = Connections(settings.connections_per_address, settings.request_seconds, settings.idle_seconds)
     how: dict[str, Any] = {
-        "http": doors.protocol,
+        "http": connections.protocol,
         "log_level": "warning",
         "access_log": False,
         "proxy_headers": False,  # connections are counted by where they come from
@@ -22,4 +22,4 @@ def configured(service: Service, version: str, **more: Any) -> uvicorn.Config:
         "timeout_graceful_shutdown": 2,
         "server_header": False,
     }
-    return uvicorn.Config(make_app(service, version, doors), **how | more)
+    return uvicorn.Config(make_app(service, version, connections), **how | more)

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from dford import learners
 from dford.learners import LiveLearner, Proposal
-from dford.service.learning import rounds, snapshots
-from dford.service.learning.rounds import Rounds
+from dford.service.learning import log_reader, snapshots
+from dford.service.learning.log_reader import Rounds
 from dford.service.learning.snapshots import Snapshot
 from dford.service.projects.projects import Project
 from dford.service.refusal import Refusal
@@ -158,11 +158,11 @@ class Fold:
         """Take a state some way towards the head, which is returned."""
         database, project = self._database, self.project.id
         if self._state is None and self._apart is None:
-            self._goal = rounds.head_of(database, project)
+            self._goal = log_reader.head_of(database, project)
             self._apart = self._first()
         state = self._apart if self._apart is not None else self._state
         assert state is not None
-        head, taken_back = rounds.news(database, project, state.sequence, state.as_of)
+        head, taken_back = log_reader.news(database, project, state.sequence, state.as_of)
         if taken_back and (self._state is not None or state.sequence >= self._goal):
             if (
                 self._state is None
@@ -182,14 +182,14 @@ class Fold:
         valid = snapshots.latest(self._database, self.project.id, self._goal)
         newest = snapshots.latest(self._database, self.project.id, self._goal, valid=False)
         missing = [self._goal - (kept.sequence if kept is not None else 0) for kept in (valid, newest)]
-        return self._from(newest if 2 * missing[1] + rounds.PAGE < missing[0] else valid, self._goal)
+        return self._from(newest if 2 * missing[1] + log_reader.PAGE < missing[0] else valid, self._goal)
 
     def _from(self, kept: Snapshot | None, head: int) -> _State:
         self._kept_at = time.monotonic()
         if kept is not None:
             try:
                 model = cast(LiveLearner, learners.loads(kept.model, f"snapshot {kept.sequence}"))
-                count = rounds.count(self._database, self.project.id, kept.sequence, kept.as_of)
+                count = log_reader.count(self._database, self.project.id, kept.sequence, kept.as_of)
                 if model.rounds_ != count:
                     raise ValueError(f"snapshot {kept.sequence} is of {model.rounds_} answers, and the log has {count}")
                 self._kept = kept.sequence
@@ -206,8 +206,8 @@ class Fold:
     def _learn(self, state: _State, head: int, taken_back: bool) -> None:
         """Learn a page of answers. A state that holds what was taken back keeps its old `as_of`, which tells so."""
         answers = state is self._state
-        most = rounds.PAGE if answers else rounds.MANY
-        page = next(rounds.pages(self._database, self.project.id, state.sequence, head, most=most), None)
+        most = log_reader.PAGE if answers else log_reader.MANY
+        page = next(log_reader.pages(self._database, self.project.id, state.sequence, head, most=most), None)
         as_of = state.as_of if taken_back else head
         if page is None:
             state.sequence, state.as_of = head, as_of
@@ -236,8 +236,8 @@ class Fold:
     def _recall(self, state: _State) -> None:
         """Give a model the answers that its snapshot left to the log. Whoever looks at it needs none of them."""
         if state.model.missing_:
-            left = rounds.pages(
-                self._database, self.project.id, state.recalled, state.as_of, state.sequence, most=rounds.MANY
+            left = log_reader.pages(
+                self._database, self.project.id, state.recalled, state.as_of, state.sequence, most=log_reader.MANY
             )
             for page in left:
                 state.model.recall(page.X, page.level, page.higher)
@@ -258,7 +258,7 @@ class Fold:
 
     def _keep_now_and_then(self, state: _State, head: int, taken_back: bool) -> None:
         since = state.sequence - self._kept
-        is_behind = head - state.sequence > rounds.PAGE
+        is_behind = head - state.sequence > log_reader.PAGE
         is_late = is_behind and time.monotonic() - self._kept_at > _KEPT
         if not taken_back and since > 0 and (is_late or since >= max(self._every, state.sequence // 20)):
             self._keep(state)

@@ -38,12 +38,12 @@ def keep(connection: Connection, project: int, new: Snapshot) -> None:
     connection.execute(snapshots.delete().where(own, snapshots.c.sequence <= new.sequence, _outdated(2**31 - 1)))
     valid = sa.select(snapshots.c.sequence).where(own, ~_outdated(2**31 - 1))
     there = connection.scalars(valid.order_by(snapshots.c.sequence.desc())).all()
-    few = spaced(there)
+    few = snapshots_to_keep(there)
     if gone := set(there) - set(few):
         connection.execute(snapshots.delete().where(own, snapshots.c.sequence.in_(gone)))
 
 
-def spaced(sequences: Sequence[int]) -> list[int]:
+def snapshots_to_keep(sequences: Sequence[int]) -> list[int]:
     """Of the numbers of snapshots, newest first, those to keep: few, and close where they are near the newest.
 
     To take an answer back, what came since the last snapshot before it is learned again. One is let go where the next

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from dford.service.learning import rounds, snapshots
+from dford.service.learning import log_reader, snapshots
 from dford.service.learning.fold import learn, new_model
 from dford.service.projects.projects import Project
 from dford.service.store.database import Database
@@ -30,7 +30,7 @@ class Report(NamedTuple):
 
 def verify(database: Database, project: Project) -> Report:
     """Fold the answers from zero; every snapshot must be the state that its answers make."""
-    head, faults, remarks = rounds.head_of(database, project.id), _numbering(database, project), list[str]()
+    head, faults, remarks = log_reader.head_of(database, project.id), _numbering(database, project), list[str]()
     if not project.columns:
         return Report(project.name, 0, 0, head, "", faults, remarks)
     kept = {one.sequence: one._replace(model=_digest(one.model)) for one in snapshots.each(database, project.id)}
@@ -51,7 +51,7 @@ def verify(database: Database, project: Project) -> Report:
 def _fold(database: Database, project: Project, as_of: int, stops: set[int]) -> tuple[int, dict[int, bytes]]:
     """How many answers count as of a number, and the digests of the states at the stops, from zero."""
     model, states, waiting, count = new_model(project), dict[int, bytes](), sorted(stops), 0
-    for page in rounds.pages(database, project.id, 0, as_of, most=rounds.MANY):
+    for page in log_reader.pages(database, project.id, 0, as_of, most=log_reader.MANY):
         begin = 0
         for stop in [at for at in waiting if at < page.sequence[-1]]:
             end = int((page.sequence <= stop).sum())
@@ -67,7 +67,7 @@ def _digest(model: bytes) -> bytes:
 
 
 def _taken_back(database: Database, project: int, sequence: int, as_of: int) -> bool:
-    return rounds.news(database, project, sequence, as_of)[1]
+    return log_reader.news(database, project, sequence, as_of)[1]
 
 
 def _numbering(database: Database, project: Project) -> list[str]:

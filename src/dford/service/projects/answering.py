@@ -21,7 +21,7 @@ _AT = sa.select(answers.c.at).where(answers.c.project == _project, answers.c.que
 _WHOSE = sa.select(answers.c.person).where(answers.c.project == _project, answers.c.question == sa.bindparam("number"))
 
 
-class Told(NamedTuple):
+class SentAnswer(NamedTuple):
     """An answer, as it was sent."""
 
     number: int
@@ -31,7 +31,7 @@ class Told(NamedTuple):
     """Whether it may answer a question that somebody else was asked."""
 
 
-class Answered(NamedTuple):
+class RecordedAnswer(NamedTuple):
     """What is said of an answer, the first time and every time after."""
 
     question: int
@@ -40,15 +40,15 @@ class Answered(NamedTuple):
     at: float
 
 
-def answer(connection: Connection, project: int, told: Sequence[Told]) -> list[Answered | Refusal]:
+def record(connection: Connection, project: int, sent: Sequence[SentAnswer]) -> list[RecordedAnswer | Refusal]:
     """Record answers, each once, and say of each what became of it."""
-    head, fates = _fates(connection, project, [one.number for one in told])
-    now, outcomes, new = time.time(), list[Answered | Refusal](), dict[int, Told]()
-    for one in told:
+    head, fates = _fates(connection, project, [one.number for one in sent])
+    now, outcomes, new = time.time(), list[RecordedAnswer | Refusal](), dict[int, SentAnswer]()
+    for one in sent:
         outcome = _before(connection, project, one, fates.get(one.number))
         if outcome is None:
             head += 1
-            outcome, new[head] = Answered(one.number, one.higher, head, now), one
+            outcome, new[head] = RecordedAnswer(one.number, one.higher, head, now), one
             fates[one.number] = fates[one.number]._replace(sequence=head, higher=one.higher, at=now)
         outcomes.append(outcome)
     if new:
@@ -60,25 +60,27 @@ def answer(connection: Connection, project: int, told: Sequence[Told]) -> list[A
     return outcomes
 
 
-def _before(connection: Connection, project: int, told: Told, fate: "_Fate | None") -> Answered | Refusal | None:
+def _before(
+    connection: Connection, project: int, answer: SentAnswer, fate: "_Fate | None"
+) -> RecordedAnswer | Refusal | None:
     """What is said of an answer to a question that takes none any more."""
-    number = told.number
+    number = answer.number
     if fate is None:
         return _no_question(number)
     if fate.retraction is not None:
         return Refusal(409, "retracted", f"the answer to question {number} was taken back; ask again", "question")
     if fate.sequence is not None:
-        if fate.higher != told.higher:
+        if fate.higher != answer.higher:
             sentence = (
                 f"question {number} was answered higher={str(fate.higher).lower()} before; the first answer stands"
             )
             return Refusal(409, "answered-otherwise", sentence, "higher")
         place = {"project_": project, "number": number}
         at: float = fate.at if fate.at is not None else connection.execute(_AT, place).scalar_one()
-        return Answered(number, told.higher, fate.sequence, at)
+        return RecordedAnswer(number, answer.higher, fate.sequence, at)
     if fate.skip is not None:
         return Refusal(409, "skipped", f"question {number} was skipped, so it takes no answer; ask again", "question")
-    return None if told.anybodys or fate.person == told.person else _not_yours(number, "asked of")
+    return None if answer.anybodys or fate.person == answer.person else _not_yours(number, "asked of")
 
 
 def skip(connection: Connection, project: int, number: int, person: str, anybodys: bool) -> None:
@@ -143,7 +145,7 @@ class _Fate(NamedTuple):
 class _Listing(NamedTuple):
     """Statements about many rows at once.
 
-    The rows come and go as one JSON text, for the reason that store/rows.py gives.
+    The rows come and go as one JSON text, for the reason that store/bulk_insert.py gives.
     """
 
     fates: sa.TextClause

@@ -37,7 +37,7 @@ _ASKED = sa.select(questions.c.number, questions.c.item, questions.c.shown).wher
 )
 
 
-class Wish(NamedTuple):
+class QuestionRequest(NamedTuple):
     """What somebody wants to be asked about: features sent along, an item by number, or whatever comes next."""
 
     person: str
@@ -80,13 +80,13 @@ class Claims:
         self._lock = threading.Lock()
 
     @contextmanager
-    def subject(self, database: Database, project: int, wish: Wish) -> Iterator[Subject]:
+    def subject(self, database: Database, project: int, request: QuestionRequest) -> Iterator[Subject]:
         """What is asked about, claimed for as long as this takes."""
-        if wish.sent is not None:
-            yield Subject(None, None, *wish.sent)
+        if request.sent is not None:
+            yield Subject(None, None, *request.sent)
             return
         claimed = self._claimed.setdefault(project, set())
-        while (subject := self._claim(database, project, wish.item, claimed)) is None:
+        while (subject := self._claim(database, project, request.item, claimed)) is None:
             pass  # others were quicker
         try:
             yield subject
@@ -116,7 +116,12 @@ class Claims:
 
 
 def ask(
-    connection: Connection, project: Project, wish: Wish, subject: Subject, proposal: Proposal, limits: Limits
+    connection: Connection,
+    project: Project,
+    request: QuestionRequest,
+    subject: Subject,
+    proposal: Proposal,
+    limits: Limits,
 ) -> Asked | int | None:
     """Ask what was proposed; a job for the writer.
 
@@ -125,11 +130,11 @@ def ask(
     """
     now = time.time()
     expires = now + limits.lease_seconds
-    if (before := asked_before(connection, project.id, wish)) is not None:
+    if (before := asked_before(connection, project.id, request)) is not None:
         return before
     here = {"project_": project.id}
     connection.execute(_EXPIRE, here | {"now": now})
-    waiting, own = connection.execute(_OPEN, here | {"person": wish.person}).one()
+    waiting, own = connection.execute(_OPEN, here | {"person": request.person}).one()
     if waiting >= limits.open_questions or own >= limits.open_per_person:
         sentence = f"{waiting} questions are open, {own} of them yours; answer or skip some"
         raise Refusal(429, "too-many-open", sentence, retry_after=1)
@@ -150,24 +155,24 @@ def ask(
             "prediction": scale.number(question.prediction),
             "propensity": float(question.propensity),
             "expires": expires,
-            "key": wish.key,
-            "person": wish.person,
+            "key": request.key,
+            "person": request.person,
             "at": now,
         },
     )
-    lease = {"project": project.id, "question": number, "item": item, "expires": expires, "person": wish.person}
+    lease = {"project": project.id, "question": number, "item": item, "expires": expires, "person": request.person}
     connection.execute(_ADD_LEASE, lease)
     return Asked(number, subject, question, expires)
 
 
-def asked_before(connection: Connection, project: int, wish: Wish) -> int | None:
+def asked_before(connection: Connection, project: int, request: QuestionRequest) -> int | None:
     """The number of the question that this person and key got before."""
-    if wish.key is None:
+    if request.key is None:
         return None
-    row = connection.execute(_ASKED, {"project_": project, "person": wish.person, "key": wish.key}).first()
+    row = connection.execute(_ASKED, {"project_": project, "person": request.person, "key": request.key}).first()
     if row is None:
         return None
-    if row.shown != (None if wish.sent is None else wish.sent[0]) or wish.item not in {None, row.item}:
+    if row.shown != (None if request.sent is None else request.sent[0]) or request.item not in {None, row.item}:
         sentence = "this Idempotency-Key came with another request before; use a new one"
         raise Refusal(409, "key-reused", sentence, "Idempotency-Key")
     return int(row.number)

@@ -17,7 +17,7 @@ _MOST_CATEGORIES = 20
 _WORDS = 256  # features of a text; two words in one place are told apart by the words around them
 
 
-class ColumnOf(NamedTuple):
+class Column(NamedTuple):
     """One column. What is stored here never changes, so that an item means the same for ever.
 
     A number that is missing becomes `mean`, that of the rows in which the column was first read. A category becomes
@@ -42,7 +42,7 @@ class ColumnOf(NamedTuple):
         return [self.name] if self.kind == "number" else []
 
 
-def encode(columns: Sequence[ColumnOf], row: Mapping[str, Any], field: str) -> NDArray[np.float64]:
+def encode(columns: Sequence[Column], row: Mapping[str, Any], field: str) -> NDArray[np.float64]:
     """The numbers that a row is to the learner."""
     unknown = set(row) - {column.name for column in columns}
     if unknown:
@@ -59,12 +59,12 @@ def encode(columns: Sequence[ColumnOf], row: Mapping[str, Any], field: str) -> N
     return np.array(numbers)
 
 
-def encode_sent(columns: Sequence[ColumnOf], features: Mapping[str, Any]) -> tuple[str, NDArray[np.float64]]:
+def encode_sent(columns: Sequence[Column], features: Mapping[str, Any]) -> tuple[str, NDArray[np.float64]]:
     """Features that came with a question: as they are shown, and as the learner sees them."""
     return json.dumps(features, sort_keys=True), encode(columns, features, "features")
 
 
-def read_columns(rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, str] | None = None) -> list[ColumnOf]:
+def read_columns(rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, str] | None = None) -> list[Column]:
     """The columns of rows, of kinds that were said, or else: number if all are, category if few differ, text otherwise.
 
     Numbers that only number the rows are text. Where that leaves nothing to learn from, the text with the most words is
@@ -79,28 +79,28 @@ def read_columns(rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, str] | N
         texts = {name: sum(len(_words(one)) for one in values[name]) for name in values if name not in said}
         if any(texts.values()):
             longest = max(texts, key=lambda name: texts[name])
-            columns[longest] = ColumnOf(longest, "words")
+            columns[longest] = Column(longest, "words")
     return list(columns.values())
 
 
-def _read(name: str, values: list[Any], kind: str | None) -> ColumnOf:
+def _read(name: str, values: list[Any], kind: str | None) -> Column:
     given = [value for value in values if not _missing(value)]
     if kind in {"text", "words"}:
-        return ColumnOf(name, kind)
+        return Column(name, kind)
     different = sorted({str(value) for value in given})
     if kind == "category":
-        return ColumnOf(name, "category", categories=tuple(different))
+        return Column(name, "category", categories=tuple(different))
     try:
         numbers = [_number(value, name) for value in given]
     except Refusal as refusal:
         if kind == "number":
             raise Refusal(422, refusal.code, f"column {name!r}: {refusal.sentence}", "columns") from None
         if len(different) <= min(_MOST_CATEGORIES, max(2, len(given) // 2)) and max(map(len, different)) <= 64:
-            return ColumnOf(name, "category", categories=tuple(different))
-        return ColumnOf(name, "text")
+            return Column(name, "category", categories=tuple(different))
+        return Column(name, "text")
     if kind is None and (not numbers or _counts_rows(numbers)):
-        return ColumnOf(name, "text")
-    return ColumnOf(name, "number", mean=math.fsum(numbers) / max(len(numbers), 1))
+        return Column(name, "text")
+    return Column(name, "number", mean=math.fsum(numbers) / max(len(numbers), 1))
 
 
 def _counts_rows(numbers: list[float]) -> bool:
@@ -124,7 +124,7 @@ def _counts(value: Any) -> list[float]:
     return [count / length for count in counts]
 
 
-def check(columns: Sequence[ColumnOf], most: int) -> None:
+def check(columns: Sequence[Column], most: int) -> None:
     """Refuse columns that cannot be learned from."""
     names = [column.name for column in columns]
     if len(set(names)) < len(names):
@@ -141,12 +141,12 @@ def check(columns: Sequence[ColumnOf], most: int) -> None:
         raise Refusal(422, "bad-columns", sentence, "columns")
 
 
-def to_json(columns: Sequence[ColumnOf]) -> str:
+def to_json(columns: Sequence[Column]) -> str:
     return json.dumps([column._asdict() for column in columns])
 
 
-def from_json(text: str) -> list[ColumnOf]:
-    return [ColumnOf(**{**one, "categories": tuple(one["categories"])}) for one in json.loads(text)]
+def from_json(text: str) -> list[Column]:
+    return [Column(**{**one, "categories": tuple(one["categories"])}) for one in json.loads(text)]
 
 
 def _missing(value: Any) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection
 
 from dford.service.projects.uploads import ReadyRound
-from dford.service.store.rows import insert_rows
+from dford.service.store.bulk_insert import insert_rows
 from dford.service.store.tables import answers, heads, questions
 
 

@@ -10,8 +10,8 @@ from sqlalchemy import Connection
 
 from dford.service.projects.projects import Project
 from dford.service.refusal import Refusal
+from dford.service.store.bulk_insert import insert_rows
 from dford.service.store.database import Database
-from dford.service.store.rows import insert_rows
 from dford.service.store.tables import heads, items, pool
 
 Ready = tuple[str, bytes]

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from dford.learners import LEARNERS, LiveLearner
 from dford.policies import Boundary, Greedy, Nearby, Policy, Triangular, Uniform
 from dford.scale import Scale
-from dford.service.projects.columns import ColumnOf, from_json, to_json
+from dford.service.projects.columns import Column, from_json, to_json
 from dford.service.refusal import Refusal
 from dford.service.store.database import Database
 from dford.service.store.tables import columns, heads, projects
@@ -35,7 +35,7 @@ class Project(NamedTuple):
     learner: str
     parameters: dict[str, Any]
     seed: int
-    columns: list[ColumnOf]
+    columns: list[Column]
 
     def new_learner(self) -> LiveLearner:
         """The learner before any answer."""
@@ -86,6 +86,12 @@ def find(database: Database, name: str) -> Project | None:
     return None if row is None else _project(row)
 
 
+def require_columns(project: Project) -> None:
+    """Refuse what only a project with columns can do."""
+    if not project.columns:
+        raise Refusal(409, "no-columns", "the project has no columns yet; set them, or add items", "columns")
+
+
 def no_project(name: str) -> Refusal:
     return Refusal(404, "no-project", f"there is no project {name[:64]!r}", "project")
 
@@ -117,7 +123,7 @@ def create(
     return number
 
 
-def set_columns(connection: Connection, project: int, chosen: Sequence[ColumnOf]) -> None:
+def set_columns(connection: Connection, project: int, chosen: Sequence[Column]) -> None:
     before = connection.scalar(sa.select(columns.c.columns).where(columns.c.project == project))
     if before is None:
         connection.execute(columns.insert().values(project=project, columns=to_json(chosen)))

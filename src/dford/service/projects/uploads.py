@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from dford.log import COLUMNS, FeedbackLog
 from dford.log import read_csv as read_frame
-from dford.service.projects.columns import ColumnOf, check, encode, read_columns
+from dford.service.projects.columns import Column, check, encode, read_columns
 from dford.service.projects.items import Ready
 from dford.service.projects.projects import Project
 from dford.service.refusal import Refusal
@@ -34,8 +34,8 @@ _FOOTER_OF_A_COLUMN = 2_000  # bytes that a Parquet file may spend on describing
 
 
 def ready_items(
-    columns: Sequence[ColumnOf], rows: Sequence[Mapping[str, Any]], field: str, bounds: Bounds
-) -> tuple[list[ColumnOf], list[Ready]]:
+    columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], field: str, bounds: Bounds
+) -> tuple[list[Column], list[Ready]]:
     """The columns, read from these rows where none are set, and the items."""
     limit(len(rows), field, bounds)
     chosen = list(columns) or read_columns(rows)
@@ -44,11 +44,11 @@ def ready_items(
     return chosen, ready
 
 
-def csv_items(columns: Sequence[ColumnOf], content: bytes, bounds: Bounds) -> tuple[list[ColumnOf], list[Ready]]:
+def csv_items(columns: Sequence[Column], content: bytes, bounds: Bounds) -> tuple[list[Column], list[Ready]]:
     return ready_items(columns, read_csv(content, bounds.rows), "body", bounds)
 
 
-def preview_csv(columns: Sequence[ColumnOf], content: bytes, bounds: Bounds) -> dict[str, Any]:
+def preview_csv(columns: Sequence[Column], content: bytes, bounds: Bounds) -> dict[str, Any]:
     """How a file would be read."""
     rows = read_csv(content, bounds.rows)
     return {"columns": list(columns) or read_columns(rows), "rows": rows[:5], "count": len(rows)}

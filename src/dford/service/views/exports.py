@@ -11,21 +11,21 @@ import sqlalchemy as sa
 
 from dford.feedback import Question
 from dford.log import FeedbackLog
-from dford.service.learning import rounds
+from dford.service.learning import log_reader
 from dford.service.projects import items
 from dford.service.projects.projects import Project
 from dford.service.projects.uploads import apart, feature_names
 from dford.service.refusal import Refusal
 from dford.service.store.database import Database
 from dford.service.store.tables import answers, questions, retractions
-from dford.service.views.beside import loaded
 from dford.service.views.predictions import predictions
+from dford.service.views.worker_views import loaded
 
 
 def read_log(database: Database, project: Project) -> FeedbackLog:
     """The answers that count, in order."""
     log, names = FeedbackLog(project.levels), project.levels
-    for page in rounds.pages(database, project.id, 0, rounds.head_of(database, project.id)):
+    for page in log_reader.pages(database, project.id, 0, log_reader.head_of(database, project.id)):
         for _, number, x, level, prediction, propensity, higher in zip(*page, strict=True):
             asked = Question("", x, names[level - 1], names[prediction - 1], float(propensity), int(number))
             log.append(asked, bool(higher))

@@ -14,7 +14,7 @@ from dford.scale import Scale
 from dford.service.projects import items
 from dford.service.projects.projects import Project
 from dford.service.store.database import Database
-from dford.service.views.beside import loaded
+from dford.service.views.worker_views import loaded
 
 _UNSURE = 10
 _LONGEST = 200  # characters of an item's text

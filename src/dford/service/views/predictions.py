@@ -12,7 +12,7 @@ from dford.learners import LiveLearner
 from dford.service.projects.items import features
 from dford.service.projects.projects import Project
 from dford.service.store.database import Database
-from dford.service.views.beside import loaded
+from dford.service.views.worker_views import loaded
 
 
 def predictions(model: LiveLearner, levels: list[str], X: NDArray[np.float64]) -> list[dict[str, Any]]:

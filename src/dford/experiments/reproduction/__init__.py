@@ -1,0 +1,1 @@
+"""The paper's experiments: what it says, the cells that are run, and what our runs say to it."""

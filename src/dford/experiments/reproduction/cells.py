@@ -1,0 +1,130 @@
+"""A cell: one learner, on one dataset, in one run. The smallest piece of an experiment, and a function of itself."""
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+
+from dford.datasets._data_folder import Folder
+from dford.experiments.reproduction.paper import SETTINGS
+from dford.experiments.reproduction.rows import n_levels, rows, source
+from dford.learners import DFORD, PRIL, PRank
+from dford.learners._base import OrdinalLearner
+
+LEARNERS: dict[str, type[OrdinalLearner]] = {"DFORD": DFORD, "PRank": PRank, "PRIL": PRIL}
+Columns = dict[str, list[float | None]]
+"""A trace as plain numbers, None for NaN."""
+
+# What a result depends on: all that cells use, and nothing that only shows them.
+_CODE = (
+    "scale.py",
+    "policies.py",
+    "estimates.py",
+    "engine",
+    "learners",
+    "datasets",
+    "experiments/reproduction/rows.py",
+    "experiments/reproduction/cells.py",
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """All that determines one result, but for the code."""
+
+    experiment: str
+    dataset: str
+    source: str
+    """The sum over the dataset's files."""
+    learner: str
+    parameters: tuple[tuple[str, Any], ...]
+    rounds: int
+    run: int
+    seed: int
+    every: int = 0
+    """Rounds between checkpoints; 0 for ten a decade."""
+
+    @cached_property
+    def key(self) -> str:
+        """A name for the result: another cell, or other code, has another."""
+        words = json.dumps([asdict(self), code_version()], sort_keys=True)
+        return hashlib.sha256(words.encode()).hexdigest()[:24]
+
+    def __getitem__(self, parameter: str) -> Any:
+        return dict(self.parameters).get(parameter)
+
+    def __str__(self) -> str:
+        words = ", ".join(f"{name}={value}" for name, value in self.parameters)
+        return f"{self.experiment}: {self.learner}({words}) on {self.dataset}, run {self.run}"
+
+    @property
+    def cost(self) -> float:
+        """About how long it takes, in rounds on bank."""
+        return self.rounds * SETTINGS[self.dataset].weight
+
+
+@cache
+def code_version() -> str:
+    """A sum over the code that results depend on, and the versions of what it stands on."""
+    package = Path(__file__).parents[2]
+    files = [file for place in _CODE for file in sorted((package / place).rglob("*.py")) or [package / place]]
+    digest = hashlib.sha256(f"{np.__version__} {numba.__version__}".encode())
+    for file in files:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def play(cell: Cell, data: Folder = None) -> Columns:
+    """Run a cell; the same bits every time, wherever it runs."""
+    if source(cell.dataset, data) != cell.source:
+        raise ValueError(f"the files of {cell.dataset} are not those that the experiment was planned with")
+    compile_for(cell)
+    # its own stream: questions must not depend on how many numbers the rows took
+    seed = np.random.RandomState([cell.seed, cell.run, 1]).randint(2**31)
+    learner = _learner(cell, seed)
+    for X, y in rows(cell.dataset, cell.rounds, cell.run, cell.seed, data):
+        learner.partial_fit(X, y)
+    trace = learner.trace_._asdict()
+    return {name: [None if np.isnan(value) else value for value in column.tolist()] for name, column in trace.items()}
+
+
+def compile_for(cell: Cell) -> None:
+    """Compile what the cell needs, unless this process or an earlier one did.
+
+    Processes that write numba's cache at the same time have crashed (its issues 4807 and 10128), so on a machine one
+    compiles after the other, and all but the first only read.
+    """
+    _compile(cell.learner, tuple((name, value) for name, value in cell.parameters if name in ("kernel", "window")))
+
+
+@cache
+def _compile(learner: str, form: tuple[tuple[str, Any], ...]) -> None:
+    with _alone():
+        LEARNERS[learner](**dict(form), random_state=0).fit(np.eye(2), [1, 2])
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    try:
+        import fcntl
+    except ImportError:  # Windows: no lock to be had so simply
+        yield
+        return
+    with (Path(tempfile.gettempdir()) / f"dford-{os.getuid()}.lock").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _learner(cell: Cell, seed: int) -> OrdinalLearner:
+    checkpoints = range(cell.every, cell.rounds + 1, cell.every) if cell.every else None
+    levels = range(1, n_levels(cell.dataset) + 1)
+    return LEARNERS[cell.learner](**dict(cell.parameters), levels=levels, checkpoints=checkpoints, random_state=seed)

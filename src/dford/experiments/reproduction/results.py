@@ -1,0 +1,98 @@
+"""The results of cells: finished ones are kept, failed ones told, and what stops can go on."""
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from dford.datasets._data_folder import Folder, data_folder
+from dford.experiments.fan_out import BACKENDS, fan_out
+from dford.experiments.reproduction.cells import Cell, Columns, code_version, compile_for, play
+from dford.files import whole
+
+
+class Results(NamedTuple):
+    """What came of a plan."""
+
+    traces: dict[Cell, Columns]
+    failures: dict[Cell, str]
+    """The reason, of cells that raised or whose worker died."""
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    folder: str | os.PathLike[str],
+    *,
+    data: Folder = None,
+    jobs: int = 1,
+    backend: str = "processes",
+    on_progress: Callable[[Cell], None] = lambda cell: None,
+) -> Results:
+    """Run cells, and keep each in a file of its own in `folder`.
+
+    A cell whose file is there is not run again, so a second call goes on where the first one stopped. The files do
+    not depend on jobs or backend.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        See `plan`.
+    folder : path
+        Where the files of finished cells are.
+    data : path, optional
+        The folder of the datasets; with a cluster, one that every node has.
+    jobs : int
+        Processes at once; -1 for one a core, or all that the cluster has.
+    backend : {"processes", "ray", "dask"}
+        Processes of this machine, or a cluster: see the page on reproduction.
+    on_progress : callable, optional
+        Called with every cell that is done, failed or not.
+    """
+    if backend not in BACKENDS:
+        raise ValueError(f"backend must be one of {', '.join(BACKENDS)}; got {backend!r}")
+    folder, data = Path(folder), data_folder(data).absolute()  # a worker may stand elsewhere
+    folder.mkdir(parents=True, exist_ok=True)
+    found = {cell: _read(cell, folder) for cell in cells}
+    traces: dict[Cell, Columns] = {cell: trace for cell, trace in found.items() if trace is not None}
+    failures: dict[Cell, str] = {}
+    for cell in traces:
+        on_progress(cell)
+    # the longest first, so that none is left alone at the end
+    todo = sorted((cell for cell in cells if cell not in traces), key=lambda cell: -cell.cost)
+    for cell in todo:
+        compile_for(cell)  # here, once, before many processes would
+    for done in fan_out(partial(_trace, data=data), todo, jobs, backend):
+        cell, trace = todo[done.place], done.value
+        if isinstance(trace, dict):
+            _write(cell, trace, folder)
+            traces[cell] = trace
+        else:
+            failures[cell] = trace or str(done.error)
+        on_progress(cell)
+    # in the order of the plan, whichever came first
+    return Results({cell: traces[cell] for cell in cells if cell in traces}, failures)
+
+
+def _trace(cell: Cell, data: Folder) -> Columns | str:
+    """What a worker sends back: the trace, or why there is none. (Not every error can be pickled.)"""
+    try:
+        return play(cell, data)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def _read(cell: Cell, folder: Path) -> Columns | None:
+    try:
+        kept = json.loads((folder / f"{cell.key}.json").read_text())
+        trace: Columns = kept["trace"]
+        return trace
+    except (FileNotFoundError, ValueError, KeyError, TypeError):  # a damaged one is played again
+        return None
+
+
+def _write(cell: Cell, trace: Columns, folder: Path) -> None:
+    with whole(folder / f"{cell.key}.json") as draft:
+        draft.write_text(json.dumps({"cell": asdict(cell), "code": code_version(), "trace": trace}))

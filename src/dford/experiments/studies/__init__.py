@@ -1,0 +1,1 @@
+"""What one bit per item can do: the studies of `dford compare`."""

@@ -1,0 +1,62 @@
+"""The tasks of a study, and what comes out of them: rows for programs and tables for people."""
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dford import document
+from dford.experiments.fan_out import fan_out
+from dford.files import whole
+
+Record = dict[str, Any]
+"""A row of results, by column."""
+Task = tuple[Callable[..., list[Record]], tuple[Any, ...]]
+
+
+class Table(NamedTuple):
+    """A table for the screen and for a page. In a name, "- " is where a narrow screen may break it."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+    def markdown(self) -> str:
+        header, *rows = ([cell.replace("- ", "") for cell in line] for line in (self.header, *self.rows))
+        note = [document.Paragraph(self.note)] if self.note else []
+        return document.markdown([document.Paragraph(f"**{self.title}**"), document.Table(header, rows), *note])
+
+
+def run_tasks(tasks: Sequence[Task], jobs: int) -> Iterator[list[Record]]:
+    """The results of the tasks, in their order whatever the number of processes."""
+    early: dict[int, list[Record]] = {}
+    with closing(fan_out(_in_one_thread, tasks, jobs)) as outcomes:
+        for place in range(len(tasks)):
+            while place not in early:
+                done = next(outcomes)
+                if done.error is not None:
+                    raise done.error
+                early[done.place] = done.value
+            yield early.pop(place)
+
+
+def _in_one_thread(task: Task) -> list[Record]:
+    from threadpoolctl import threadpool_limits
+
+    # threads would add up sums in another order, and wait for each other
+    with threadpool_limits(1):
+        return task[0](*task[1])
+
+
+def write_csv(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    """Write records with their keys as header; numbers with all digits."""
+    records = list(records)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    with whole(path) as draft:
+        draft.write_text(text.getvalue(), encoding="utf-8")

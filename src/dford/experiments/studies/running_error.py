@@ -1,0 +1,203 @@
+"""What one bit an item can do: all learners on all datasets, by one protocol.
+
+One pass, no item twice, over the first `rounds` items of a shuffle. Every prediction is made before its item's answer
+(or label) is seen; nothing is known of later items but the scale. Learners have their defaults on every dataset.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean, stdev
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dford.datasets import load, make_synthetic
+from dford.datasets._data_folder import Folder
+from dford.experiments.one_pass import scaled_as_they_come
+from dford.experiments.studies.records import Record, Table, Task
+from dford.learners import DFORD, PRIL, Auto, DirectionalBoosting, NewtonLogit, PRank
+from dford.learners._base import OrdinalLearner
+
+Rows = NDArray[np.float64]
+Labels = NDArray[np.int64]
+Data = Mapping[str, tuple[Rows, Labels]]
+
+DATASETS = (
+    "abalone",
+    "parkinsons",
+    "california",
+    "computer",
+    "bank32nh",
+    "bank8FM",
+    "mslr",
+    "synthetic",
+    "synthetic-poly",
+)
+LEARNERS = {
+    "auto": "Auto",
+    "newton": "Newton- Logit",
+    "boosting": "Boosting",
+    "dford": "DFORD, best γ",
+    "newton-label": "Newton- Logit, labels",
+    "prank": "PRank, labels",
+    "pril": "PRIL",
+}
+DEFAULT_LEARNERS = tuple(LEARNERS)[:-1]
+EXPLORATIONS = (0.2, 0.4, 0.6, 0.8)
+POOL = 20_000  # synthetic items to shuffle
+
+
+class Figure(NamedTuple):
+    """What the runs of one learner on one dataset come to, at their ends."""
+
+    mae: float
+    spread: float
+    """Standard deviation over the runs; NaN of one run."""
+    estimate: float
+    """Mean of what the answers alone show; NaN where labels were seen."""
+    held: int
+    """Runs in which the error was inside its bounds at every checkpoint."""
+    runs: int
+    setting: str
+
+
+def gather(names: Sequence[str], data: Folder = None, seed: int = 0, rounds: int = POOL) -> Data:
+    """The rows and levels of datasets, as their files have them."""
+    found: dict[str, tuple[Rows, Labels]] = {}
+    for name in names:
+        if name.startswith("synthetic"):
+            found[name] = make_synthetic(max(rounds, POOL), random_state=seed)
+        else:
+            found[name] = load(name, data=data, return_X_y=True)
+    return found
+
+
+def pass_tasks(data: Data, learners: Sequence[str], rounds: int, runs: int, seed: int = 0) -> list[Task]:
+    """Everything there is to do for the table, run by run."""
+    return [
+        (play, (dataset, learner, X, y, rounds, run, seed))
+        for run in range(runs)
+        for dataset, (X, y) in data.items()
+        for learner in learners
+    ]
+
+
+def play(dataset: str, learner: str, X: Rows, y: Labels, rounds: int, run: int, seed: int) -> list[Record]:
+    """One pass of one learner over a shuffle; a record a checkpoint."""
+    random = np.random.RandomState([seed, run])
+    order = random.permutation(len(y))[:rounds]
+    names = {"dataset": dataset, "learner": learner, "run": run + 1}
+    products = dataset.endswith("-poly")
+    figures = checkpoints(learner, products, X[order], y[order], np.unique(y).tolist(), random.randint(2**31))
+    return [names | record for record in figures]
+
+
+def checkpoints(learner: str, products: bool, X: Rows, y: Labels, levels: Sequence[int], seed: int) -> Iterator[Record]:
+    """One pass over rows in their order; a record a checkpoint, for each setting that the learner is tried with."""
+    for setting, model, scaling in settings(learner, products, seed):
+        rows = X if scaling == "none" else scaled_as_they_come(X, unit=scaling == "unit")
+        trace = model.partial_fit(rows, y, classes=levels).trace_
+        for n, *figures in zip(trace.round, trace.mae, trace.estimate, trace.low, trace.high, strict=True):
+            kept = dict(zip(("mae", "estimate", "low", "high"), map(float, figures), strict=True))
+            yield {"setting": setting, "answers": int(n)} | kept
+
+
+def settings(learner: str, products: bool, seed: int) -> Iterator[tuple[str, OrdinalLearner, str]]:
+    """(setting, learner, scaling) to try. Where there are several, the best in hindsight counts, which favours it.
+
+    With `products`, learners with a line for a score get all products of two features, as in the paper's kernel.
+    """
+    features: dict[str, Any] = {"features": "poly"} if products else {}
+    kernel: dict[str, Any] = {"kernel": "poly", "degree": 2} if products else {}
+    if learner == "auto":
+        yield "", Auto(random_state=seed), "none"
+    elif learner == "boosting":
+        yield "", DirectionalBoosting(random_state=seed), "none"
+    elif learner == "newton":
+        yield "", NewtonLogit(random_state=seed, **features), "none"
+    elif learner == "newton-label":
+        yield "", NewtonLogit(feedback="label", random_state=seed, **features), "none"
+    else:
+        # the paper says "normalised" and not how
+        for scaling in ("standard", "unit"):
+            if learner == "prank":
+                yield scaling, PRank(**kernel), scaling
+            elif learner == "pril":
+                yield scaling, PRIL(random_state=seed, **kernel), scaling
+            else:
+                for γ in EXPLORATIONS:
+                    yield f"γ = {γ}, {scaling}", DFORD(exploration=γ, random_state=seed, **kernel), scaling
+
+
+def warm_up() -> None:
+    """Compile what learners need, here: processes that start at once should not all do it."""
+    X, y = make_synthetic(300, random_state=0)
+    for learner in LEARNERS:
+        play("synthetic-poly", learner, X, y, len(y), 0, 0)
+    for model in (Auto(random_state=0), NewtonLogit(random_state=0)):
+        question = model.fit(X, y).ask(X[0])
+        model.tell(question, True).predict_proba(X)
+
+
+def best(records: Sequence[Record], dataset: str, learner: str) -> list[Record]:
+    """The records of the setting that ends with the least error, on the mean over the runs."""
+    own = [record for record in records if (record["dataset"], record["learner"]) == (dataset, learner)]
+    ends: dict[str, list[float]] = {}
+    for record in own:
+        if record["answers"] == own[-1]["answers"]:
+            ends.setdefault(record["setting"], []).append(record["mae"])
+    setting = min(ends, key=lambda name: fmean(ends[name]))
+    return [record for record in own if record["setting"] == setting]
+
+
+def figure(records: Sequence[Record], dataset: str, learner: str) -> Figure:
+    """The end of the runs, of the best setting."""
+    own = best(records, dataset, learner)
+    last = [record for record in own if record["answers"] == own[-1]["answers"]]
+    errors = [record["mae"] for record in last]
+    outside = {record["run"] for record in own if not record["low"] <= record["mae"] <= record["high"]}
+    return Figure(
+        fmean(errors),
+        stdev(errors) if len(errors) > 1 else float("nan"),
+        fmean(record["estimate"] for record in last),
+        len(errors) - len(outside),
+        len(errors),
+        last[0]["setting"],
+    )
+
+
+def pass_tables(records: Sequence[Record]) -> list[Table]:
+    """The errors, and what the answers alone know of them."""
+    datasets, learners = (list(dict.fromkeys(record[key] for record in records)) for key in ("dataset", "learner"))
+    figures = {(d, k): figure(records, d, k) for d in datasets for k in learners}
+    answers = {d: next(r["answers"] for r in reversed(records) if r["dataset"] == d) for d in datasets}
+    runs = figures[datasets[0], learners[0]].runs
+    mean = f"mean of {runs} shuffles ± standard deviation" if runs > 1 else "one shuffle"
+    one_bit = [k for k in learners if not np.isnan(figures[datasets[0], k].estimate)]
+    error = Table(
+        f"Running MAE in levels over one pass, {mean}",
+        ["dataset", *(LEARNERS[k] for k in learners)],
+        [[d, *(_error(figures[d, k]) for k in learners)] for d in datasets],
+        _settings_note(figures),
+    )
+    if not one_bit:
+        return [error]
+    free = Table(
+        "The same from the answers alone, and runs in which the error never left its 95% bounds",
+        ["dataset", "answers", *(LEARNERS[k] for k in one_bit)],
+        [[d, f"{answers[d]:,}", *(_free(figures[d, k]) for k in one_bit)] for d in datasets],
+    )
+    return [error, free]
+
+
+def _free(one: Figure) -> str:
+    return f"{one.estimate:.3f} {one.held}/{one.runs}"
+
+
+def _error(one: Figure) -> str:
+    return f"{one.mae:.3f}" + ("" if np.isnan(one.spread) else f"±{one.spread:.3f}".replace("±0.", "±."))
+
+
+def _settings_note(figures: Mapping[tuple[str, str], Figure]) -> str:
+    chosen = [f"{d} {f.setting}" for (d, k), f in figures.items() if k == "dford"]
+    return f"DFORD's best in hindsight: {'; '.join(chosen)}." if chosen else ""

@@ -1,0 +1,71 @@
+"""The studies by name: what each runs, on what, and which tables it makes."""
+
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
+
+from dford.datasets.registry import check_name
+from dford.experiments.studies import held_out, noise_and_drift, running_error
+from dford.experiments.studies.records import Record, Table, Task
+
+
+class Study(NamedTuple):
+    """What to do, and what to make of it."""
+
+    learners: Sequence[str]
+    """All that may take part."""
+    usual: Sequence[str]
+    """Those that do where none is named."""
+    datasets: Sequence[str]
+    """Those that are taken where none is named."""
+    runs: int
+    tasks: Callable[[running_error.Data, Sequence[str], int, int, int], list[Task]]
+    """From data, learners, rounds, runs and seed."""
+    tables: Callable[[Sequence[Record]], list[Table]]
+
+
+_FEW = ("abalone", "california", "synthetic-poly")
+STUDIES = {
+    "pass": Study(
+        tuple(running_error.LEARNERS),
+        running_error.DEFAULT_LEARNERS,
+        running_error.DATASETS,
+        10,
+        running_error.pass_tasks,
+        running_error.pass_tables,
+    ),
+    "split": Study(
+        tuple(held_out.MODELS),
+        [name for name in held_out.MODELS if name != "NNOP"],  # alone, it takes as long as all the others
+        [name for name in running_error.DATASETS if name != "synthetic-poly"],
+        3,
+        held_out.split_tasks,
+        held_out.split_tables,
+    ),
+    "flips": Study(
+        ("newton", "auto"), ("newton", "auto"), _FEW, 3, noise_and_drift.flip_tasks, noise_and_drift.flip_tables
+    ),
+    "drift": Study(
+        tuple(noise_and_drift.FORGETS),
+        tuple(noise_and_drift.FORGETS),
+        ("synthetic-poly",),
+        10,
+        noise_and_drift.drift_tasks,
+        noise_and_drift.drift_tables,
+    ),
+    "reliability": Study(
+        held_out.OWN,
+        ("newton", "auto"),
+        ("california", "computer", "synthetic"),
+        3,
+        held_out.reliability_tasks,
+        held_out.reliability_tables,
+    ),
+}
+
+
+def pick(names: str, known: Collection[str], what: str) -> list[str]:
+    """The names in a list with commas; ValueError where one is not known."""
+    chosen = [name.strip() for name in names.split(",")]
+    for name in chosen:
+        check_name(name, known, what)
+    return list(dict.fromkeys(chosen))

@@ -1,0 +1,1 @@
+"""Boosted trees, grown again and again as the log of answers grows."""

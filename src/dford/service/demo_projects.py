@@ -1,0 +1,101 @@
+"""Projects to look at: made-up days of weather, to be told calm from mild, strong and severe.
+
+`demo` waits for answers. `demo-answered` has 400 of them that nobody gave: a rule did, and once in twenty times the
+opposite of what the rule says. They are in the log as those of a person called "simulated".
+"""
+
+import json
+import random
+from typing import Any
+
+from sqlalchemy import Connection
+
+from dford.service.core import Service
+from dford.service.learning import snapshots
+from dford.service.learning.fold import new_model
+from dford.service.learning.log_reader import head_of
+from dford.service.projects import answering, asking
+from dford.service.projects.asking import Asked, Limits, QuestionRequest, Subject
+from dford.service.projects.columns import encode
+from dford.service.projects.projects import Project, all_projects
+from dford.service.table_project import TableProject, fill_project
+
+LEVELS = ["calm", "mild", "strong", "severe"]
+_DAYS, _ANSWERS, _WRONG = 200, 400, 0.05
+
+
+def add_demo_projects(service: Service) -> None:
+    """Add the projects, where they are not there."""
+    there = {project.name for project in all_projects(service.database)}
+    for name in ("demo", "demo-answered"):
+        if name not in there:
+            fill_project(service, TableProject(name, days(), LEVELS, seed=0))
+    answered = service.project("demo-answered")
+    if head_of(service.database, answered.id) == 0:
+        service.write(answered, lambda connection: _answer(connection, answered))
+
+
+def days() -> list[dict[str, Any]]:
+    """The items: always the same."""
+    chance = random.Random(0)
+    return [_day(chance) for _ in range(_DAYS)]
+
+
+def _day(chance: random.Random) -> dict[str, Any]:
+    rough = chance.random()
+    wind = round(3 + 70 * rough * rough * (0.6 + 0.6 * chance.random()))
+    gusts = round(wind * (1.1 + 0.7 * chance.random()) + 2)
+    rain = round(max(0.0, 45 * rough * chance.random() - 4), 1)
+    temperature = round(-6 + 36 * chance.random())
+    if rain and temperature <= 0:
+        sky = "snow"
+    elif rain and rough * chance.random() > 0.5 and temperature > 10:
+        sky = "thunder"
+    else:
+        sky = "rain" if rain else ("clear", "cloudy")[chance.random() < 0.5]
+    day = {"wind": wind, "gusts": gusts, "rain": rain, "temperature": temperature, "sky": sky}
+    return {**day, "report": _report(day, chance)}
+
+
+def _report(day: dict[str, Any], chance: random.Random) -> str:
+    signs = (
+        ("Smoke rises straight up.", "The flag hangs down.", "Not a leaf moves."),
+        ("Leaves rustle.", "A flag flutters.", "A kite would fly."),
+        ("Umbrellas turn inside out.", "Whole trees sway.", "It is hard to walk against."),
+        ("Branches are on the road.", "A fence is down.", "The ferry stays in port."),
+    )
+    step = sum(day["gusts"] > limit for limit in (15, 40, 70))
+    air = ("Hardly any wind", "A breeze", "A strong wind", "A storm")[step]
+    fall = "snow" if day["sky"] == "snow" else "rain"
+    wet = ("no rain", f"a little {fall}", f"steady {fall}", f"heavy {fall}")[
+        sum(day["rain"] > limit for limit in (0, 5, 15))
+    ]
+    thunder = ", with thunder" if day["sky"] == "thunder" else ""
+    sign = signs[step][int(3 * chance.random())]
+    return f"{air} and {wet}{thunder}, {day['temperature']} degrees. {sign}"
+
+
+def severity(day: dict[str, Any]) -> int:
+    """The rule: the level of a day, from 1, by its gusts and rain, and more with thunder or snow."""
+    weight: float = day["gusts"] / 35 + day["rain"] / 20 + {"thunder": 0.7, "snow": 0.4}.get(day["sky"], 0.0)
+    return 1 + sum(weight > limit for limit in (0.7, 1.7, 2.9))
+
+
+def _answer(connection: Connection, project: Project) -> None:
+    """Ask and answer as people would, one after the other, all in one commit."""
+    chance, model, items = random.Random(1), new_model(project), days()
+    request, limits = (
+        QuestionRequest("simulated"),
+        Limits(lease_seconds=1.0, open_questions=_ANSWERS, open_per_person=_ANSWERS),
+    )
+    for n in range(_ANSWERS):
+        item, turns = n % _DAYS + 1, n // _DAYS
+        subject = Subject(item, turns, json.dumps(items[item - 1]), encode(project.columns, items[item - 1], "item"))
+        asked = asking.ask(connection, project, request, subject, model.propose(subject.x), limits)
+        assert isinstance(asked, Asked)  # the item is nobody else's
+        above = severity(items[item - 1]) > 1 + LEVELS.index(asked.question.level)
+        higher = above != (chance.random() < _WRONG)
+        answering.record(connection, project.id, [answering.SentAnswer(asked.number, higher, "simulated")])
+        model.learn(asked.question, higher)
+    state = snapshots.Snapshot(_ANSWERS, _ANSWERS, model.packing(log=False)(), snapshots.versions())
+    snapshots.keep(connection, project.id, state)

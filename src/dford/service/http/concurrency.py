@@ -1,0 +1,59 @@
+"""How much runs at once: no project takes all threads, no large work those people wait for, nobody waits too long."""
+
+import asyncio
+import re
+from typing import Any
+
+from dford.service.http.guard import Caller, Message, Receive, Send
+from dford.service.refusal import Refusal
+from dford.service.settings import Settings
+
+_LARGE = re.compile(r".*/(predictions|levels|items|(levels|log|items|preview)\.(csv|parquet))")
+_PLACES = {False: 8, True: 2}  # requests of one project at once: small ones, and large ones
+
+
+class ConcurrencyLimits:
+    """An ASGI layer in front of the routes, each of which takes a thread.
+
+    A thread that waits for something cannot be stopped. So after its time a request is answered without it, and what
+    the thread says later is dropped.
+    """
+
+    def __init__(self, app: Any, settings: Settings) -> None:
+        self._app, self._settings = app, settings
+        self._limits: dict[tuple[int | None, bool], asyncio.Semaphore] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        caller: Caller | None = scope.get("dford")
+        if caller is None or scope["path"].endswith("/answer"):  # what everybody may see, and answers, take no thread
+            await self._app(scope, receive, send)
+            return
+        large = _LARGE.fullmatch(scope["path"]) is not None
+        key = None if caller.project is None else caller.project.id, large
+        limit = self._limits.setdefault(key, asyncio.Semaphore(_PLACES[large]))
+        seconds = caller.seconds_left() + (self._settings.work_seconds if large else 0.0)
+        answered = given_up = False
+
+        async def sending(message: Message) -> None:
+            nonlocal answered
+            answered = True
+            if not given_up:
+                await send(message)
+
+        async def play() -> None:
+            async with limit:
+                if not given_up:
+                    await self._app(scope, receive, sending)
+
+        task = asyncio.create_task(play())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        await asyncio.wait({task}, timeout=seconds)
+        if task.done() or answered:
+            await task
+            return
+        given_up = True
+        task.add_done_callback(lambda task: task.cancelled() or task.exception())  # nobody hears of it
+        sentence = f"this took longer than {seconds:.0f} s; whether it was done is not known, so send it again"
+        raise Refusal(503, "busy", sentence, retry_after=5)

@@ -1,0 +1,97 @@
+"""Files over HTTP: the log out and in, the levels out."""
+
+from typing import Any
+
+from fastapi import FastAPI, Response
+
+from dford.service.http import models
+from dford.service.http.access import Access, Admin, Repeat
+from dford.service.http.routes.items import CSV
+from dford.service.learning.log_reader import head_of
+from dford.service.projects import uploads
+from dford.service.store import idempotency
+from dford.service.views import exports, state
+
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+PARQUET: dict[str, Any] = {"requestBody": {"required": True, "content": {"application/octet-stream": _BINARY}}}
+
+
+def add(app: FastAPI) -> None:
+    csv: dict[int | str, dict[str, Any]] = {200: {"content": {"text/csv": {"schema": {"type": "string"}}}}}
+    parquet: dict[int | str, dict[str, Any]] = {200: {"content": {"application/octet-stream": _BINARY}}}
+
+    @app.get("/projects/{project}/log.csv", response_class=Response, responses=csv)
+    def log_csv(to: Admin) -> Response:
+        """Export the answers in order, without those taken back, as `dford tune` and `dford evaluate` read them.
+
+        ```
+        GET /projects/rain/log.csv
+        → 200
+        level,prediction,propensity,higher,size,colour=blue,colour=red
+        strong,mild,...
+        ```
+        """
+        return Response(_log(to, ".csv"), media_type="text/csv")
+
+    @app.get("/projects/{project}/log.parquet", response_class=Response, responses=parquet)
+    def log_parquet(to: Admin) -> Response:
+        """Export the same as a Parquet file.
+
+        ```
+        GET /projects/rain/log.parquet
+        → 200
+        ```
+        """
+        return Response(_log(to, ".parquet"), media_type="application/octet-stream")
+
+    @app.get("/projects/{project}/levels.csv", response_class=Response, responses=csv)
+    def levels_csv(to: Admin) -> Response:
+        """Export every item with its level, the probabilities, and the interval that its own answers leave.
+
+        ```
+        GET /projects/rain/levels.csv
+        → 200
+        item,size,colour,note,level,P(calm),P(mild),P(strong),P(severe),lowest,highest
+        1,2.0,red,Monday,...,severe,severe
+        ...
+        ```
+        """
+        packed = to.service.final(to.project).packed()[1]
+        size = state.count_items(to.service.database, to.project)
+        return Response(to.service.view(size, exports.levels_file, to.project, packed), media_type="text/csv")
+
+    @app.post("/projects/{project}/log.csv", status_code=201, response_model=models.Imported, openapi_extra=CSV)
+    def import_csv(to: Admin, repeat: Repeat) -> Any:
+        """Import the rounds of another log, all or none.
+
+        ```
+        POST /projects/rain/log.csv
+        level,prediction,propensity,higher,size,colour=blue,colour=red
+        calm,calm,0.5,True,4.0,1,0
+        → 201
+        {"count": 1, "sequence": 2}
+        ```
+        """
+        return _import(to, ".csv", repeat)
+
+    @app.post("/projects/{project}/log.parquet", status_code=201, response_model=models.Imported, openapi_extra=PARQUET)
+    def import_parquet(to: Admin, repeat: Repeat) -> Any:
+        """Import the rounds of another log from a Parquet file, all or none.
+
+        ```
+        curl --data-binary @log.parquet -H "Authorization: Bearer …" https://dford.example.org/projects/rain/log.parquet
+        ```
+        """
+        return _import(to, ".parquet", repeat)
+
+
+def _log(to: Access, suffix: str) -> bytes:
+    to.service.with_columns(to.project)
+    size = head_of(to.service.database, to.project.id)
+    return to.service.view(size, exports.log_file, to.project, suffix)
+
+
+def _import(to: Access, suffix: str, repeat: idempotency.Request | None) -> Any:
+    to.service.with_columns(to.project)
+    log = to.service.worker.run(uploads.read_log, to.project, to.body, suffix, to.service.bounds())
+    return to.service.add_log(to.project, log, to.person, repeat)

@@ -1,0 +1,238 @@
+"""Questions, answers and predictions over HTTP."""
+
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import Body, FastAPI, Header, Path, Query, Response
+from fastapi.responses import JSONResponse
+
+from dford.service.http import bodies, models
+from dford.service.http.access import Answering, Reading
+from dford.service.http.fast_answers import PATH
+from dford.service.projects.answering import RecordedAnswer, SentAnswer, retract, skip
+from dford.service.projects.asking import QuestionRequest, release
+from dford.service.projects.columns import encode_sent
+from dford.service.projects.items import features
+from dford.service.projects.uploads import limit
+from dford.service.refusal import Refusal
+from dford.service.views import levels as all_levels
+from dford.service.views import predictions, state
+from dford.service.views.worker_views import SMALL
+
+IdempotencyKey = Annotated[str | None, Header(pattern=r"^[!-~]{1,200}$")]
+Number = Annotated[int, Path(ge=1, le=2**31 - 1)]
+
+
+def add(app: FastAPI) -> None:
+    @app.post("/projects/{project}/questions", response_model=models.QuestionOut)
+    def ask(
+        to: Answering, body: Annotated[models.Ask | None, Body()] = None, idempotency_key: IdempotencyKey = None
+    ) -> Any:
+        """Ask the next question: about an item that nobody else is asked about, or about features sent.
+
+        ```
+        POST /projects/rain/questions
+        → 200
+        {"number": 1, "item": 1, "turns": 0, "shown": {"size": 2.0, "colour": "red", "note": "Monday"},
+         "level": "strong", "prediction": "mild", "propensity": 0.13..., "expires": ..., "fate": "open"}
+        ```
+
+        With the same Idempotency-Key the same question comes again. About features that are no item:
+
+        ```
+        POST /projects/rain/questions
+        Idempotency-Key: visit-27
+        {"features": {"size": 4.5, "colour": "blue"}}
+        → 200
+        {"number": 2, "item": null, "turns": null, "shown": {"colour": "blue", "size": 4.5}, ...}
+        ```
+
+        `{"item": 3}` asks about that one, if nobody else is asked about it: 409 `item-taken` otherwise. Where every
+        item is assigned to somebody, it is 404 `nothing-to-ask`.
+        """
+        to.service.with_columns(to.project)
+        features, item = (None, None) if body is None else (body.features, body.item)
+        sent = None if features is None else encode_sent(to.project.columns, features)
+        asked = to.service.ask(to.project, QuestionRequest(to.person, idempotency_key, sent, item))
+        if isinstance(asked, int):
+            return state.question(to.service.database, to.project, asked)
+        return state.asked(asked)
+
+    @app.get("/projects/{project}/questions/{number}", response_model=models.QuestionOut)
+    def question(to: Answering, number: Number) -> Any:
+        """Read a question again, and what became of it.
+
+        ```
+        GET /projects/rain/questions/1
+        → 200
+        {"number": 1, "item": 1, ..., "fate": "open"}
+        ```
+        """
+        return state.question(to.service.database, to.project, number)
+
+    @app.post(PATH)
+    async def tell(to: Answering, number: Number, body: models.AnswerIn) -> models.AnswerOut:
+        """Answer a question, once: the same answer again gets the first response, the other one 409.
+
+        The response comes when the answer is on disk. An answer that comes late, after `expires`, counts too.
+
+        ```
+        POST /projects/rain/questions/1/answer
+        {"higher": true}
+        → 200
+        {"question": 1, "higher": true, "sequence": 1, "at": ...}
+        ```
+
+        Whoever was asked may answer; for another person it takes the role `admin`.
+        """
+        recorded = await to.service.tell(to.project, SentAnswer(number, body.higher, to.person, to.admin))
+        return models.AnswerOut(**recorded._asdict())
+
+    @app.post(
+        "/projects/{project}/answers", response_model=models.Outcomes, openapi_extra=bodies.described(models.Answers)
+    )
+    def tell_many(to: Answering) -> Response:
+        """Answer many questions at once: each as if it had come alone, and all on disk when the response comes.
+
+        ```
+        POST /projects/rain/answers
+        {"answers": [{"question": 1, "higher": true}, {"question": 1, "higher": false}]}
+        → 200
+        {"outcomes": [{"question": 1, "status": 200,
+         "answer": {"question": 1, "higher": true, "sequence": 1, "at": ...}, "problem": null},
+         {"question": 1, "status": 409, "answer": null, "problem": {"code": "answered-otherwise", ...}}]}
+        ```
+
+        Sent again, it is done once. One that is refused does not hold up the others.
+        """
+        sent = bodies.parsed(models.Answers, to.body).answers
+        limit(len(sent), "answers", to.service.bounds())
+        answers = [SentAnswer(one.question, one.higher, to.person, to.admin) for one in sent]
+        said = to.service.tell_many(to.project, answers)
+        # as it is: to check thousands of outcomes of our own takes longer than to write them down
+        return JSONResponse({"outcomes": [_outcome(*pair) for pair in zip(answers, said, strict=True)]})
+
+    @app.post("/projects/{project}/questions/{number}/skip")
+    def pass_over(to: Answering, number: Number) -> models.SkipOut:
+        """Skip: close a question without an answer. Nothing is learned, and its item waits for its next turn.
+
+        ```
+        POST /projects/rain/questions/2/skip
+        → 200
+        {"question": 2}
+        ```
+        """
+        job = partial(skip, project=to.project.id, number=number, person=to.person, anybodys=to.admin)
+        to.service.write(to.project, job)
+        return models.SkipOut(question=number)
+
+    @app.post("/projects/{project}/release")
+    def let_go(to: Answering, body: models.Release) -> models.Released:
+        """Release questions of one's own: others may be asked about their items at once.
+
+        The page does this when it is left. An answer that comes all the same still counts.
+
+        ```
+        POST /projects/rain/release
+        {"questions": [1, 2]}
+        → 200
+        {"released": 0}
+        ```
+        """
+        job = partial(release, project=to.project.id, numbers=body.questions, person=to.person)
+        return models.Released(released=to.service.write(to.project, job))
+
+    @app.post("/projects/{project}/questions/{number}/retract")
+    def take_back(to: Answering, number: Number) -> models.RetractOut:
+        """Take an answer back: the learner learns again without it, and the item is next again.
+
+        ```
+        POST /projects/rain/questions/1/retract
+        → 200
+        {"question": 1, "sequence": 3}
+        ```
+
+        The log keeps both. The question takes no other answer: ask again. Another person's answer needs the role
+        `admin`.
+        """
+        job = partial(retract, project=to.project.id, number=number, person=to.person, anybodys=to.admin)
+        sequence = to.service.write(to.project, job)
+        to.service.follow(to.project, sequence)
+        return models.RetractOut(question=number, sequence=sequence)
+
+    @app.post(
+        "/projects/{project}/predictions",
+        response_model=models.Predictions,
+        openapi_extra=bodies.described(models.ToPredict),
+    )
+    def predict(to: Reading) -> Response:
+        """Predict the levels of items by number, then of rows, by the latest state.
+
+        ```
+        POST /projects/rain/predictions
+        {"items": [1], "rows": [{"size": 6.0, "colour": "blue"}]}
+        → 200
+        {"sequence": 1, "stale": false, "thresholds": [...],
+         "predictions": [{"level": ..., "probabilities": {"calm": ...}, "score": ...}, {...}]}
+        ```
+        """
+        service, project = to.service, to.project
+        fold = service.fold(project)
+        wanted = bodies.to_predict, project.columns, to.body, service.bounds()
+        numbers, rows = service.parse(to.body, *wanted)
+        if len(numbers) + len(rows) <= SMALL // 5:  # so few that nobody waits for the model meanwhile
+            X = [*features(service.database, project, numbers), *rows]
+            content = fold.look(lambda model, sequence: predictions.body(model, sequence, fold.stale, project, X))
+        else:
+            sequence, packed = fold.packed()
+            given = project, packed, sequence, fold.stale, numbers, rows
+            content = service.view(len(numbers) + len(rows), predictions.response, *given)
+        return Response(content, media_type="application/json")
+
+    @app.get("/projects/{project}/state", response_model=models.State)
+    def read_state(to: Reading, digest: Annotated[bool, Query()] = False) -> Any:
+        """Read counts, thresholds, and the error that the answers alone show, now and over time.
+
+        ```
+        GET /projects/rain/state
+        → 200
+        {"items": 4, "items_done": 1, "questions": 2, "open": 0, "answers": 1, "retractions": 0, "sequence": 1,
+         "learned": 1, "stale": false, "thresholds": ..., "history": ..., "people": {"root": 1}, "digest": null}
+        ```
+        """
+        counts = state.counts(to.service.database, to.project, to.service.people)
+        if not to.project.columns:
+            return counts | state.NOTHING_LEARNED
+        fold = to.service.fold(to.project)
+        fold.follow(counts["sequence"])
+        return counts | state.learned(fold, digest)
+
+    @app.get("/projects/{project}/levels", response_model=models.Levels)
+    def levels(to: Reading) -> Any:
+        """Count the items at each level, and show those that the learner is least sure of. It may be some seconds old.
+
+        ```
+        GET /projects/rain/levels
+        → 200
+        {"sequence": 1, "stale": false, "items": 4, "counts": {"calm": ...},
+         "unsure": [{"item": ..., "sureness": ...}, ...]}
+        ```
+        """
+        service, project = to.service, to.project
+        if not project.columns:
+            return all_levels.nothing(project)
+
+        def make() -> dict[str, Any]:
+            fold = service.fold(project)
+            sequence, packed = fold.packed()
+            size = state.count_items(service.database, project)
+            return service.view(size, all_levels.overview, project, packed, sequence, fold.stale)
+
+        return service.overviews.levels(project, make)
+
+
+def _outcome(answer: SentAnswer, said: RecordedAnswer | Refusal) -> dict[str, Any]:
+    if isinstance(said, Refusal):
+        problem = {"code": said.code, "sentence": said.sentence, "field": said.field}
+        return {"question": answer.number, "status": said.status, "answer": None, "problem": problem}
+    return {"question": answer.number, "status": 200, "answer": said._asdict(), "problem": None}

@@ -1,0 +1,52 @@
+"""The learners of all projects: each is loaded when it is first needed, and then follows its log."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from dford.service.learning import log_reader
+from dford.service.learning.fold import Fold
+from dford.service.projects.projects import Project, require_columns
+from dford.service.refusal import Refusal
+from dford.service.store.database import Database
+from dford.service.store.writer import Writer
+
+
+class Folds:
+    def __init__(self, database: Database, writer: Writer, snapshot_every: int, patience: float) -> None:
+        self._database, self._writer = database, writer
+        self._snapshot_every, self._patience = snapshot_every, patience
+        self.threads = ThreadPoolExecutor(4, "dford-fold")
+        self._folds: dict[str, Fold] = {}
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        for fold in self.loaded():
+            fold.close()
+        self.threads.shutdown(wait=False, cancel_futures=True)
+
+    def loaded(self) -> list[Fold]:
+        return list(self._folds.values())
+
+    def current(self, project: Project) -> Fold:
+        """The project's learner, once it has caught up."""
+        require_columns(project)
+        with self._lock:
+            if project.name not in self._folds:
+                given = self._database, self._writer, project, self.threads, self._snapshot_every
+                self._folds[project.name] = Fold(*given)
+            fold = self._folds[project.name]
+        return fold.ready(self._patience)
+
+    def follow(self, project: Project, sequence: int) -> None:
+        """Have the project's learner, if it is loaded, learn what is new."""
+        fold = self._folds.get(project.name)
+        if fold is not None:
+            fold.follow(sequence)
+
+    def final(self, project: Project) -> Fold:
+        """The project's learner, once it has learned all answers up to now: files are of nothing less."""
+        fold, head = self.current(project), log_reader.head_of(self._database, project.id)
+        if not fold.wait(head, self._patience):
+            sentence = f"project {project.name} is catching up: {fold.progress()}; try again in a moment"
+            raise Refusal(503, "catching-up", sentence, retry_after=1)
+        return fold

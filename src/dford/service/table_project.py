@@ -1,0 +1,105 @@
+"""A project whose items are the rows of a table: made, or gone on with."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from pydantic import ValidationError
+from sqlalchemy import Connection
+
+from dford.service.core import Service
+from dford.service.http import models
+from dford.service.projects import items, projects
+from dford.service.projects.columns import check, encode, read_columns
+from dford.service.projects.projects import Project, make_learner
+from dford.service.refusal import Refusal
+from dford.service.store import tables
+
+
+class TableProject(NamedTuple):
+    """A table, and what is said of the project that its rows are for; where nothing is, the project's own holds."""
+
+    name: str
+    rows: Sequence[Mapping[str, Any]]
+    levels: Sequence[str] = ()
+    learner: str = ""
+    kinds: Mapping[str, str] = {}
+    """How columns are read, of those that are not read by what is in them."""
+    seed: int | None = None
+
+
+def fill_project(service: Service, table: TableProject) -> tuple[Project, int]:
+    """The project with the table's rows as its items, and how many of them are new: all in one commit, or nothing."""
+    found = projects.find(service.database, table.name)
+    new = _described(table) if found is None else {}
+    if found is not None:
+        _compare(found, table)
+    columns = found.columns if found is not None and found.columns else read_columns(table.rows, table.kinds)
+    check(columns, service.settings.features_per_item)
+    shown = [json.dumps(row) for row in table.rows]
+
+    def job(connection: Connection) -> int:
+        there = () if found is None else connection.scalars(_SHOWN, {"project": found.id}).all()
+        _compare_rows(table.name, there, shown)
+        added = [(shown[i], _encoded(columns, table.rows[i], i + 1).tobytes()) for i in range(len(there), len(shown))]
+        number = found.id if found is not None else projects.create(connection, **new)
+        projects.set_columns(connection, number, columns)
+        if added:
+            items.add(connection, number, added)
+        return len(added)
+
+    count = service.write(found, job)
+    return service.project(table.name), count
+
+
+_SHOWN = (
+    sa.select(tables.items.c.shown)
+    .where(tables.items.c.project == sa.bindparam("project"))
+    .order_by(tables.items.c.number)
+)
+
+
+def _described(table: TableProject) -> dict[str, Any]:
+    """A new project, checked as over HTTP."""
+    if not table.levels:
+        raise ValueError(f"there is no project {table.name!r} yet, and a new one needs --levels, lowest first")
+    said = {"name": table.name, "levels": table.levels, "learner": table.learner or "Auto", "seed": table.seed}
+    try:
+        new = models.NewProject.model_validate(said)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise ValueError(f"{place} {first['input']!r}: {first['msg']}") from None
+    make_learner(new.learner, new.parameters, new.levels, 0)
+    return new.model_dump(exclude={"columns"})
+
+
+def _compare(project: Project, table: TableProject) -> None:
+    if table.levels and list(table.levels) != project.levels:
+        raise _differs(project.name, f"has the levels {', '.join(project.levels)}")
+    if table.learner and table.learner != project.learner:
+        raise _differs(project.name, f"has the learner {project.learner}")
+    read = {column.name: column.kind for column in project.columns}
+    for name, kind in table.kinds.items() if read else ():
+        if read.get(name) != kind:
+            raise _differs(project.name, f"reads the column {name!r} as {read.get(name, 'none of its own')}")
+
+
+def _compare_rows(name: str, there: Sequence[str], shown: Sequence[str]) -> None:
+    if len(shown) < len(there):
+        raise _differs(name, f"has {len(there)} items, and the file {len(shown)} rows")
+    for number, (old, row) in enumerate(zip(there, shown, strict=False), 1):
+        if old != row:
+            raise _differs(name, f"has another item {number} than row {number} of the file")
+
+
+def _differs(name: str, what: str) -> Refusal:
+    return Refusal(409, "differs", f"project {name!r} {what}; name another by --project")
+
+
+def _encoded(columns: Any, row: Mapping[str, Any], number: int) -> Any:
+    try:
+        return encode(columns, row, "row")
+    except Refusal as refusal:
+        raise Refusal(refusal.status, refusal.code, f"row {number}: {refusal.sentence}", refusal.field) from None

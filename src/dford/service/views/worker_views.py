@@ -1,0 +1,40 @@
+"""Views in the worker process, with a database connection and models of its own."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, TypeVar, cast
+
+from dford import learners
+from dford.learners import LiveLearner
+from dford.service.projects.projects import Project
+from dford.service.store.database import Database
+from dford.service.worker import Worker
+
+T = TypeVar("T")
+SMALL = 500  # rows that are worked on here, and not in the worker process
+_SECONDS = 60.0  # for one reading
+
+
+def run(
+    worker: Worker, database: Database, size: int, function: Callable[..., T], project: Project, *given: Any
+) -> T:  # fmt: skip
+    """What a function shows of the database and a project; a large thing, in the worker process."""
+    if size <= SMALL:
+        return function(database, project, *given)
+    shown: T = worker.run(_there, database.url.render_as_string(hide_password=False), function, project, *given)
+    return shown
+
+
+def _there(address: str, function: Callable[..., T], project: Project, *given: Any) -> T:
+    return function(_database(address), project, *given)
+
+
+@lru_cache(maxsize=4)
+def loaded(packed: bytes) -> LiveLearner:
+    """A model that a fold packed."""
+    return cast(LiveLearner, learners.loads(packed, "the model"))
+
+
+@lru_cache(maxsize=4)
+def _database(address: str) -> Database:
+    return Database(address, _SECONDS)
