@@ -1,8 +1,6 @@
 """The service without HTTP: a façade to its rooms."""
 
 import threading
-import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -54,8 +52,6 @@ class Service:
         self._projects: dict[str, Project] = {}
         self._folds: dict[str, Fold] = {}
         self._lock = threading.Lock()
-        self.requests: Counter[tuple[str, str, int]] = Counter()
-        self.seconds: Counter[str] = Counter()
 
     def close(self, seconds: float | None = None) -> None:
         """Finish what was submitted, if it can be done in time; growing that is under way is left, and done again."""
@@ -208,8 +204,3 @@ class Service:
         address = self.database.url.render_as_string(hide_password=False)
         shown: T = self.worker.run(beside.view, address, function, project, *given)
         return shown
-
-    def count(self, method: str, path: str, status: int, begin: float) -> None:
-        """Count a request."""
-        self.requests[method, path, status] += 1
-        self.seconds[path] += time.perf_counter() - begin  # type: ignore[assignment]

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import PlainTextResponse
+from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
 
 from dford.service.core import Service
@@ -16,7 +16,7 @@ from dford.service.http.access import holder, whole_server
 from dford.service.http.door import Doors
 from dford.service.http.guard import Guard, refused
 from dford.service.http.lanes import Lanes
-from dford.service.http.metrics import metrics_text
+from dford.service.http.metrics import Metrics
 from dford.service.http.plain import PlainAnswers
 from dford.service.learning.rounds import head_of
 from dford.service.projects.keys import Holder
@@ -41,10 +41,10 @@ def make_app(service: Service, version: str, doors: Doors) -> FastAPI:
         docs_url=None,  # it loads scripts from elsewhere
         redoc_url=None,
     )
-    app.state.service = service
+    app.state.service, app.state.metrics = service, Metrics(service)
     app.add_middleware(Lanes, settings=service.settings)
     app.add_middleware(PlainAnswers, service=service)
-    app.add_middleware(Guard, service=service, doors=doors)
+    app.add_middleware(Guard, service=service, doors=doors, metrics=app.state.metrics)
     _add_errors(app)
     for part in (projects, items, rounds, keys, files, pages):
         part.add(app)
@@ -80,17 +80,17 @@ def make_app(service: Service, version: str, doors: Doors) -> FastAPI:
 
     @app.get("/metrics", response_class=Response, responses=text)
     def metrics(_: Annotated[Service, Depends(whole_server("predict"))]) -> Response:
-        """Read counts, in the text format of Prometheus.
+        """Read counts and how long requests took, in the text format of Prometheus.
 
         ```
         GET /metrics
         → 200
         ...
-        dford_writes_waiting 0
+        dford_writes_waiting 0.0
         ...
         ```
         """
-        return PlainTextResponse(metrics_text(service))
+        return Response(app.state.metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
     reference.add(app)
     return app
