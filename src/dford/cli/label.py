@@ -54,7 +54,7 @@ def add(program: "typer.Typer") -> None:
         How columns are read is shown; --number, --category, --words and --text overrule it, once for each column.
         Run again, it goes on where it was; rows that are new at the file's end are added.
         """
-        needs("service", "fastapi", "sqlalchemy", "uvicorn")
+        needs("service", "fastapi", "prometheus_client", "sqlalchemy", "uvicorn")
         from dford.service.projects.uploads import read_csv
         from dford.service.sheet import Sheet
 

@@ -27,6 +27,7 @@ from dford.feedback import difference
 from dford.learners import _saving
 from dford.learners._forms import Form, Rows, refuse_large
 from dford.learners._overlap import Overlap, overlap
+from dford.learners._parameters import validate_parameter_constraints
 from dford.learners._trace import DEFAULT_CHECKPOINTS, Trace, make_trace
 from dford.log import FeedbackLog, invented
 from dford.policies import Policy
@@ -165,6 +166,10 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _labels(self, y: Any) -> Any:
         """Labels as one column."""
         return column_or_1d(y, warn=True)
+
+    def _validate_params(self) -> None:
+        parameters, constraints = self.get_params(deep=False), self._parameter_constraints
+        validate_parameter_constraints(constraints, parameters, caller_name=type(self).__name__)
 
     def _learn(self, X: Any, y: Any, classes: Sequence[Any] | None, anew: bool) -> Self:
         # Everything is checked, and a new form made, before anything of the model changes.

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from dford.engine import loops
 from dford.engine._compiled import Bools, Floats, Ints
 from dford.learners._forms import Form, Rows
 from dford.learners._grower import Growth
+from dford.learners._parameters import Interval, StrOptions
 from dford.learners._tree_learners import TreeForm, TreeLearner
 from dford.learners._tree_schedule import TreeSchedule
 from dford.policies import Nearby, Policy, Uniform

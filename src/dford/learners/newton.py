@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 from sklearn.utils import column_or_1d
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from dford.engine import loops, newton
 from dford.engine._compiled import Ints
 from dford.learners._forms import Form, Rows
 from dford.learners._newton_forms import NewtonForm, SparseNewtonForm
+from dford.learners._parameters import Interval, StrOptions
 from dford.learners._probable import ProbableLearner
 from dford.policies import Nearby, Policy
 
