@@ -3,7 +3,7 @@
 LEARNERS = ("auto", "boosting", "dford", "newton", "prank", "pril")
 STUDIES = ("pass", "split", "flips", "drift", "reliability")
 EXPERIMENTS = ("figure-1", "grid", "truncation", "curves", "label-sampling", "regret")
-BACKENDS = ("loky", "dask", "ray")
+BACKENDS = ("processes", "dask", "ray")
 PLAYED = (
     "synthetic",
     "abalone",

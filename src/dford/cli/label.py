@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from dford.cli._serving import DATABASE, learned, leave, listen, make_server, opened, run
 from dford.cli._shared import needs, writing_to
-from dford.files import whole
+from dford.files import atomic_write
 
 if TYPE_CHECKING:
     import socket
@@ -55,7 +55,7 @@ def add(program: "typer.Typer") -> None:
         Run again, it goes on where it was; rows that are new at the file's end are added.
         """
         needs("service", "fastapi", "prometheus_client", "sqlalchemy", "uvicorn")
-        from dford.service.projects.uploads import read_csv
+        from dford.service.projects.uploads import read_rows
         from dford.service.sheet import Sheet
 
         if not file.is_file():
@@ -68,7 +68,7 @@ def add(program: "typer.Typer") -> None:
             raise ValueError("a column is read in one way: name it once")
         sheet = Sheet(
             project or _name(file.stem),
-            read_csv(file.read_bytes()),
+            read_rows(file.read_bytes()),
             [name.strip() for name in levels.split(",")] if levels else [],
             learner,
             kinds,
@@ -101,7 +101,7 @@ def _label(sheet: "Sheet", file: Path, out: Path | None, browser: bool, database
                 threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
             run(server, listening, more=True)
         if out is not None:
-            with writing_to(out.parent), whole(out) as draft:
+            with writing_to(out.parent), atomic_write(out) as draft:
                 draft.write_bytes(levels_file(service.database, project, learned(service, project)))
             print(f"Levels: {out}")
         else:

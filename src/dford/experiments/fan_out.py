@@ -10,7 +10,7 @@ from typing import NamedTuple
 from dford.datasets._files import Folder, data_folder
 from dford.experiments.backends import BACKENDS, outcomes
 from dford.experiments.cells import Cell, Columns, code_version, compile_for
-from dford.files import whole
+from dford.files import atomic_write
 
 
 class Results(NamedTuple):
@@ -84,5 +84,5 @@ def _read(cell: Cell, folder: Path) -> Columns | None:
 
 
 def _write(cell: Cell, trace: Columns, folder: Path) -> None:
-    with whole(folder / f"{cell.key}.json") as draft:
+    with atomic_write(folder / f"{cell.key}.json") as draft:
         draft.write_text(json.dumps({"cell": asdict(cell), "code": code_version(), "trace": trace}))

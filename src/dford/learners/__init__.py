@@ -26,6 +26,7 @@ __all__ = [
     "DirectionalBoosting",
     "LiveLearner",
     "NewtonLogit",
+    "OrdinalLearner",
     "Overlap",
     "PRank",
     "Proposal",
@@ -34,8 +35,16 @@ __all__ = [
 ]
 
 LEARNERS: dict[str, type[OrdinalLearner]] = {
-    learner.__name__: learner for learner in (Auto, DFORD, DirectionalBoosting, NewtonLogit, PRank, PRIL)
+    "auto": Auto,
+    "boosting": DirectionalBoosting,
+    "dford": DFORD,
+    "newton": NewtonLogit,
+    "prank": PRank,
+    "pril": PRIL,
 }
+"""All learners, by the names that they have on the command line."""
+CLASSES = {learner.__name__: learner for learner in LEARNERS.values()}
+"""The same, by the names that they have in files, in the service and in experiments: those of their classes."""
 
 
 def load(path: str | os.PathLike[str], kernel: KernelFunction | None = None) -> OrdinalLearner:
@@ -55,7 +64,7 @@ def _restored(
     header: dict[str, Any], arrays: dict[str, NDArray[Any]], path: str | os.PathLike[str], kernel: KernelFunction | None
 ) -> OrdinalLearner:
     try:
-        learner = LEARNERS[header["learner"]]
+        learner = CLASSES[header["learner"]]
         model = learner(**_saving.to_params(header["params"], kernel))
         model._validate_params()
         if "levels" in header:

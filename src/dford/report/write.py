@@ -15,7 +15,7 @@ from dford.experiments import Results, reading
 from dford.experiments.cells import code_version
 from dford.experiments.paper import SETTINGS
 from dford.experiments.series import COLUMNS
-from dford.files import whole
+from dford.files import atomic_write
 from dford.report.blocks import Block, Heading, Table, Text, as_html, as_markdown
 from dford.report.sections import SECTIONS, claim_table
 
@@ -91,5 +91,5 @@ def _csv(results: Results) -> str:
 
 
 def _write(path: Path, words: str) -> None:
-    with whole(path) as draft:
+    with atomic_write(path) as draft:
         draft.write_text(words, encoding="utf-8")
