@@ -136,9 +136,6 @@ class DirectionalBoosting(TreeLearner):
         )
         return BoostingForm(growth, n_features)
 
-    def _make_rule(self) -> loops.Rule:
-        return True, True, np.inf, False, False
-
     def _policy(self) -> Policy:
         return Nearby() if self.policy is None else self.policy
 

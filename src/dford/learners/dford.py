@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dford.engine._compiled import Ints
 from dford.learners._forms import KernelFunction
 from dford.learners._live import LiveLearner
 from dford.learners._paper import PaperLearner
@@ -140,6 +139,3 @@ class DFORD(LiveLearner, PaperLearner):
         if isinstance(policy, Greedy):
             return 0.0
         return policy.exploration if isinstance(policy, Triangular) else None
-
-    def _directional(self, y: Ints) -> bool:
-        return True
