@@ -66,7 +66,7 @@ screenshots: .venv/ready
 
 # the HTTP reference, which a test compares with the code
 docs/http.md: .venv/ready $(shell find src/dford/service -name "*.py")
-	$(BIN)/python -m dford.service.http.reference > $@
+	$(BIN)/python -m dford.service.http > $@
 
 docs: .venv/ready
 	$(BIN)/mkdocs build --strict --quiet

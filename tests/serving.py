@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import numpy as np
 import uvicorn
+from prometheus_client.parser import text_string_to_metric_families
 
 from dford import DFORD, Auto, NewtonLogit
 from dford.service.core import Service
@@ -74,6 +75,14 @@ def set_up(client: Any, name: str = "rain", learner: str = "DFORD", **more: Any)
 def ok(response: Any) -> Any:
     assert response.status_code in {200, 201}, response.text
     return response.json()
+
+
+def requests(client: Any, method: str, path: str, status: int) -> float:
+    """How many such requests the server has counted."""
+    families = text_string_to_metric_families(client.get("/metrics").text)
+    labels = {"method": method, "path": path, "status": str(status)}
+    samples = [sample for family in families if family.name == "dford_requests" for sample in family.samples]
+    return sum(sample.value for sample in samples if sample.labels == labels)
 
 
 def problem(response: Any) -> tuple[int, str]:

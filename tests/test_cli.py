@@ -11,10 +11,11 @@ import pytest
 import dford.cli.demo
 from dford.cli import _names, _program, main
 from dford.datasets._catalogue import CATALOGUE
-from dford.experiments import EXPERIMENTS, one_pass
+from dford.experiments import EXPERIMENTS
 from dford.experiments.fan_out import BACKENDS
 from dford.experiments.reproduction.paper import SETTINGS
 from dford.experiments.studies.studies import STUDIES
+from dford.learners import LEARNERS
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ print({HEAVY!r} & set(sys.modules), file=sys.stderr)
 
 
 def test_the_names_that_help_shows_are_those_of_what_is_run() -> None:
-    assert tuple(one_pass.LEARNERS) == _names.LEARNERS
+    assert tuple(LEARNERS) == _names.LEARNERS
     assert tuple(STUDIES) == _names.STUDIES
     assert tuple(EXPERIMENTS) == _names.EXPERIMENTS
     assert tuple(BACKENDS) == _names.BACKENDS

@@ -12,7 +12,8 @@ import dford
 from dford import FeedbackLog
 from dford.cli import main
 from dford.datasets import load_table
-from dford.experiments.one_pass import LEARNERS, SCALED, one_pass, scaled_as_they_come
+from dford.experiments.one_pass import SCALED, one_pass, scaled_as_they_come
+from dford.learners import LEARNERS
 
 WORDS = ["bad", "ok", "good"]
 

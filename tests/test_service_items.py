@@ -1,13 +1,14 @@
 """The service's items, projects and files: what comes in is checked, and what goes out is what was learned."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dford import DFORD
-from serving import LEVELS, ROWS, above, answer_some, learned, ok, problem, serving, set_up
+from serving import LEVELS, ROWS, above, answer_some, learned, ok, problem, requests, serving, set_up
 
 
 @pytest.fixture
@@ -159,11 +160,22 @@ def test_metrics_count_what_happened(file: Path) -> None:
         project = set_up(client)
         answer_some(client, project, 3)
         learned(client, project)
+        path = "/projects/{project}/questions/{number}/answer"
+        assert requests(client, "POST", path, 200) == 3
         text = client.get("/metrics").text
-    path = "/projects/{project}/questions/{number}/answer"
-    assert f'dford_requests_total{{method="POST",path="{path}",status="200"}} 3\n' in text
-    assert 'dford_learned_sequence{project="rain"} 3\n' in text
-    assert "dford_commits_total 8\n" in text  # the project, its items, three questions, three answers
+    assert f'dford_request_seconds_bucket{{le="+Inf",method="POST",path="{path}"}} 3.0\n' in text
+    seconds = re.search(rf'dford_request_seconds_sum{{method="POST",path="{re.escape(path)}"}} (\S+)', text)
+    assert seconds
+    assert 0 < float(seconds[1]) < 30
+    assert 'dford_learned_sequence{project="rain"} 3.0\n' in text
+    assert "dford_commits_total 8.0\n" in text  # the project, its items, three questions, three answers
+
+
+def test_each_application_counts_for_itself(file: Path, tmp_path: Path) -> None:
+    with serving(file) as client, serving(tmp_path / "other.db") as other:
+        assert client.get("/health").status_code == 200
+        assert requests(client, "GET", "/health", 200) == 1
+        assert requests(other, "GET", "/health", 200) == 0
 
 
 def test_hostile_text_is_only_text(file: Path) -> None:

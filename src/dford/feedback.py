@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import _get_feature_names
 
 
 class Question(NamedTuple):
@@ -55,8 +54,8 @@ def split_names(x: Any) -> tuple[Any, list[str] | None]:
         return list(x.values()), as_names(x)
     if hasattr(x, "iloc") and x.ndim == 1:
         return x.to_numpy(), as_names(x.index)
-    names = _get_feature_names(x)
-    return x, None if names is None else names.tolist()
+    labels = getattr(x, "column_names", getattr(x, "columns", None))  # of Arrow's tables, and of frames
+    return x, None if labels is None else as_names(labels)
 
 
 def as_names(labels: Iterable[Any]) -> list[str] | None:

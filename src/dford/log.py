@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dford.feedback import Question, as_names, difference, split_names
-from dford.files import whole
+from dford.files import atomic_write, read_csv
 from dford.scale import Scale
 
 COLUMNS = ("level", "prediction", "propensity", "higher")
@@ -149,7 +149,7 @@ class FeedbackLog:
         path = Path(path)
         suffix = _suffix(path)
         frame = self.to_frame(feature_names)
-        with whole(path) as draft:
+        with atomic_write(path) as draft:
             if suffix == ".csv":
                 frame.to_csv(draft, index=False, float_format="%.17g")  # all digits: it reads back to the bit
             else:
@@ -162,16 +162,7 @@ class FeedbackLog:
             import pandas as pd
 
             return cls.from_frame(pd.read_parquet(path), levels)
-        # pandas would take a level called NA for a missing one, and "1" for a number: so it sees numbers of texts
-        texts: dict[str, int] = {}
-        columns = COLUMNS[:2]
-        frame = read_csv(path, converters=dict.fromkeys(columns, lambda text: texts.setdefault(text, len(texts))))
-        known = {_text(name): name for name in Scale(levels).names}
-        names = [_read_name(text, known) for text in texts]
-        for column in columns:
-            if column in frame:
-                frame[column] = np.fromiter((names[code] for code in frame[column]), dtype=object)
-        return cls.from_frame(frame, levels)
+        return cls.from_frame(read_rounds(path, levels), levels)
 
     @classmethod
     def from_frame(cls, frame: Any, levels: Sequence[Any]) -> Self:
@@ -199,13 +190,19 @@ def invented(n_features: int) -> list[str]:
     return [f"x{j}" for j in range(n_features)]
 
 
-def read_csv(source: Any, **options: Any) -> Any:
-    """As pandas reads it, to the last bit of every number."""
-    import pandas as pd
-
-    # before its version 3, pandas does so only when asked to
-    exact: Any = {"float_precision": "round_trip"} if int(pd.__version__.split(".")[0]) < 3 else {}
-    return pd.read_csv(source, **exact, **options)
+def read_rounds(source: Any, levels: Sequence[Any], **options: Any) -> Any:
+    """The frame in a CSV file of rounds, with the levels by their names."""
+    # pandas would take a level called NA for a missing one, and "1" for a number: so it sees numbers of texts
+    texts: dict[str, int] = {}
+    columns = COLUMNS[:2]
+    converters = dict.fromkeys(columns, lambda text: texts.setdefault(text, len(texts)))
+    frame = read_csv(source, converters=converters, **options)
+    known = {_text(name): name for name in Scale(levels).names}
+    names = [_read_name(text, known) for text in texts]
+    for column in columns:
+        if column in frame:
+            frame[column] = np.fromiter((names[code] for code in frame[column]), dtype=object)
+    return frame
 
 
 def _text(name: Any) -> str:

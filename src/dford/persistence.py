@@ -17,29 +17,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dford.files import atomic_write
+
 FORMAT = 1
 _DTYPES = {"<f8", "<i8", "|u1"}
 
 
 def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write a file beside `path` and move it there once it is on disk, so that a crash leaves old or new."""
-    path, data = Path(path), pack(header, arrays)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with open(draft, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
-    if os.name == "posix":  # the new name itself must reach the disk too
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    data = pack(header, arrays)
+    with atomic_write(path) as draft:
+        draft.write_bytes(data)
 
 
 def pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:

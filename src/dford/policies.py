@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Policy:
-    """A distribution over the levels that depends on the prediction alone.
+    """A distribution over the levels that depends on the prediction alone; a subclass must define `probabilities`.
 
     A policy knows no names: it counts levels from 1, the lowest, to K.
     """
 
     def probabilities(self, prediction: int, n_levels: int) -> NDArray[np.float64]:
         """P(level asked = 1..K) when `prediction` is the learner's level, counted from 1."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must define probabilities(prediction, n_levels)")
 
     def table(self, n_levels: int) -> NDArray[np.float64]:
         """Probabilities and their running sums for every prediction, shape (2, K, K)."""

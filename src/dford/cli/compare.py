@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from dford.cli import _names
 from dford.cli._shared import console, writing_to
-from dford.files import whole
+from dford.files import atomic_write
 
 if TYPE_CHECKING:
     import typer
@@ -138,7 +138,7 @@ def _run(name: str, tasks: "list[Task]", jobs: int, out: Path) -> None:
             screen.print(table.note, "", markup=False)
     with writing_to(out):
         write_csv(out / f"{name}.csv", records)
-        with whole(out / f"{name}.md") as draft:
+        with atomic_write(out / f"{name}.md") as draft:
             draft.write_text("\n".join(table.markdown() for table in tables), encoding="utf-8")
         if name in PICTURES:
             PICTURES[name](records, out / f"{name}.png")

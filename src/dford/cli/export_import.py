@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from dford.cli._serving import DATABASE, existing, learned
 from dford.cli._shared import writing_to
-from dford.files import whole
+from dford.files import atomic_write
 
 if TYPE_CHECKING:
     import typer
@@ -63,7 +63,7 @@ def _export(name: str, file: Path, what: str, database: str) -> None:
             read = exports.log_file(service.database, project, file.suffix)
         else:
             read = exports.levels_file(service.database, project, learned(service, project))
-        with writing_to(file.parent, "FILE"), whole(file) as draft:
+        with writing_to(file.parent, "FILE"), atomic_write(file) as draft:
             draft.write_bytes(read)
 
 

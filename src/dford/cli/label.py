@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from dford.cli._serving import DATABASE, learned, leave, listen, make_server, opened, run
 from dford.cli._shared import needs, writing_to
-from dford.files import whole
+from dford.files import atomic_write
 
 if TYPE_CHECKING:
     import socket
@@ -54,8 +54,8 @@ def add(program: "typer.Typer") -> None:
         How columns are read is shown; --number, --category, --words and --text overrule it, once for each column.
         Run again, it goes on where it was; rows that are new at the file's end are added.
         """
-        needs("service", "fastapi", "sqlalchemy", "uvicorn")
-        from dford.service.projects.uploads import read_csv
+        needs("service", "fastapi", "prometheus_client", "sqlalchemy", "uvicorn")
+        from dford.service.projects.uploads import read_rows
         from dford.service.table_project import TableProject
 
         if not file.is_file():
@@ -68,7 +68,7 @@ def add(program: "typer.Typer") -> None:
             raise ValueError("a column is read in one way: name it once")
         table = TableProject(
             project or _name(file.stem),
-            read_csv(file.read_bytes()),
+            read_rows(file.read_bytes()),
             [name.strip() for name in levels.split(",")] if levels else [],
             learner,
             kinds,
@@ -101,7 +101,7 @@ def _label(table: "TableProject", file: Path, out: Path | None, browser: bool, d
                 threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
             run(server, listening, more=True)
         if out is not None:
-            with writing_to(out.parent), whole(out) as draft:
+            with writing_to(out.parent), atomic_write(out) as draft:
                 draft.write_bytes(levels_file(service.database, project, learned(service, project)))
             print(f"Levels: {out}")
         else:

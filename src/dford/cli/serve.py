@@ -24,7 +24,7 @@ def add(program: "typer.Typer") -> None:
 
     def serve(config: Path | None = None, demo: bool = False, **flags: Any) -> None:
         """Serve projects over HTTP: questions, answers that are kept, predictions."""
-        needs("service", "fastapi", "sqlalchemy", "uvicorn")
+        needs("service", "fastapi", "prometheus_client", "sqlalchemy", "uvicorn")
         _serve(Settings.read(flags, file=config), demo)
 
     # a flag for every setting, described where the setting is

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dford.datasets._bunch import Loaded, bunch
+from dford.files import read_csv
 
 
 def load_table(
@@ -68,7 +69,7 @@ def _read(path: Path) -> Any:
         import pandas as pd
     except ImportError:
         raise ImportError('reading a table needs pandas: run pip install "dford[lab]"') from None
-    readers: dict[str, Callable[[Path], Any]] = {".csv": pd.read_csv, ".parquet": pd.read_parquet}
+    readers: dict[str, Callable[[Path], Any]] = {".csv": read_csv, ".parquet": pd.read_parquet}
     if path.suffix not in readers:
         raise ValueError(f"a table is a .csv or a .parquet file; got {path.name!r}")
     if not path.is_file():

@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dford.engine._compiled import Bools, Floats, Ints, inlined, place, released
+from dford.engine._compiled import Bools, Floats, Ints, add_pair, inlined, place, released
 from dford.engine.binning import BINS, CATEGORICAL, FIRST, LISTED_AT, LISTED_TO, MISSING, NUMBER, USUAL
 from dford.engine.logistic import sigmoid
 from dford.engine.splits import Limits, best_split, best_value, hessian, saved
-from dford.engine.vectors import add_pair
 
 # A node: its rows in `order`, its children, its best split and what that puts left, its place in the pool, its sums.
 BEGIN, END, LEFT, RIGHT, COLUMN, BIN, MISSING_LEFT, LEFT_G, LEFT_W, SLOT, G, W = range(12)

@@ -4,9 +4,8 @@ import math
 
 import numpy as np
 
-from dford.engine._compiled import Floats, compiled, inlined, place
+from dford.engine._compiled import Floats, compiled, fma, inlined, place
 from dford.engine.elementary import exp_negative
-from dford.engine.vectors import fma
 
 LINEAR, POLY, RBF = 0, 1, 2
 

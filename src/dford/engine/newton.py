@@ -27,12 +27,12 @@ import math
 import numpy as np
 
 from dford.engine import rounds
-from dford.engine._compiled import Bools, Floats, Ints, compiled, inlined, live, place, released
+from dford.engine._compiled import Bools, Floats, Ints, compiled, fma, inlined, live, place, released
 from dford.engine.elementary import cos_one, exp_one
 from dford.engine.logistic import mode_of_bit, mode_of_gap, sigmoid
 from dford.engine.rounds import CUTS, PENDING, ROUNDS, SEEN
 from dford.engine.sketch import remember
-from dford.engine.vectors import add_dot_spread, add_first, dot_first, fma, square
+from dford.engine.vectors import add_dot_spread, add_first, dot_first, square
 
 LINEAR, POLY, FOURIER = 0, 1, 2
 FARTHEST = 3.0  # standard deviations that a feature may lie from its mean; beyond, it counts as this far

@@ -16,13 +16,12 @@ import math
 import numpy as np
 
 from dford.engine import rounds
-from dford.engine._compiled import Floats, Ints, compiled, inlined, place
+from dford.engine._compiled import Floats, Ints, compiled, fma, inlined, place
 from dford.engine.elementary import exp_one
 from dford.engine.logistic import mode_of_bit, mode_of_gap, sigmoid
 from dford.engine.newton import FARTHEST, VARIANCE_OF_CUTS, VARIANCE_OF_WEIGHTS, order_cuts
 from dford.engine.rounds import CUTS, ROUNDS
 from dford.engine.sketch import remember_sparse
-from dford.engine.vectors import fma
 
 
 @inlined

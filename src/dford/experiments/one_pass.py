@@ -6,20 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dford.engine._compiled import Floats
-from dford.learners import DFORD, PRIL, Auto, DirectionalBoosting, NewtonLogit, PRank
-from dford.learners._base import OrdinalLearner
-from dford.learners._live import LiveLearner
+from dford.learners import LEARNERS, LiveLearner, OrdinalLearner
 from dford.log import FeedbackLog
 from dford.scale import Scale
 
-LEARNERS: dict[str, type[OrdinalLearner]] = {
-    "auto": Auto,
-    "boosting": DirectionalBoosting,
-    "dford": DFORD,
-    "newton": NewtonLogit,
-    "prank": PRank,
-    "pril": PRIL,
-}
 SCALED = ("dford", "prank", "pril")
 """Learners to whom the scale of features matters; the others see to it themselves."""
 

@@ -1,6 +1,8 @@
-"""Learners: scikit-learn classifiers for ordered levels, one a file."""
+"""Learners: scikit-learn classifiers for ordered levels, one a file; and the bases for one of your own."""
 
 import os
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from numpy.typing import NDArray
@@ -8,7 +10,7 @@ from numpy.typing import NDArray
 from dford import persistence
 from dford.learners import _saving
 from dford.learners._base import OrdinalLearner
-from dford.learners._forms import KernelFunction
+from dford.learners._forms import Form, KernelFunction, PythonForm
 from dford.learners._live import LiveLearner, Proposal
 from dford.learners._overlap import Overlap
 from dford.learners._trace import Trace
@@ -24,38 +26,55 @@ __all__ = [
     "PRIL",
     "Auto",
     "DirectionalBoosting",
+    "Form",
     "LiveLearner",
     "NewtonLogit",
+    "OrdinalLearner",
     "Overlap",
     "PRank",
     "Proposal",
+    "PythonForm",
     "Trace",
     "load",
 ]
 
 LEARNERS: dict[str, type[OrdinalLearner]] = {
-    learner.__name__: learner for learner in (Auto, DFORD, DirectionalBoosting, NewtonLogit, PRank, PRIL)
+    "auto": Auto,
+    "boosting": DirectionalBoosting,
+    "dford": DFORD,
+    "newton": NewtonLogit,
+    "prank": PRank,
+    "pril": PRIL,
 }
+"""All learners, by the names that they have on the command line."""
+CLASSES = {learner.__name__: learner for learner in LEARNERS.values()}
+"""The same, by the names that they have in files, in the service and in experiments: those of their classes."""
 
 
-def load(path: str | os.PathLike[str], kernel: KernelFunction | None = None) -> OrdinalLearner:
+def load(
+    path: str | os.PathLike[str],
+    kernel: KernelFunction | None = None,
+    learner: type[OrdinalLearner] | None = None,
+) -> OrdinalLearner:
     """The learner that `save(path)` wrote, ready to go on to the bit.
 
-    A file holds numbers and names only: nothing in it is run. A kernel that is a function must be given again.
+    A file holds numbers and names only: nothing in it is run. A kernel that is a function must be given again, and so
+    must the class of a learner of your own.
     """
-    return _restored(*persistence.read(path), path, kernel)
+    return _restored(*persistence.read(path), path, kernel, {learner.__name__: learner} if learner else {})
 
 
 def loads(content: bytes, name: str) -> OrdinalLearner:
     """As `load`, of a file's content; `name` stands for the file in errors."""
-    return _restored(*persistence.unpack(content, name), name, None)
+    return _restored(*persistence.unpack(content, name), name)
 
 
 def _restored(
-    header: dict[str, Any], arrays: dict[str, NDArray[Any]], path: str | os.PathLike[str], kernel: KernelFunction | None
-) -> OrdinalLearner:
+    header: dict[str, Any], arrays: dict[str, NDArray[Any]], path: str | os.PathLike[str],
+    kernel: KernelFunction | None = None, own: Mapping[str, type[OrdinalLearner]] = MappingProxyType({}),
+) -> OrdinalLearner:  # fmt: skip
     try:
-        learner = LEARNERS[header["learner"]]
+        learner = {**CLASSES, **own}[header["learner"]]
         model = learner(**_saving.to_params(header["params"], kernel))
         model._validate_params()
         if "levels" in header:

@@ -25,8 +25,9 @@ from dford.engine import loops, rounds, vectors
 from dford.engine._compiled import Floats, Ints
 from dford.feedback import difference
 from dford.learners import _saving
-from dford.learners._forms import Form, Rows, refuse_large
+from dford.learners._forms import Form, Rows, missing, refuse_large
 from dford.learners._overlap import Overlap, overlap
+from dford.learners._parameters import validate_parameter_constraints
 from dford.learners._trace import DEFAULT_CHECKPOINTS, Trace, make_trace
 from dford.log import FeedbackLog, invented
 from dford.policies import Policy
@@ -34,9 +35,26 @@ from dford.scale import Scale
 
 
 class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A score f(x) and K - 1 thresholds, learned one round at a time.
+    """A score f(x) and K - 1 thresholds, learned one round at a time: the base of all learners.
 
-    Parameters are read when learning starts (`fit`, or the first `partial_fit` or `ask`).
+    Parameters are read when learning starts (`fit`, or the first `partial_fit` or `ask`). A subclass must define
+
+    - `_make_form(n_features, is_sparse)`, the `Form` that holds the score and learns;
+    - `_policy()`, the policy by which questions are chosen;
+    - `_directional(y)`, whether labels are hidden behind questions, which is so for every `LiveLearner`.
+
+    It may define `_takes_sparse()`, `_prefers_sparse()`, `_labels(y)`, `_unit()`, `_make_rule()` and
+    `_bound_exploration()`. Where it has parameters of its own, its constructor names all of them, also those of this
+    class, and stores each unchanged; `_parameter_constraints` says what they may be.
+
+    Parameters
+    ----------
+    levels : sequence, optional
+        All levels, lowest first; without it, those that occur in the first labels, sorted.
+    checkpoints : sequence of int, optional
+        The rounds at which `trace_` has figures; ten a decade where not given.
+    random_state : int, RandomState or None
+        The seed of the questions.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -45,15 +63,22 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "random_state": ["random_state"],
     }
 
-    # set by the constructors of the learners
-    levels: Sequence[Any] | None
-    checkpoints: Sequence[int] | None
-    random_state: int | np.random.RandomState | None
     ordered: bool = False
     regularization: float = math.nan  # of learners that have a regret
 
     _records: list[Floats]  # the state's figures at each checkpoint, then the thresholds
     _next_checkpoint: int
+
+    def __init__(
+        self,
+        *,
+        levels: Sequence[Any] | None = None,
+        checkpoints: Sequence[int] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.levels = levels
+        self.checkpoints = checkpoints
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
         """Start anew and learn from rows X with known levels y, in order, each once."""
@@ -134,13 +159,14 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _make_form(self, n_features: int, is_sparse: bool) -> Form:
         """An empty form for so many features, of dense or sparse rows."""
-        raise NotImplementedError
+        raise missing(self, "_make_form(n_features, is_sparse)", "the form that holds its score")
 
     def _make_rule(self) -> loops.Rule:
         """How a round is played, for the engine."""
-        raise NotImplementedError
+        return True, True, math.inf, False, bool(self.ordered)
 
     def _takes_sparse(self) -> bool:
+        """Whether rows may be a sparse matrix."""
         return False
 
     def _prefers_sparse(self) -> bool:
@@ -153,18 +179,23 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _policy(self) -> Policy:
         """How questions are chosen where labels (or people) answer them."""
-        raise NotImplementedError
+        raise missing(self, "_policy()", "the policy by which questions are chosen")
 
     def _bound_exploration(self) -> float | None:
+        """The exploration of the paper's bound on the regret, where the bound holds."""
         return None
 
     def _directional(self, y: Ints) -> bool:
         """Whether these labels are to be hidden behind questions."""
-        raise NotImplementedError
+        raise missing(self, "_directional(y)", "which says whether labels are hidden behind questions")
 
     def _labels(self, y: Any) -> Any:
         """Labels as one column."""
         return column_or_1d(y, warn=True)
+
+    def _validate_params(self) -> None:
+        parameters, constraints = self.get_params(deep=False), self._parameter_constraints
+        validate_parameter_constraints(constraints, parameters, caller_name=type(self).__name__)
 
     def _learn(self, X: Any, y: Any, classes: Sequence[Any] | None, anew: bool) -> Self:
         # Everything is checked, and a new form made, before anything of the model changes.

@@ -17,11 +17,23 @@ KernelFunction: TypeAlias = Callable[[Floats, Floats], Floats]
 LARGEST_SQUARE = 1e100
 
 
+def missing(owner: object, method: str, purpose: str) -> NotImplementedError:
+    """What a base class raises for a method that only its subclasses can have."""
+    return NotImplementedError(f"{type(owner).__name__} must define {method}, {purpose}")
+
+
 class Form:
-    """A score under learning; `state` is the engine's vector."""
+    """The score under learning, and how it learns: what a learner's `_make_form` returns.
+
+    A subclass must define `check`, `scores`, `learn` and `tell`; in plain Python, `PythonForm` asks for less. Its
+    numbers are in `state`, the engine's vector, of which `cuts` and `weights` are parts. What is kept elsewhere must be
+    in `arrays` and `restore` too, or it is neither saved nor put back after a failure.
+    """
 
     n_weights = 0
-    may_refuse = False  # that is, in the middle of learning
+    """How many weights `start` makes room for: set it in the constructor."""
+    may_refuse = False
+    """Whether `learn` may fail in the middle, so that what it did must be undone."""
     takes_sparse = False
 
     def __init__(self, n_features: int) -> None:
@@ -44,10 +56,11 @@ class Form:
 
     def check(self, X: Rows) -> Floats | None:
         """k(x, x) of every row, refusing rows that are not finite or too large; None if `learn` will do it."""
-        raise NotImplementedError
+        raise missing(self, "check(X)", "which refuses rows that cannot be learned from")
 
     def scores(self, X: Rows) -> Floats:
-        raise NotImplementedError
+        """The score of every row, which are checked here."""
+        raise missing(self, "scores(X)", "the score of every row")
 
     def levels(self, X: Rows, ordered: bool) -> Ints:
         """The level of every row, counted from 1."""
@@ -59,13 +72,16 @@ class Form:
 
     def above(self, X: Rows) -> Floats:
         """P(level > i) of every row, for forms that know it."""
-        raise NotImplementedError
+        raise missing(self, "above(X)", "the probabilities that each row is above levels 1 to K - 1")
 
     def learn(
         self, rule: loops.Rule, table: Floats, seed: int, X: Rows, squares: Floats | None, lo: Ints, hi: Ints
     ) -> bool:
-        """Play a round for each row, or return False at one that must be refused (or raise) with some played."""
-        raise NotImplementedError
+        """Play a round for each row, or return False at one that must be refused (or raise) with some played.
+
+        The right level of row r is between lo[r] and hi[r]. Where rule[0] is true it is hidden behind a question.
+        """
+        raise missing(self, "learn(...)", "which plays a round for each row")
 
     def ask(self, rule: loops.Rule, table: Floats, seed: int, x: Rows) -> tuple[int, int, float, int]:
         """As the engine's `rounds.ask`, about one row: a vector or a CSR matrix. It is refused if it must be."""
@@ -77,7 +93,7 @@ class Form:
 
         Where it raises, nothing was learned.
         """
-        raise NotImplementedError
+        raise missing(self, "tell(...)", "which learns from one answer")
 
     def learn_answers(
         self, rule: loops.Rule, X: Rows, asked: Ints, higher: Bools, propensity: Floats, prediction: Ints | None,
@@ -138,6 +154,69 @@ def refuse_large(X: Rows, squares: Floats) -> None:
             f"row {int(np.argmax(squares))} of X is too large: k(x, x) is {squares.max():.3g}, and at most "
             f"{LARGEST_SQUARE:g} can be learned from; rescale the features"
         )
+
+
+class PythonForm(Form):
+    """A form in plain Python, for learners of your own. A subclass must define `score_rows` and `update`.
+
+    It learns from one answer at a time; whoever learns from labels themselves defines `learn` too. There is a weight
+    for each feature, unless the constructor sets `n_weights`.
+    """
+
+    may_refuse = True
+
+    def __init__(self, n_features: int) -> None:
+        super().__init__(n_features)
+        self.n_weights = n_features
+
+    def score_rows(self, X: Floats) -> Floats:
+        """The score of every row."""
+        raise missing(self, "score_rows(X)", "the score of every row")
+
+    def update(self, x: Floats, asked: int, higher: bool, propensity: float) -> None:
+        """Learn from one answer, by changing `weights` and `cuts` in place.
+
+        The right level of row x is above level `asked`, from 1 to K - 1, if `higher`; their cut is cuts[asked - 1].
+        """
+        raise missing(self, "update(x, asked, higher, propensity)", "which learns from one answer")
+
+    def check(self, X: Rows) -> Floats:
+        squares = vectors.squares(X)
+        refuse_large(X, squares)
+        return squares
+
+    def scores(self, X: Rows) -> Floats:
+        self.check(X)
+        return np.ascontiguousarray(self.score_rows(X), dtype=np.float64)
+
+    def learn(
+        self, rule: loops.Rule, table: Floats, seed: int, X: Rows, squares: Floats | None, lo: Ints, hi: Ints
+    ) -> bool:
+        if not rule[0]:
+            raise missing(self, "learn(...)", "as its learner does not hide labels behind questions")
+        answer = np.empty((1, 2), np.int64)
+        for r in range(len(X)):
+            one = slice(r, r + 1)
+            predictions = self.levels(X[one], rule[4])
+            loops.play_predicted(
+                self.state, self.n_levels, True, table, seed, X[one], predictions, lo[one], hi[one], answer
+            )
+            self._update(X[r], int(answer[0, 0]), bool(answer[0, 1]), table[0, predictions[0] - 1, answer[0, 0] - 1])
+        return True
+
+    def tell(self, rule: loops.Rule, x: Rows, prediction: int, asked: int, propensity: float, higher: bool) -> int:
+        self._update(x, asked, higher, propensity)
+        return loops.weigh(self.state, self.n_levels, x, prediction, asked, propensity, higher)
+
+    def _update(self, x: Floats, asked: int, higher: bool, propensity: float) -> None:
+        before = self.state.copy()
+        self.state[rounds.CROSSINGS] += (np.diff(self.cuts) < 0).sum()
+        if asked < self.n_levels:  # nothing is above the top
+            try:
+                self.update(x, asked, higher, float(propensity))
+            except BaseException:
+                self.state[:] = before
+                raise
 
 
 class Linear(Form):

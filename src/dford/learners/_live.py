@@ -48,7 +48,10 @@ _TOLD_NO, _TOLD_YES, _DROPPED = 1, 2, 3
 
 
 class LiveLearner(OrdinalLearner):
-    """A learner that can choose its own questions and wait for the answers."""
+    """A learner that can choose its own questions and wait for the answers.
+
+    A subclass must define `_make_form(n_features, is_sparse)` and `_policy()`: see `OrdinalLearner`.
+    """
 
     def ask(self, x: Any) -> Question:
         """The question to put about item `x`. Nothing is learned yet.
@@ -282,6 +285,9 @@ class LiveLearner(OrdinalLearner):
     def open_questions_(self) -> Mapping[str, Question]:
         """The questions still without an answer, by id, oldest first."""
         return MappingProxyType(self._open if self.__sklearn_is_fitted__() else {})
+
+    def _directional(self, y: Ints) -> bool:
+        return True
 
     def _begin(self, scale: Scale, form: Form, seed: int | None = None) -> None:
         super()._begin(scale, form, seed)

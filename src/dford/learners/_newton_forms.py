@@ -9,7 +9,7 @@ from scipy import sparse
 
 from dford.engine import counter, elementary, kernels, loops, newton, rounds, sparse_newton, vectors
 from dford.engine._compiled import Bools, Floats, Ints
-from dford.learners._forms import LARGEST_SQUARE, Form, Rows, refuse_large
+from dford.learners._forms import LARGEST_SQUARE, Form, Rows, missing, refuse_large
 
 _MOST_FULL = 600  # parameters; beyond, a full covariance costs more than a third of a millisecond an answer
 _VARIANCE_OF_COSINES = 10.0
@@ -20,7 +20,7 @@ class GaussianForm(Form):
 
     def variances(self, X: Rows) -> Floats:
         """The variance of the score at every row."""
-        raise NotImplementedError
+        raise missing(self, "variances(X)", "the variance of the score at every row")
 
     def logits(self, X: Rows) -> Floats:
         """The log-odds that each row is above levels 1..K-1, at the mean of the weights."""

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from dford.engine import loops, rounds
 from dford.engine._compiled import Floats
 from dford.learners._base import OrdinalLearner
 from dford.learners._forms import Form, KernelFunction, Rows
+from dford.learners._parameters import Interval, StrOptions
 from dford.learners._windows import make_form
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,24 +14,42 @@ from scipy import sparse
 from dford import persistence, policies
 from dford.engine import rounds
 from dford.feedback import Question
-from dford.learners._forms import KernelFunction
+from dford.learners._forms import Form, KernelFunction
 from dford.policies import Policy
 from dford.scale import Scale
 
-if TYPE_CHECKING:
-    from dford.learners._base import OrdinalLearner
+
+class Model(Protocol):
+    """What a learner is to be saved by."""
+
+    seed_: int
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    _scale: Scale
+    _form: Form
+    _records: list[NDArray[np.float64]]
+    # of learners that ask alone
+    _key: str
+    _open: dict[str, Question]
+    _fates: bytearray
+
+    def get_params(self, deep: bool) -> dict[str, Any]: ...
+    def _known_names(self) -> list[str] | None: ...
+    def _look_at_names(self) -> None: ...
+    def _new_form(self, n_features: int, n_levels: int, is_sparse: bool) -> Form: ...
+    def _begin(self, scale: Scale, form: Form, seed: int | None) -> None: ...
 
 
-def save(model: "OrdinalLearner", path: str | os.PathLike[str]) -> None:
+def save(model: Model, path: str | os.PathLike[str]) -> None:
     persistence.write(path, *_parts(model, log=True))
 
 
-def packing(model: "OrdinalLearner", log: bool) -> Callable[[], bytes]:
+def packing(model: Model, log: bool) -> Callable[[], bytes]:
     """What `save` writes, once it is called; without a log, less what `recall` takes."""
     return partial(persistence.pack, *_parts(model, log))
 
 
-def _parts(model: "OrdinalLearner", log: bool) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def _parts(model: Model, log: bool) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     params = {name: _to_json(value) for name, value in model.get_params(deep=False).items()}
     if params["random_state"] is not None and not isinstance(params["random_state"], int):
         params["random_state"] = model.seed_ if hasattr(model, "seed_") else None
@@ -54,7 +72,7 @@ def _parts(model: "OrdinalLearner", log: bool) -> tuple[dict[str, Any], dict[str
     return header, arrays
 
 
-def restore(model: "OrdinalLearner", header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+def restore(model: Model, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
     for name in ("features", "seed"):
         if type(header[name]) is not int or header[name] < (name == "features"):
             raise ValueError(f"{name} is {header[name]!r}, which no model has")

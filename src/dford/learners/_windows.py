@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dford.engine import kernels, loops, rounds, vectors, windows
 from dford.engine._compiled import Floats, Ints
-from dford.learners._forms import Form, KernelFunction, Linear, Rows, refuse_large
+from dford.learners._forms import Form, KernelFunction, Linear, Rows, missing, refuse_large
 
 _FOR_EVER = 2**62
 MOST_MONOMIALS = 10**6
@@ -112,7 +112,7 @@ class _Compiled(_Windowed):
     def _play(
         self, rule: loops.Rule, table: Floats, seed: int, X: Rows, squares: Floats, lo: Ints, hi: Ints, done: int
     ) -> int:
-        raise NotImplementedError
+        raise missing(self, "_play(...)", "which plays rounds until the window is full")
 
     def learn(
         self, rule: loops.Rule, table: Floats, seed: int, X: Rows, squares: Floats | None, lo: Ints, hi: Ints

@@ -19,7 +19,6 @@ from dford.learners._trees.tree_learner import TreeForm, TreeLearner
 from dford.policies import Nearby, Policy
 
 _COSINES = 300
-_RULE: loops.Rule = True, True, np.inf, False, False
 
 
 class Auto(TreeLearner):
@@ -84,14 +83,8 @@ class Auto(TreeLearner):
     def _make_form(self, n_features: int, is_sparse: bool) -> Form:
         return AutoForm(n_features)
 
-    def _make_rule(self) -> loops.Rule:
-        return _RULE
-
     def _policy(self) -> Policy:
         return Nearby() if self.policy is None else self.policy
-
-    def _directional(self, y: Ints) -> bool:
-        return True
 
 
 class AutoForm(TreeForm):

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from dford.engine import loops
 from dford.engine._compiled import Bools, Floats, Ints
 from dford.learners._forms import Form, Rows
+from dford.learners._parameters import Interval, StrOptions
 from dford.learners._trees.grower import Growth
 from dford.learners._trees.schedule import TreeSchedule
 from dford.learners._trees.tree_learner import TreeForm, TreeLearner
@@ -135,9 +135,6 @@ class DirectionalBoosting(TreeLearner):
             tuple(sorted(set(categorical.tolist()))),
         )
         return BoostingForm(growth, n_features)
-
-    def _make_rule(self) -> loops.Rule:
-        return True, True, np.inf, False, False
 
     def _policy(self) -> Policy:
         return Nearby() if self.policy is None else self.policy

@@ -5,12 +5,11 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
-from dford.engine._compiled import Ints
 from dford.learners._forms import KernelFunction
 from dford.learners._live import LiveLearner
 from dford.learners._paper import PaperLearner
+from dford.learners._parameters import Interval
 from dford.policies import Greedy, Policy, Triangular
 
 
@@ -140,6 +139,3 @@ class DFORD(LiveLearner, PaperLearner):
         if isinstance(policy, Greedy):
             return 0.0
         return policy.exploration if isinstance(policy, Triangular) else None
-
-    def _directional(self, y: Ints) -> bool:
-        return True

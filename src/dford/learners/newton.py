@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 from sklearn.utils import column_or_1d
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from dford.engine import loops, newton
+from dford.engine import newton
 from dford.engine._compiled import Ints
 from dford.learners._forms import Form, Rows
 from dford.learners._newton_forms import NewtonForm, SparseNewtonForm
+from dford.learners._parameters import Interval, StrOptions
 from dford.learners._probabilistic import ProbabilisticLearner
 from dford.policies import Nearby, Policy
 
@@ -102,9 +102,6 @@ class NewtonLogit(ProbabilisticLearner):
         if is_sparse:
             return SparseNewtonForm(self.forget, n_features)
         return NewtonForm(_KINDS[self.features], self.covariance, self.n_components, self.forget, n_features)
-
-    def _make_rule(self) -> loops.Rule:
-        return True, True, np.inf, False, False
 
     def _takes_sparse(self) -> bool:
         return self.features == "linear" and self.covariance != "full"

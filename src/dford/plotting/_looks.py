@@ -7,7 +7,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from dford.files import whole
+from dford.files import atomic_write
 
 # Okabe and Ito's colours; line and marker differ too, for print and for any eye.
 LOOKS = (
@@ -31,5 +31,5 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
     """Write the picture; the ending of `path` says its format. The file appears whole or not at all."""
     # the same picture gives the same bytes
     options: dict[str, Any] = {".svg": {"metadata": {"Date": None}}, ".png": {"pil_kwargs": {"optimize": True}}}
-    with whole(path) as draft, matplotlib.rc_context({"svg.hashsalt": "dford"}):
+    with atomic_write(path) as draft, matplotlib.rc_context({"svg.hashsalt": "dford"}):
         figure.savefig(draft, **options.get(draft.suffix, {}))

@@ -16,7 +16,7 @@ from dford.experiments import Results, reading
 from dford.experiments.reproduction.cells import code_version
 from dford.experiments.reproduction.paper import SETTINGS
 from dford.experiments.reproduction.series import COLUMNS
-from dford.files import whole
+from dford.files import atomic_write
 from dford.report.sections import SECTIONS, claim_table
 
 _TITLE = "The DFORD paper, reproduced"
@@ -109,5 +109,5 @@ def _csv(results: Results) -> str:
 
 
 def _write(path: Path, words: str) -> None:
-    with whole(path) as draft:
+    with atomic_write(path) as draft:
         draft.write_text(words, encoding="utf-8")

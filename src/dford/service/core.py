@@ -1,7 +1,5 @@
 """The service without HTTP: a façade to its rooms."""
 
-import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
@@ -47,8 +45,6 @@ class Service:
         limits = Limits(settings.lease_seconds, settings.open_questions, settings.open_per_person)
         self._next_question = NextQuestion(self.database, self.writer, limits)
         self._projects: dict[str, Project] = {}
-        self.requests: Counter[tuple[str, str, int]] = Counter()
-        self.seconds: Counter[str] = Counter()
 
     def close(self, seconds: float | None = None) -> None:
         """Finish what was submitted, if it can be done in time; growing that is under way is left, and done again."""
@@ -163,8 +159,3 @@ class Service:
     def view(self, size: int, function: Callable[..., T], project: Project, *given: Any) -> T:
         """What a function shows of the database and a project; a large thing, in the process beside the server."""
         return worker_views.run(self.worker, self.database, size, function, project, *given)
-
-    def count(self, method: str, path: str, status: int, begin: float) -> None:
-        """Count a request."""
-        self.requests[method, path, status] += 1
-        self.seconds[path] += time.perf_counter() - begin  # type: ignore[assignment]

@@ -17,10 +17,9 @@ import numpy as np
 from dford.datasets._data_folder import Folder
 from dford.experiments.reproduction.paper import SETTINGS
 from dford.experiments.reproduction.rows import n_levels, rows, source
-from dford.learners import DFORD, PRIL, PRank
+from dford.learners import CLASSES
 from dford.learners._base import OrdinalLearner
 
-LEARNERS: dict[str, type[OrdinalLearner]] = {"DFORD": DFORD, "PRank": PRank, "PRIL": PRIL}
 Columns = dict[str, list[float | None]]
 """A trace as plain numbers, None for NaN."""
 
@@ -109,7 +108,7 @@ def compile_for(cell: Cell) -> None:
 @cache
 def _compile(learner: str, form: tuple[tuple[str, Any], ...]) -> None:
     with _alone():
-        LEARNERS[learner](**dict(form), random_state=0).fit(np.eye(2), [1, 2])
+        CLASSES[learner](**dict(form), random_state=0).fit(np.eye(2), [1, 2])
 
 
 @contextmanager
@@ -127,4 +126,4 @@ def _alone() -> Iterator[None]:
 def _learner(cell: Cell, seed: int) -> OrdinalLearner:
     checkpoints = range(cell.every, cell.rounds + 1, cell.every) if cell.every else None
     levels = range(1, n_levels(cell.dataset) + 1)
-    return LEARNERS[cell.learner](**dict(cell.parameters), levels=levels, checkpoints=checkpoints, random_state=seed)
+    return CLASSES[cell.learner](**dict(cell.parameters), levels=levels, checkpoints=checkpoints, random_state=seed)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from dford.datasets._data_folder import Folder, data_folder
 from dford.experiments.fan_out import BACKENDS, fan_out
 from dford.experiments.reproduction.cells import Cell, Columns, code_version, compile_for, play
-from dford.files import whole
+from dford.files import atomic_write
 
 
 class Results(NamedTuple):
@@ -94,5 +94,5 @@ def _read(cell: Cell, folder: Path) -> Columns | None:
 
 
 def _write(cell: Cell, trace: Columns, folder: Path) -> None:
-    with whole(folder / f"{cell.key}.json") as draft:
+    with atomic_write(folder / f"{cell.key}.json") as draft:
         draft.write_text(json.dumps({"cell": asdict(cell), "code": code_version(), "trace": trace}))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from dford import document
 from dford.experiments.fan_out import fan_out
-from dford.files import whole
+from dford.files import atomic_write
 
 Record = dict[str, Any]
 """A row of results, by column."""
@@ -58,5 +58,5 @@ def write_csv(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
     writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(records)
-    with whole(path) as draft:
+    with atomic_write(path) as draft:
         draft.write_text(text.getvalue(), encoding="utf-8")

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dford.engine import loops
 from dford.engine._compiled import Bools, Floats, Ints
-from dford.learners._forms import Form, Rows
+from dford.learners._forms import Form, Rows, missing
 from dford.learners._probabilistic import ProbabilisticLearner
 from dford.learners._trees.schedule import TreesAhead, TreeSchedule
 from dford.log import FeedbackLog
@@ -28,7 +28,7 @@ class TreeForm(Form):
 
     def logits(self, X: Rows) -> Floats:
         """The log-odds that each row is above levels 1..K-1."""
-        raise NotImplementedError
+        raise missing(self, "logits(X)", "the log-odds that each row is above levels 1 to K - 1")
 
     def levels(self, X: Rows, ordered: bool) -> Ints:
         numbers: Ints = 1 + (self.logits(X) > 0).sum(axis=1)
@@ -88,11 +88,11 @@ class TreeForm(Form):
 
         Whoever asks once more has judged them all: only then is anything learned here kept.
         """
-        raise NotImplementedError
+        raise missing(self, "look_ahead(...)", "what trees see of the rows")
 
     def judge(self, Z: Floats, seen: Any, asked: Ints, higher: Bools) -> Ints:
         """The predictions for a part of the rows, each before its answer."""
-        raise NotImplementedError
+        raise missing(self, "judge(...)", "the predictions for rows that were looked at")
 
     def log_arrays(self) -> dict[str, NDArray[Any]]:
         return self.schedule.log.other_arrays()

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import PlainTextResponse
+from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
 
 from dford.service.core import Service
@@ -17,7 +17,7 @@ from dford.service.http.concurrency import ConcurrencyLimits
 from dford.service.http.connections import Connections
 from dford.service.http.fast_answers import FastAnswers
 from dford.service.http.guard import Guard, refused
-from dford.service.http.metrics import metrics_text
+from dford.service.http.metrics import Metrics
 from dford.service.http.routes import items, keys, log_and_levels, pages, projects, questions
 from dford.service.learning.log_reader import head_of
 from dford.service.projects.keys import Holder
@@ -42,10 +42,10 @@ def make_app(service: Service, version: str, connections: Connections) -> FastAP
         docs_url=None,  # it loads scripts from elsewhere
         redoc_url=None,
     )
-    app.state.service = service
+    app.state.service, app.state.metrics = service, Metrics(service)
     app.add_middleware(ConcurrencyLimits, settings=service.settings)
     app.add_middleware(FastAnswers, service=service)
-    app.add_middleware(Guard, service=service, connections=connections)
+    app.add_middleware(Guard, service=service, connections=connections, metrics=app.state.metrics)
     _add_errors(app)
     for part in (projects, items, questions, keys, log_and_levels, pages):
         part.add(app)
@@ -81,17 +81,17 @@ def make_app(service: Service, version: str, connections: Connections) -> FastAP
 
     @app.get("/metrics", response_class=Response, responses=text)
     def metrics(_: Annotated[Service, Depends(whole_server("predict"))]) -> Response:
-        """Read counts, in the text format of Prometheus.
+        """Read counts and how long requests took, in the text format of Prometheus.
 
         ```
         GET /metrics
         → 200
         ...
-        dford_writes_waiting 0
+        dford_writes_waiting 0.0
         ...
         ```
         """
-        return PlainTextResponse(metrics_text(service))
+        return Response(app.state.metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
     reference.add(app)
     return app

@@ -9,7 +9,15 @@ import time
 from collections import defaultdict
 from typing import Any
 
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
+import uvicorn
+
+try:
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol  # all that is used beyond its documented interface
+except ImportError as error:
+    raise ImportError(
+        f"dford does not work with uvicorn {uvicorn.__version__} ({error}); it is tested with 0.54: "
+        "pip install 'uvicorn<0.55'"
+    ) from error
 
 _LOOK = 1.0  # seconds between two looks at the clock
 

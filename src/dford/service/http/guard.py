@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse
 
 from dford.service.core import Service
 from dford.service.http.connections import Connections
+from dford.service.http.metrics import Metrics
 from dford.service.projects.keys import LOCAL, Holder
 from dford.service.projects.projects import Project, no_project
 from dford.service.refusal import Refusal
@@ -65,8 +66,8 @@ def refused(refusal: Refusal) -> JSONResponse:
 class Guard:
     """An ASGI layer. The key is checked before the body is read, and the body is read whole before anything is done."""
 
-    def __init__(self, app: Any, service: Service, connections: Connections) -> None:
-        self._app, self._service, self._connections = app, service, connections
+    def __init__(self, app: Any, service: Service, connections: Connections, metrics: Metrics) -> None:
+        self._app, self._service, self._connections, self._metrics = app, service, connections, metrics
         self._lookups = ThreadPoolExecutor(4, "dford-keys")
         self._failures = _Failures()
 
@@ -109,7 +110,7 @@ class Guard:
         finally:
             self._connections.end(connection)
             path = str(scope.get("dford.path") or getattr(scope.get("route"), "path", ""))
-            self._service.count(scope["method"], path, status, begin)
+            self._metrics.count(scope["method"], path, status, time.perf_counter() - begin)
 
     async def _caller(self, scope: Message) -> Caller:
         if "\0" in scope["path"]:

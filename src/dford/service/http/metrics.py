@@ -1,58 +1,67 @@
-"""Counts, in the text format of Prometheus."""
+"""Metrics for Prometheus: requests and how long they took, and what the writer and the learners do."""
 
-from collections.abc import Iterable
-from typing import TypeAlias
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from dford.service.core import Service
 
-_Family: TypeAlias = tuple[str, str, str, list[tuple[dict[str, str], float]]]
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0)  # seconds
 
 
-def metrics_text(service: Service) -> str:
-    folds = service.folds()
-    families: list[_Family] = [
-        (
-            "dford_requests_total",
-            "counter",
-            "Requests by method, path and status.",
-            [
-                ({"method": method, "path": path, "status": str(status)}, count)
-                for (method, path, status), count in service.requests.items()
-            ],
-        ),
-        (
-            "dford_request_seconds_total",
-            "counter",
-            "Seconds spent on requests, by path.",
-            [({"path": path}, seconds) for path, seconds in service.seconds.items()],
-        ),
-        ("dford_commits_total", "counter", "Transactions committed.", [({}, service.writer.commits)]),
-        ("dford_writes_waiting", "gauge", "Writes in the queue.", [({}, service.writer.waiting())]),
-        (
+class Metrics(Collector):
+    """The metrics of one application, in a registry of its own."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._requests = Counter(
+            "dford_requests_total", "Requests by method, path and status.", ["method", "path", "status"], registry=None
+        )
+        self._seconds = Histogram(
+            "dford_request_seconds",
+            "Seconds that requests took, by method and path.",
+            ["method", "path"],
+            buckets=_BUCKETS,
+            registry=None,
+        )
+        self._registry = CollectorRegistry()
+        self._registry.register(self)
+
+    def count(self, method: str, path: str, status: int, seconds: float) -> None:
+        """Count a request to a route with this path, which is empty where there is none."""
+        self._requests.labels(method, path, str(status)).inc()
+        self._seconds.labels(method, path).observe(seconds)
+
+    def text(self) -> bytes:
+        """All of them, in the text format."""
+        return generate_latest(self._registry)
+
+    def collect(self) -> Iterator[Metric]:
+        for metric in (*self._requests.collect(), *self._seconds.collect()):
+            # when each was first counted would be as many series again
+            metric.samples = [sample for sample in metric.samples if not sample.name.endswith("_created")]
+            yield metric
+        writer, folds = self._service.writer, self._service.folds()
+        yield CounterMetricFamily("dford_commits", "Transactions committed.", writer.commits)
+        yield GaugeMetricFamily("dford_writes_waiting", "Writes in the queue.", writer.waiting())
+        learned = GaugeMetricFamily(
             "dford_learned_sequence",
-            "gauge",
             "The last sequence number that a project's learner has learned.",
-            [({"project": fold.project.name}, fold.sequence) for fold in folds],
-        ),
-        (
-            "dford_snapshots_failed_total",
-            "counter",
+            labels=["project"],
+        )
+        unkept = CounterMetricFamily(
+            "dford_snapshots_failed",
             "Snapshots of a project's learner that could not be written.",
-            [({"project": fold.project.name}, fold.unkept) for fold in folds],
-        ),
-        (
-            "dford_learning_failed",
-            "gauge",
-            "Whether a project's learner has failed to learn.",
-            [({"project": fold.project.name}, int(fold.failure is not None)) for fold in folds],
-        ),
-    ]
-    return "".join(line for family in families for line in _lines(*family))
-
-
-def _lines(name: str, kind: str, help: str, samples: Iterable[tuple[dict[str, str], float]]) -> Iterable[str]:
-    yield f"# HELP {name} {help}\n# TYPE {name} {kind}\n"
-    for labels, value in samples:
-        # methods, paths of routes, statuses and names of projects: none has a character to escape
-        inside = ",".join(f'{key}="{text}"' for key, text in labels.items())
-        yield f"{name}{{{inside}}} {value}\n" if inside else f"{name} {value}\n"
+            labels=["project"],
+        )
+        failed = GaugeMetricFamily(
+            "dford_learning_failed", "Whether a project's learner has failed to learn.", labels=["project"]
+        )
+        for fold in folds:
+            project = [fold.project.name]
+            learned.add_metric(project, fold.sequence)
+            unkept.add_metric(project, fold.unkept)
+            failed.add_metric(project, int(fold.failure is not None))
+        yield from (learned, unkept, failed)

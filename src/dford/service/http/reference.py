@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
 
-from dford.document import Block, Entries, Heading, Paragraph, id_of, markdown, page, prose
+from dford.document import Block, Entries, Heading, Paragraph, id_of, page, prose
 from dford.service.refusal import CODES
 
 Schema = Mapping[str, Any]
@@ -230,22 +230,3 @@ def _nested(document: Schema) -> list[str]:
 
 def _name(schema: Schema) -> str:
     return str(schema["$ref"]).rpartition("/")[2]
-
-
-def _main() -> None:
-    """Print docs/http.md."""
-    import tempfile
-
-    from dford.service.core import Service
-    from dford.service.http.server import configured
-    from dford.service.settings import Settings
-
-    with tempfile.TemporaryDirectory() as folder:
-        service = Service(Settings(database=f"{folder}/empty.db"))
-        app: Any = configured(service, "any").app
-        print(markdown(list(reference(app.openapi()))), end="")
-        service.close()
-
-
-if __name__ == "__main__":
-    _main()

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from dford.learners import LEARNERS, LiveLearner
+from dford.learners import CLASSES, LiveLearner
 from dford.policies import Boundary, Greedy, Nearby, Policy, Triangular, Uniform
 from dford.scale import Scale
 from dford.service.projects.columns import Column, from_json, to_json
@@ -18,7 +18,7 @@ from dford.service.refusal import Refusal
 from dford.service.store.database import Database
 from dford.service.store.tables import columns, heads, projects
 
-LIVE = sorted(name for name, learner in LEARNERS.items() if issubclass(learner, LiveLearner))
+LIVE = sorted(name for name, learner in CLASSES.items() if issubclass(learner, LiveLearner))
 POLICIES = {policy.__name__: policy for policy in (Boundary, Greedy, Nearby, Triangular, Uniform)}
 # what one project may cost in memory and time
 _LARGEST = {"degree": 4, "n_components": 1000, "max_iter": 1000}
@@ -51,7 +51,7 @@ def make_learner(name: str, parameters: dict[str, Any], levels: list[str], seed:
         if chosen.get("policy") is not None:
             chosen["policy"] = _policy(chosen["policy"])
             chosen["policy"].table(len(scale))
-        learner = cast(LiveLearner, LEARNERS[name](levels=scale.names, random_state=seed))
+        learner = cast(LiveLearner, CLASSES[name](levels=scale.names, random_state=seed))
         allowed = set(learner.get_params(deep=False)) - _OWN
         for key, value in chosen.items():
             if key not in allowed:

@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dford.log import COLUMNS, FeedbackLog
-from dford.log import read_csv as read_frame
+from dford.log import COLUMNS, FeedbackLog, read_rounds
 from dford.service.projects.columns import Column, check, encode, read_columns
 from dford.service.projects.items import Ready
 from dford.service.projects.projects import Project
@@ -45,12 +44,12 @@ def ready_items(
 
 
 def csv_items(columns: Sequence[Column], content: bytes, bounds: Bounds) -> tuple[list[Column], list[Ready]]:
-    return ready_items(columns, read_csv(content, bounds.rows), "body", bounds)
+    return ready_items(columns, read_rows(content, bounds.rows), "body", bounds)
 
 
 def preview_csv(columns: Sequence[Column], content: bytes, bounds: Bounds) -> dict[str, Any]:
     """How a file would be read."""
-    rows = read_csv(content, bounds.rows)
+    rows = read_rows(content, bounds.rows)
     return {"columns": list(columns) or read_columns(rows), "rows": rows[:5], "count": len(rows)}
 
 
@@ -60,7 +59,7 @@ def limit(count: int, field: str, bounds: Bounds) -> None:
         raise Refusal(422, "too-many", sentence, field)
 
 
-def read_csv(content: bytes, most: int | None = None) -> list[dict[str, str]]:
+def read_rows(content: bytes, most: int | None = None) -> list[dict[str, str]]:
     """The rows of a CSV file with a header, at most so many."""
     try:
         text = content.decode("utf-8-sig")
@@ -96,7 +95,10 @@ def read_log(project: Project, content: bytes, suffix: str, bounds: Bounds) -> l
     """The rounds of a log; its columns must be the features of this project, by name."""
     names = [*COLUMNS, *feature_names(project)]
     try:
-        frame = (_csv_frame if suffix == ".csv" else _parquet_frame)(content, names, bounds)
+        if suffix == ".csv":
+            frame = _csv_frame(content, project.levels, names, bounds)
+        else:
+            frame = _parquet_frame(content, names, bounds)
         log = FeedbackLog.from_frame(frame, project.levels)
     except Refusal:
         raise
@@ -116,13 +118,11 @@ def _bad_log(sentence: str) -> Refusal:
     return Refusal(422, "bad-log", sentence, "body")
 
 
-def _csv_frame(content: bytes, names: list[str], bounds: Bounds) -> Any:
+def _csv_frame(content: bytes, levels: list[str], names: list[str], bounds: Bounds) -> Any:
     header = content.partition(b"\n")[0]
     if header.count(b",") > 2 * len(names) + 1000:
         raise _bad_log(f"the file has {header.count(b',') + 1:,} columns; a log of this project has {len(names):,}")
-    # a level may be called NA
-    options: dict[str, Any] = {"dtype": {"level": str, "prediction": str}, "keep_default_na": False}
-    frame = read_frame(io.BytesIO(content), nrows=bounds.rows + 1, **options)
+    frame = read_rounds(io.BytesIO(content), levels, nrows=bounds.rows + 1)
     limit(len(frame), "body", bounds)
     return frame[names]
 

@@ -1,0 +1,174 @@
+"""A learner that is not part of the package: made as CONTRIBUTING says, in an empty folder."""
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import check_estimator
+
+from dford import Nearby
+from dford.datasets import make_synthetic
+from dford.learners import Form, LiveLearner, OrdinalLearner, PythonForm
+from dford.policies import Policy
+from dford.river import Ordinal
+
+ROOT = Path(__file__).parent.parent
+
+
+def follow(folder: Path) -> Path:
+    """Do what the first three lines say."""
+    text = (ROOT / "CONTRIBUTING.md").read_text().partition("## Add a learner, in ten lines")[2].partition("\n## ")[0]
+    assert len(re.findall(r"^\d+\. ", text, re.MULTILINE)) == 10
+    form, learner, use = (textwrap.dedent(code) for code in re.findall(r"```python\n(.*?) *```", text, re.DOTALL))
+    (folder / "perceptron.py").write_text(f"{form}\n\n{learner}")
+    (folder / "try.py").write_text(use)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def perceptron(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The class."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(follow(tmp_path_factory.mktemp("own")))
+        yield import_module("perceptron").Perceptron
+
+
+def test_the_lines_of_contributing_lead_to_a_learner(tmp_path: Path) -> None:
+    follow(tmp_path)
+    here = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    result = subprocess.run([sys.executable, "try.py"], cwd=tmp_path, env=here, capture_output=True, text=True)
+    assert result.stderr == ""
+    said = re.fullmatch(r"(.*) levels off, (.*) by the answers alone\n3001 answers\n", result.stdout)
+    assert said, result.stdout
+    y = np.digitize(np.random.default_rng(0).normal(size=(3_000, 3)) @ [1.0, -2.0, 0.5], [-2.0, 0.0, 2.0])
+    assert float(said[1]) < np.abs(y - np.median(y)).mean() / 2  # of always the same level
+
+
+def test_a_learner_of_ones_own_is_one_of_scikit_learn(perceptron: Any) -> None:
+    check_estimator(perceptron(), on_skip=None)
+
+
+def test_labels_and_live_answers_teach_the_same_bits(perceptron: Any) -> None:
+    X, y = make_synthetic(500, random_state=1)
+    labels, live = perceptron(random_state=3).fit(X, y), perceptron(levels=range(1, 6), random_state=3)
+    for x, level in zip(X, y, strict=True):
+        question = live.ask(x)
+        live.tell(question, bool(level > question.level))
+    assert labels.thresholds_.tolist() == live.thresholds_.tolist()
+    assert labels.running_mae_ == live.running_mae_
+    assert labels.trace_.crossings[-1] == live.trace_.crossings[-1]
+    assert labels.predict(X).tolist() == live.predict(X).tolist()
+
+
+def test_it_takes_new_features_in_river(perceptron: Any) -> None:
+    stream = Ordinal(perceptron(levels=["small", "big"], random_state=0))
+    for length in (2.0, -1.0, 3.0, -2.0):
+        stream.learn_one({"length": length}, "big" if length > 0 else "small")
+    stream.learn_one({"length": 1.0, "fur": 1.0}, "big")
+    assert stream.predict_one({"length": 3.0, "teeth": 1.0}) == "big"
+
+
+class Failing(PythonForm):
+    """Fails at the tenth answer, half done."""
+
+    count = 0
+
+    def score_rows(self, X: Any) -> Any:
+        return X @ self.weights
+
+    def update(self, x: Any, asked: int, higher: bool, propensity: float) -> None:
+        self.count += 1
+        self.cuts[asked - 1] += 1.0
+        if self.count == 10:
+            raise RuntimeError("too much")
+
+
+class Bare(OrdinalLearner):
+    pass
+
+
+class WithForm(Bare):
+    form: Any = Failing
+
+    def _make_form(self, n_features: int, is_sparse: bool) -> Form:
+        return self.form(n_features)  # type: ignore[no-any-return]
+
+
+class WithPolicy(WithForm):
+    def _policy(self) -> Policy:
+        return Nearby()
+
+
+class OfLabels(WithPolicy):
+    def _directional(self, y: Any) -> bool:
+        return False
+
+
+class Live(WithPolicy, LiveLearner):
+    def _directional(self, y: Any) -> bool:
+        return True
+
+
+class NoScore(Live):
+    form = PythonForm
+
+
+class NoUpdate(Live):
+    class Scoring(PythonForm):
+        def score_rows(self, X: Any) -> Any:
+            return X @ self.weights
+
+    form = Scoring
+
+
+class NoCheck(Live):
+    form = Form
+
+
+@pytest.mark.parametrize(
+    ("learner", "sentence"),
+    [
+        (Bare, "Bare must define _make_form(n_features, is_sparse), the form that holds its score"),
+        (WithForm, "WithForm must define _policy(), the policy by which questions are chosen"),
+        (WithPolicy, "WithPolicy must define _directional(y), which says whether labels are hidden behind questions"),
+        (OfLabels, "Failing must define learn(...), as its learner does not hide labels behind questions"),
+        (NoScore, "PythonForm must define score_rows(X), the score of every row"),
+        (NoUpdate, "Scoring must define update(x, asked, higher, propensity), which learns from one answer"),
+        (NoCheck, "Form must define check(X), which refuses rows that cannot be learned from"),
+    ],
+)
+def test_what_is_missing_is_said(learner: type[OrdinalLearner], sentence: str) -> None:
+    with pytest.raises(NotImplementedError, match=re.escape(sentence)):
+        learner(random_state=0).fit([[0.0], [1.0]], [1, 2])
+
+
+def test_a_policy_without_probabilities_says_so() -> None:
+    class Nothing(Policy):
+        pass
+
+    with pytest.raises(NotImplementedError, match="Nothing must define probabilities"):
+        Nothing().table(3)
+
+
+def test_a_failure_in_an_update_leaves_the_model_as_it_was() -> None:
+    X, y = make_synthetic(20, random_state=0)
+    model = Live(levels=[1, 2, 3, 4, 5], random_state=0).partial_fit(X[:5], y[:5])
+    before = model.to_bytes()
+    with pytest.raises(RuntimeError, match="too much"):
+        model.partial_fit(X, y)
+    assert model.to_bytes() == before
+    model._form.count = 9  # type: ignore[attr-defined]
+    question = model.ask(X[0])
+    before = model.to_bytes()
+    with pytest.raises(RuntimeError, match="too much"):
+        model.tell(question, True)
+    assert model.to_bytes() == before
+    assert model.tell(question, True).rounds_ == 6
