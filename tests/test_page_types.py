@@ -49,8 +49,8 @@ def typescript(schema: dict[str, Any]) -> str:
 def replies() -> str:
     """The server's models as the namespace that the page's types name."""
     own = [one for one in vars(models).values() if isinstance(one, type) and one.__module__ == models.__name__]
-    shown = [(model, "serialization") for model in own if issubclass(model, BaseModel)]
-    _, schema = models_json_schema(shown, ref_template="{model}")
+    shown = [model for model in own if issubclass(model, BaseModel)]
+    _, schema = models_json_schema([(model, "serialization") for model in shown], ref_template="{model}")
     lines = ["declare namespace Server {"]
     for name, model in schema["$defs"].items():
         fields = (f"{field}: {typescript(of)};" for field, of in model.get("properties", {}).items())
