@@ -24,7 +24,7 @@ serve: .venv/ready
 	$(BIN)/python -m pip install --quiet --editable ".[dask,ray]"
 	touch $@
 
-test: lint .venv/cluster .cache/wheel
+test: lint .venv/cluster .cache/wheel .cache/page/ready
 	$(BIN)/python -m pytest -n 2
 
 # 10,000 streams against the naive reference, instead of a sample
@@ -53,6 +53,12 @@ lint: .venv/ready
 	cd .cache && alone/bin/python ../tests/wheel.py
 	rm -r .cache/dist .cache/alone
 	touch $@
+
+# what checks the page's JavaScript; its test is skipped where there is no npm
+.cache/page/ready: Makefile
+	if command -v npm > /dev/null; then \
+	  npm install --silent --no-audit --no-fund --prefix .cache/page eslint@9 typescript@5.9 && touch $@; \
+	fi
 
 bench: .venv/ready
 	$(BIN)/python benchmarks/bench.py

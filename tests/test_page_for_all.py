@@ -194,7 +194,7 @@ def test_everything_can_be_reached_by_tab_and_pressed(tmp_path: Path, new_page: 
 
 def test_what_is_kept_for_a_reload_is_the_whole_page() -> None:
     worker = (FOLDER / "worker.js").read_text()
-    listed = set(re.findall(r'"([a-z]+\.(?:js|css|svg))"', worker.split("FILES =")[1].split("]")[0]))
+    listed = set(re.findall(r'"([a-z-]+\.(?:js|css|svg))"', worker.split("FILES =")[1].split("]")[0]))
     page = {"index.html", "worker.js", "reference.css"}
     assert listed == {file.name for file in FOLDER.iterdir()} - page
 

@@ -1,20 +1,32 @@
-// Requests to the server. A key is sent as a header, and kept in this browser alone.
+// Requests to the server, and what may go wrong with them.
 
-import { readText, remove, writeText } from "./storage.js";
+import { keyInUse } from "./access-keys.js";
 
 export class Problem extends Error {
+  /**
+   * @param {number} status of the response; 0 where there was none
+   * @param {string} code for programs
+   * @param {string} sentence for people
+   * @param {number} retryAfter seconds
+   */
   constructor(status, code, sentence, retryAfter = 0) {
     super(sentence);
-    Object.assign(this, { status, code, sentence, retryAfter });
+    this.status = status;
+    this.code = code;
+    this.sentence = sentence;
+    this.retryAfter = retryAfter;
   }
 
   // Whether the same request may do better later: no network, something else that answered in the server's place, or a
   // server that is busy or gone for the moment.
-  get passing() {
-    return this.status === 0 || this.status === 408 || this.status === 429 || this.status >= 500 || this.code === "foreign-reply";
+  get temporary() {
+    return [0, 408, 429].includes(this.status) || this.status >= 500 || this.code === "foreign-reply";
   }
 
-  // Milliseconds to wait before the next attempt: the server minds wrong keys, and a better one comes with a reload.
+  /**
+   * Milliseconds to wait before the next attempt: the server minds wrong keys, and a better one comes with a reload.
+   * @param {number} least
+   */
   pause(least) {
     return Math.max(1000 * this.retryAfter, this.status === 401 ? 30_000 : least);
   }
@@ -31,75 +43,112 @@ export class Problem extends Error {
   }
 }
 
-// What came is no reply of the server.
-export const foreign = (status) => new Problem(status, "foreign-reply", `A proxy or a sign-in page answered instead of the server (status ${status}).`);
+/** @param {unknown} error */
+export const sentenceOf = (error) => (error instanceof Problem ? `${error.words}.` : String(error));
 
-const place = (project) => (project ? `dford.key.${project}` : "dford.key");
-
-export const isKey = (text) => /^[!-~]+$/.test(text ?? ""); // what a header may carry
-
-export const ownKey = (project) => [readText(place(project))].find(isKey) ?? null;
-export const keepKey = (project, key) => writeText(place(project), key);
-export const keyOf = (project) => (project && ownKey(project)) || ownKey(null);
-
-// The one that is in use; the server-wide key stays where the project has one of its own.
-export function forgetKey(project) {
-  remove(place(project && ownKey(project) ? project : null));
+/**
+ * Only for problems of the server or the network: anything else is an error of this page, and thrown on.
+ * @param {unknown} error
+ */
+export function asProblem(error) {
+  if (error instanceof Problem) return error;
+  throw error;
 }
 
-export const newKey = () => crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
+/**
+ * What came is no reply of the server.
+ * @param {number} status
+ */
+export function foreignReply(status) {
+  return new Problem(status, "foreign-reply", `A proxy or a sign-in page answered instead of the server (status ${status}).`);
+}
 
-// Idempotency keys: one for each different request. Sent again after a lost response, it is done once.
-export class Repeats {
-  keys = new Map();
+export const newIdempotencyKey = () => crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
 
-  key(request) {
-    if (!this.keys.has(request)) this.keys.set(request, newKey());
-    return this.keys.get(request);
+// One for each different request. Sent again after a lost response, it is done once.
+export class IdempotencyKeys {
+  constructor() {
+    /** @type {Map<string, string>} */
+    this.keys = new Map();
+  }
+
+  /** @param {string} request */
+  of(request) {
+    const key = this.keys.get(request) ?? newIdempotencyKey();
+    this.keys.set(request, key);
+    return key;
   }
 }
 
-export const inside = (project, path) => `/projects/${encodeURIComponent(project)}${path}`;
+/**
+ * @param {string} project
+ * @param {string} path
+ */
+export const projectPath = (project, path) => `/projects/${encodeURIComponent(project)}${path}`;
 
-let skew = 0; // milliseconds that this computer's clock is ahead of the server's
+let skew = 0; // milliseconds that this computer's clock is ahead of the server's, as its latest response says
 export const serverTime = () => (Date.now() - skew) / 1000;
 
-// `project` says whose key to send; `secret` is another one. `key` is the Idempotency-Key.
-export async function send(method, path, { project = null, secret = keyOf(project), json, text, key, read = "json", keepalive = false } = {}) {
+/**
+ * @typedef {object} Options
+ * @property {string | null} [project] whose access key to send
+ * @property {string | null} [secret] another access key
+ * @property {unknown} [json]
+ * @property {string} [text] CSV
+ * @property {string} [key] the Idempotency-Key
+ * @property {"json" | "blob"} [read]
+ * @property {boolean} [keepalive] sent even if the page is left
+ */
+
+/**
+ * @param {"GET" | "POST" | "DELETE"} method
+ * @param {string} path
+ * @param {Options} options
+ * @returns {Promise<any>} the reply; what goes wrong is a Problem
+ */
+export async function send(method, path, options = {}) {
+  const { project = null, secret = keyInUse(project), json, text, key, read = "json", keepalive = false } = options;
+  /** @type {Record<string, string>} */
   const headers = {};
   if (secret) headers.Authorization = `Bearer ${secret}`;
   if (json !== undefined) headers["Content-Type"] = "application/json";
   if (text !== undefined) headers["Content-Type"] = "text/csv";
   if (key) headers["Idempotency-Key"] = key;
   const body = json !== undefined ? JSON.stringify(json) : text;
-  const seconds = text !== undefined || read === "blob" ? 150 : 30; // files take longer
+  const signal = AbortSignal.timeout(text !== undefined || read === "blob" ? 150_000 : 30_000); // files take longer
   let response, reply;
   try {
-    response = await fetch(path, { method, headers, body, keepalive, cache: "no-store", signal: AbortSignal.timeout(1000 * seconds) });
+    response = await fetch(path, { method, headers, body, keepalive, cache: "no-store", signal });
     reply = await (response.ok && response.status !== 204 ? response[read]() : response.text());
   } catch (error) {
-    if (error instanceof SyntaxError) throw foreign(response.status); // it came, and is no JSON
+    if (response && error instanceof SyntaxError) throw foreignReply(response.status); // it came, and is no JSON
     throw new Problem(0, "no-network", "The server cannot be reached.");
   }
-  const date = Date.parse(response.headers.get("Date"));
+  const date = Date.parse(response.headers.get("Date") ?? "");
   if (date) skew = Date.now() - date;
-  if (response.ok) {
-    if (response.headers.get("Content-Type")?.startsWith("text/html")) throw foreign(response.status);
-    return reply;
-  }
-  throw refusal(response, reply);
+  if (!response.ok) throw refusal(response, reply);
+  if (response.headers.get("Content-Type")?.startsWith("text/html")) throw foreignReply(response.status);
+  return reply;
 }
 
-function refusal(response, reply) {
+/**
+ * @param {Response} response
+ * @param {string} reply
+ */
+function refusal({ status, headers }, reply) {
   try {
     const { code, sentence } = JSON.parse(reply);
-    if (code && sentence) return new Problem(response.status, code, sentence, Number(response.headers.get("Retry-After")) || 0);
+    if (code && sentence) return new Problem(status, code, sentence, Number(headers.get("Retry-After")) || 0);
   } catch { /* not of the one shape that the server's own refusals have */ }
-  return foreign(response.status);
+  return foreignReply(status);
 }
 
+/**
+ * @param {string} project
+ * @param {string} file
+ */
 export async function download(project, file) {
-  const content = await send("GET", inside(project, `/${file}`), { project, read: "blob" });
+  const content = await send("GET", projectPath(project, `/${file}`), { project, read: "blob" });
   const link = document.createElement("a");
   link.href = URL.createObjectURL(content);
   link.download = `${project}-${file}`;

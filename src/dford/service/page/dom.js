@@ -1,58 +1,128 @@
 // Elements are made here and nowhere else. What comes from items or people is only ever set as text.
 
-const SVG = "http://www.w3.org/2000/svg";
-const DRAWN = new Set(["svg", "g", "line", "path", "circle", "rect", "text", "title"]);
+import { sentenceOf } from "./api.js";
 
+/**
+ * @typedef {Element | string | null | undefined} Child null and undefined are left out
+ * @typedef {Child | Child[]} Children
+ */
+
+/**
+ * Attributes by name (true: set, without a value; false or null: not set), and listeners by "on" and their event.
+ * @typedef {{
+ *   onclick?: (event: MouseEvent) => unknown,
+ *   onsubmit?: (event: SubmitEvent) => unknown,
+ *   onchange?: (event: Event) => unknown,
+ *   onfocus?: (event: FocusEvent) => unknown,
+ *   [attribute: string]: string | number | boolean | null | undefined | ((event: any) => unknown),
+ * }} Properties
+ */
+
+/**
+ * An HTML element.
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Properties} properties
+ * @param {Children[]} children
+ */
 export function el(tag, properties = {}, ...children) {
-  const element = DRAWN.has(tag) ? document.createElementNS(SVG, tag) : document.createElement(tag);
+  return complete(document.createElement(tag), properties, children);
+}
+
+/**
+ * An SVG element.
+ * @template {keyof SVGElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Properties} properties
+ * @param {Children[]} children
+ */
+export function svgEl(tag, properties = {}, ...children) {
+  return complete(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
+}
+
+/**
+ * @template {Element} E
+ * @param {E} element
+ * @param {Properties} properties
+ * @param {Children[]} children
+ */
+function complete(element, properties, children) {
   for (const [name, value] of Object.entries(properties)) {
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (name === "value") element.value = value;
+    if (typeof value === "function") element.addEventListener(name.slice("on".length), /** @type {EventListener} */ (value));
     else if (value === true) element.setAttribute(name, "");
-    else if (value !== false && value != null) element.setAttribute(name, value);
+    else if (value !== false && value != null) element.setAttribute(name, String(value));
   }
-  element.append(...children.flat().filter((child) => child != null));
+  fill(element, ...children);
   return element;
 }
 
-export const byId = (id) => document.getElementById(id);
+export const byId = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
+/**
+ * @param {Element} element
+ * @param {Children[]} children instead of those that it has
+ */
 export function fill(element, ...children) {
   element.replaceChildren(...children.flat().filter((child) => child != null));
 }
 
-// Said by a screen reader, and seen by nobody.
+/**
+ * Set a text only where it differs: a screen reader says again what is set again.
+ * @param {Element} element
+ * @param {string} text
+ */
+export function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/**
+ * Said by a screen reader, and seen by nobody.
+ * @param {string} sentence
+ */
 export function say(sentence) {
   byId("spoken").textContent = sentence;
 }
 
-// Shown until it is dismissed, or for some seconds.
+/**
+ * Shown until it is dismissed, or for some seconds.
+ * @param {string} sentence
+ */
 export function notice(sentence, seconds = 0) {
-  const same = [...byId("notices").children].find((one) => one.dataset.sentence === sentence);
-  if (same) return;
-  const close = () => box.remove();
-  const box = el("p", { class: "notice", "data-sentence": sentence }, el("span", {}, sentence),
+  const shown = [...byId("notices").children].some((one) => one.querySelector("span")?.textContent === sentence);
+  if (shown) return;
+  const close = () => { box.remove(); };
+  const box = el("p", { class: "notice" }, el("span", {}, sentence),
     el("button", { type: "button", onclick: close, "aria-label": "Dismiss this message" }, "×"));
   byId("notices").append(box);
   if (seconds) setTimeout(close, 1000 * seconds);
 }
 
-// What may be wider than a small screen scrolls, by the keyboard too.
-export const wide = (label, ...children) => el("div", { class: "wide", tabindex: "0", role: "group", "aria-label": label }, ...children);
+/**
+ * What may be wider than a small screen scrolls, by the keyboard too.
+ * @param {string} label
+ * @param {Children[]} children
+ */
+export function scrollable(label, ...children) {
+  return el("div", { class: "wide", tabindex: "0", role: "group", "aria-label": label }, ...children);
+}
 
-// A form's own button is busy while its work is under way, and what goes wrong is said.
+/**
+ * A form's own button is busy while its work is under way, and what goes wrong is said.
+ * @param {HTMLButtonElement} button
+ * @param {() => Promise<void>} work
+ */
 export async function busy(button, work) {
   button.disabled = true;
   try {
-    return await work();
+    await work();
   } catch (error) {
-    notice(error.words ? `${error.words}.` : String(error));
-    return undefined;
+    notice(sentenceOf(error));
   } finally {
     button.disabled = false;
   }
 }
 
+/** @param {number | null | undefined} value */
 export function number(value, digits = 2) {
   return value == null ? "–" : value.toLocaleString("en", { maximumFractionDigits: digits });
 }

@@ -3,12 +3,18 @@
 import { send } from "./api.js";
 import { el, fill } from "./dom.js";
 
+/**
+ * @param {HTMLElement} main
+ * @param {Server.Me} me
+ */
 export async function show(main, { project }) {
   if (project) {
     location.replace(`#/${encodeURIComponent(project)}/answer`);
     return;
   }
+  /** @type {Server.ProjectOut[]} */
   const projects = await send("GET", "/projects");
+  /** @type {(name: string, view: string, text: string) => Element} */
   const link = (name, view, text) => el("a", { href: `#/${encodeURIComponent(name)}/${view}` }, text);
   fill(main, el("h1", { tabindex: "-1" }, "Projects"),
     projects.length ? el("ul", { class: "projects" }, projects.map(({ name, levels }) => el("li", { class: "card" },

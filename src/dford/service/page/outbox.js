@@ -2,46 +2,87 @@
 // has it on disk. Whatever breaks in between, it is sent again, and the server applies it once. What the server refuses
 // for good goes to a list that the person sees; everything else waits.
 
-import { foreign, inside, Problem, send } from "./api.js";
+import { asProblem, foreignReply, Problem, projectPath, send } from "./api.js";
 import { keysWith, read, readText, remove, write } from "./storage.js";
 
 // By these codes, and nothing else, the server says that sending the same again will never help.
 const FINAL = new Set(["answered-otherwise", "retracted", "skipped", "answered", "not-answered", "no-question", "not-yours"]);
 const PAUSES = [1, 2, 4, 8, 15]; // seconds between attempts
 const PATIENCE = 500; // milliseconds
-const FULL = new Problem(507, "storage-full", "This browser's storage is full.");
+const PREFIX = "dford.out.";
+const REFUSED_PREFIX = "dford.refused.";
+
+/**
+ * @typedef {object} Act something that a person did about a question
+ * @property {number} question
+ * @property {"answer" | "skip" | "retract"} act
+ * @property {boolean} [higher] of an answer
+ * @property {string} [level] that the question is about
+ * @property {string} [about] the item in a few words
+ * @property {number | null} [turns] how often the item was answered or skipped before
+ * @property {boolean} [tried] whether it was ever sent
+ */
+
+/** @typedef {Partial<Act> & { code: string }} Refused why the server did not take it */
+
+/** @param {string} storageKey such as dford.out.rain/… or dford.count.rain */
+const projectOf = (storageKey) => storageKey.split(/[./]/)[2];
+
+// The projects of which something is stored that the server has not, or has refused.
+export function storedProjects() {
+  return new Set([...keysWith(PREFIX), ...keysWith(REFUSED_PREFIX)].map(projectOf));
+}
+
+export const storageFull = () => new Problem(507, "storage-full", "This browser's storage is full.");
 
 export class Outbox extends EventTarget {
+  /** @param {string} project its name */
   constructor(project) {
     super();
     this.project = project;
-    this.prefix = `dford.out.${project}/`;
-    this.sentPrefix = `dford.sent.${project}/`; // what the server has, and its count, as known here, has not (count.js)
-    this.refusedPrefix = `dford.refused.${project}/`;
-    this.trouble = null; // why something waits
+    this.prefix = `${PREFIX}${project}/`;
+    this.sentPrefix = `dford.sent.${project}/`; // what the server has, and its count, as known here, has not (progress.js)
+    this.refusedPrefix = `${REFUSED_PREFIX}${project}/`;
+    /** @type {Problem | null} */
+    this.problem = null; // why something waits
+    /** @type {Map<string, number>} */
     this.failures = new Map(); // how often this window sent an entry in vain
     this.attempts = 0;
-    this.last = 0;
+    this.lastTime = 0; // of an entry: they are sent in the order of their times
+    this.isSending = false;
+    /** @type {Promise<unknown> | null} */
+    this.queued = null; // a turn to send that has not begun
+    /** @type {Promise<unknown>} */
+    this.turn = Promise.resolve(); // the latest, where there are no locks
+    this.timer = 0;
     const again = () => { this.attempts = 0; this.flush(); };
     addEventListener("online", again);
     document.addEventListener("visibilitychange", () => document.hidden || again());
-    // dford.out.rain/…, dford.count.rain: another window changed something
-    addEventListener("storage", ({ key }) => { if (key === null || key.split(/[./]/)[2] === project) this.changed(); });
+    addEventListener("storage", ({ key }) => { // another window changed something
+      if (key === null || projectOf(key) === project) this.changed();
+    });
   }
 
-  // One entry of the storage for each act: two windows of this browser cannot overwrite each other's. Null where there
-  // is no room.
+  /**
+   * One entry of the storage for each act: two windows of this browser cannot overwrite each other's. Null where there
+   * is no room.
+   * @param {Act} act
+   */
   add(act) {
-    this.last = Math.max(this.last + 1, Date.now());
-    const entry = `${this.prefix}${String(this.last).padStart(15, "0")}-${Math.random().toString(36).slice(2, 8)}`;
+    this.lastTime = Math.max(this.lastTime + 1, Date.now());
+    const entry = `${this.prefix}${String(this.lastTime).padStart(15, "0")}-${Math.random().toString(36).slice(2, 8)}`;
     if (!write(entry, { ...act, tried: false })) return null;
     this.flush();
     return entry;
   }
 
-  // Take back what was never sent. Whether that was so: another window may be sending it just now, and that is not
-  // waited for long. What was sent in vain may have arrived all the same.
-  async withdraw(entry) {
+  /**
+   * Take back what was never sent. Whether that was so: another window may be sending it just now, and that is not
+   * waited for long. What was sent in vain may have arrived all the same.
+   * @param {string} entry
+   * @returns {boolean | Promise<boolean>}
+   */
+  withdraw(entry) {
     const take = () => {
       const act = read(entry);
       if (!act || act.tried) return false;
@@ -49,7 +90,7 @@ export class Outbox extends EventTarget {
       this.changed();
       return true;
     };
-    if (this.sending || !navigator.locks) return take();
+    if (this.isSending || !navigator.locks) return take();
     return navigator.locks.request(this.prefix, { signal: AbortSignal.timeout(PATIENCE) }, take).catch(() => false);
   }
 
@@ -62,10 +103,12 @@ export class Outbox extends EventTarget {
     return new Set(this.waiting().map((entry) => read(entry)?.question));
   }
 
+  /** @returns {(Refused & { entry: string })[]} */
   refused() {
     return keysWith(this.refusedPrefix).map((entry) => ({ entry, ...read(entry) }));
   }
 
+  /** @param {string} entry */
   dismiss(entry) {
     remove(entry);
     this.changed();
@@ -81,34 +124,33 @@ export class Outbox extends EventTarget {
     this.changed();
     clearTimeout(this.timer);
     const work = () => { this.queued = null; return this.sendAll(); };
-    this.queued ??= navigator.locks ? navigator.locks.request(this.prefix, work) : (this.turn = Promise.resolve(this.turn).then(work));
+    this.queued ??= navigator.locks ? navigator.locks.request(this.prefix, work) : (this.turn = this.turn.then(work));
     return this.queued;
   }
 
   async sendAll() {
-    this.sending = true;
+    this.isSending = true;
     try {
-      this.trouble = await this.sendEach();
+      this.problem = await this.sendEach();
     } finally {
-      this.sending = false;
+      this.isSending = false;
     }
-    if (this.trouble) {
-      const pause = this.trouble.retryAfter || PAUSES[Math.min(this.attempts++, PAUSES.length - 1)];
+    if (this.problem) {
+      const pause = this.problem.retryAfter || PAUSES[Math.min(this.attempts++, PAUSES.length - 1)];
       this.timer = setTimeout(() => this.flush(), 1000 * pause);
     } else this.attempts = 0;
     this.changed();
   }
 
-  // Until one fails, or all are sent. An act that is stuck holds up only those of its own question: the next time, those
-  // that failed less often come first.
+  // Until one fails, or all are sent. An act that is stuck holds up only those of its own question: the next time,
+  // those that failed less often come first.
   async sendEach() {
     try {
       // First see whether there is a server again: what was never sent can simply be withdrawn.
-      if (this.trouble?.status === 0) await send("GET", "/health");
+      if (this.problem?.status === 0) await send("GET", "/health");
       for (let entry; (entry = this.next()); ) await this.sendOne(entry);
-    } catch (problem) {
-      if (!(problem instanceof Problem)) throw problem;
-      return problem;
+    } catch (error) {
+      return asProblem(error);
     }
     return null;
   }
@@ -120,35 +162,49 @@ export class Outbox extends EventTarget {
       const question = read(entry)?.question;
       return !seen.has(question) && seen.add(question);
     });
-    const failures = (entry) => this.failures.get(entry) ?? 0;
+    const failures = (/** @type {string} */ entry) => this.failures.get(entry) ?? 0;
     return first.sort((a, b) => failures(a) - failures(b))[0];
   }
 
+  /** @param {string} entry */
   async sendOne(entry) {
     const act = read(entry);
     if (readText(entry) === null) return; // another window had it
-    if (!act?.question || !act.act) return this.refuse(entry, { ...act, code: "damaged" });
+    if (!act?.question || !act.act) {
+      this.refuse(entry, { ...act, code: "damaged" });
+      return;
+    }
     write(entry, { ...act, tried: true }); // shorter than false, so there is room
     this.failures.set(entry, (this.failures.get(entry) ?? 0) + 1);
     try {
       const json = act.act === "answer" ? { higher: act.higher } : undefined;
-      const path = inside(this.project, `/questions/${act.question}/${act.act}`);
+      const path = projectPath(this.project, `/questions/${act.question}/${act.act}`);
       const done = await send("POST", path, { project: this.project, json, keepalive: true });
-      if (done?.question !== act.question) throw foreign(200);
-    } catch (problem) {
-      if (!FINAL.has(problem.code)) throw problem;
-      return this.refuse(entry, { ...act, code: problem.code });
+      if (done?.question !== act.question) throw foreignReply(200);
+    } catch (error) {
+      const { code } = asProblem(error);
+      if (!FINAL.has(code)) throw error;
+      this.refuse(entry, { ...act, code });
+      return;
     }
     const { question, turns } = act;
     write(this.sentPrefix + entry.slice(this.prefix.length), { question, turns, act: act.act });
     this.settle(entry, "sent");
   }
 
+  /**
+   * @param {string} entry
+   * @param {Refused} act
+   */
   refuse(entry, act) {
-    if (!write(this.refusedPrefix + entry.slice(this.prefix.length), act)) throw FULL;
+    if (!write(this.refusedPrefix + entry.slice(this.prefix.length), act)) throw storageFull();
     this.settle(entry, "refused");
   }
 
+  /**
+   * @param {string} entry
+   * @param {"sent" | "refused"} event
+   */
   settle(entry, event) {
     remove(entry);
     this.failures.delete(entry);

@@ -1,38 +1,39 @@
 // One project as this browser knows it: its description and its latest state, which outlive a reload without a network.
 
-import { inside, Problem, send } from "./api.js";
-import { Count } from "./count.js";
+import { asProblem, projectPath, send } from "./api.js";
+import { summary } from "./item.js";
+import { Progress } from "./progress.js";
 import { read, write } from "./storage.js";
 
-const REST = 1500; // milliseconds, at least, between two looks at the state
-const LATER = 5000; // the same, after one that failed
+/** @typedef {import("./api.js").Problem} Problem */
 
-// The columns that are read by people, whether they are learned from or not.
-export function textsOf({ columns }) {
-  return (columns ?? []).filter(({ kind }) => kind === "text" || kind === "words").map(({ name }) => name);
-}
-
-// An item in a few words.
-export function short(description, shown) {
-  const text = textsOf(description).map((name) => shown[name]).find(Boolean) ?? Object.entries(shown).map((pair) => pair.join(" ")).join(", ");
-  return String(text).length > 160 ? `${String(text).slice(0, 160)}…` : String(text);
-}
+const PAUSE = 1500; // milliseconds, at least, between two requests for the state
+const PAUSE_AFTER_PROBLEM = 5000;
 
 export class Project extends EventTarget {
+  /**
+   * @param {string} name
+   * @param {import("./outbox.js").Outbox} outbox
+   */
   constructor(name, outbox) {
     super();
     this.name = name;
     this.outbox = outbox;
-    this.shelf = `dford.seen.${name}`;
-    const { description, state } = read(this.shelf) ?? {};
-    const usable = Array.isArray(description?.levels) && Number.isInteger(state?.items_done);
-    this.description = usable ? description : null;
-    this.state = usable ? state : null;
-    this.count = new Count(outbox, this.state);
-    this.trouble = null; // why the server does not answer as it should
+    this.storageKey = `dford.seen.${name}`;
+    const { description, state } = read(this.storageKey) ?? {};
+    this.isKnown = Array.isArray(description?.levels) && Number.isInteger(state?.items_done);
+    /** @type {Server.ProjectOut} */
+    this.description = description; // this and the state are there once load() is done
+    /** @type {Server.State} */
+    this.state = state;
+    this.progress = new Progress(outbox, this.isKnown ? state : null);
+    /** @type {Problem | null} */
+    this.problem = null; // why the server does not answer as it should
+    this.timer = 0;
     this.listeners = new AbortController();
-    outbox.addEventListener("sent", () => this.look(), this.listeners);
-    for (const type of ["online", "offline"]) addEventListener(type, () => this.look(), this.listeners);
+    const { signal } = this.listeners;
+    outbox.addEventListener("sent", () => this.refreshSoon(), { signal });
+    for (const type of ["online", "offline"]) addEventListener(type, () => this.refreshSoon(), { signal });
   }
 
   close() {
@@ -40,62 +41,75 @@ export class Project extends EventTarget {
     clearTimeout(this.timer);
   }
 
+  /**
+   * @param {"GET" | "POST" | "DELETE"} method
+   * @param {string} path
+   * @param {import("./api.js").Options} options
+   */
   send(method, path, options = {}) {
-    return send(method, inside(this.name, path), { ...options, project: this.name });
+    return send(method, projectPath(this.name, path), { ...options, project: this.name });
   }
 
-  // Into the outbox, with what the list of refusals shows and what counting needs; null where there is no room.
-  put({ number, turns, level, shown }, what) {
-    return this.outbox.add({ question: number, turns, level, about: short(this.description, shown), ...what });
+  /**
+   * Into the outbox, with what the list of refusals shows and what counting needs; null where there is no room.
+   * @param {Server.QuestionOut} question
+   * @param {{ act: "answer" | "skip" | "retract", higher?: boolean }} act
+   */
+  put({ number, turns, level, shown }, act) {
+    return this.outbox.add({ question: number, turns, level, about: summary(this.description, shown), ...act });
   }
 
   // The description and the state; what was seen before will do where they cannot be had now.
   async load() {
     try {
       [this.description] = await Promise.all([this.send("GET", ""), this.refresh()]);
-      this.keep();
-    } catch (problem) {
-      if (!problem.passing || !this.description || !this.state) throw problem;
-      this.reached(problem);
-      this.look(LATER);
+      this.isKnown = true;
+      this.store();
+    } catch (error) {
+      const problem = asProblem(error);
+      if (!problem.temporary || !this.isKnown) throw problem;
+      this.setProblem(problem);
+      this.refreshSoon(PAUSE_AFTER_PROBLEM);
     }
     this.outbox.flush();
   }
 
   async refresh() {
-    const counted = this.count.begin();
+    const count = this.progress.begin();
     this.state = await this.send("GET", "/state");
-    counted(this.state);
-    this.reached(null);
+    count(this.state);
+    this.setProblem(null);
     this.dispatchEvent(new Event("state"));
   }
 
-  // Look at the state soon, and again while it is not the last word.
-  look(pause = REST) {
+  // And again, while what came is not the last word.
+  refreshSoon(pause = PAUSE) {
     if (this.listeners.signal.aborted || this.timer) return;
     this.timer = setTimeout(async () => {
-      this.timer = null;
+      this.timer = 0;
       try {
         await this.refresh();
-        this.keep();
-        const settled = this.state.learned === this.state.sequence && !this.state.stale && this.count.sent() === "";
-        if (!settled && !this.outbox.waiting().length) this.look();
-      } catch (problem) {
-        if (!(problem instanceof Problem)) throw problem;
-        this.reached(problem);
-        this.look(problem.pause(LATER));
+        this.store();
+        const { learned, sequence, stale } = this.state;
+        const settled = learned === sequence && !stale && this.progress.sent() === "";
+        if (!settled && !this.outbox.waiting().length) this.refreshSoon();
+      } catch (error) {
+        const problem = asProblem(error);
+        this.setProblem(problem);
+        this.refreshSoon(problem.pause(PAUSE_AFTER_PROBLEM));
       }
     }, pause);
   }
 
-  reached(problem) {
-    const before = this.trouble;
-    this.trouble = problem;
+  /** @param {Problem | null} problem */
+  setProblem(problem) {
+    const before = this.problem;
+    this.problem = problem;
     if (before?.words !== problem?.words) this.outbox.changed();
   }
 
-  keep() {
+  store() {
     const { description, state } = this;
-    write(this.shelf, { description, state });
+    write(this.storageKey, { description, state });
   }
 }

@@ -1,17 +1,25 @@
 // The scale as a line: its thresholds, and where an item stands.
 
-import { el, fill } from "./dom.js";
+import { fill, svgEl } from "./dom.js";
 
 const HEIGHT = 76;
 const LINE = 34;
 const EDGE = 14; // room at both ends
 const SURE = 8; // beyond this, in logits, nothing is told apart
 
-// Where the item stands and where the thresholds are, in one unit. What a learner says of an item is, for each
-// threshold, how likely the item is above it; as logits these are distances, which learners without a score have too.
-export function standing(prediction, thresholds, levels) {
-  if (!prediction.probabilities) return { at: prediction.score ?? 0, cuts: thresholds ?? [] };
-  const shares = levels.map((level) => prediction.probabilities[level]);
+/** @typedef {{ at: number, thresholds: number[] }} Position of an item on the scale */
+
+/**
+ * Where the item stands and where the thresholds are, in one unit. What a learner says of an item is, for each
+ * threshold, how likely the item is above it; as logits these are distances, which learners without a score have too.
+ * @param {Server.Prediction} prediction
+ * @param {number[] | null} thresholds
+ * @param {string[]} levels
+ * @returns {Position}
+ */
+export function position({ probabilities, score }, thresholds, levels) {
+  if (!probabilities) return { at: score ?? 0, thresholds: thresholds ?? [] };
+  const shares = levels.map((level) => probabilities[level]);
   let above = 1;
   const distances = shares.slice(0, -1).map((share) => {
     above -= share;
@@ -19,18 +27,23 @@ export function standing(prediction, thresholds, levels) {
     return Math.max(-SURE, Math.min(SURE, logit));
   });
   const at = distances.reduce((sum, one) => sum + one, 0) / distances.length;
-  return { at, cuts: distances.map((one) => at - one) };
+  return { at, thresholds: distances.map((one) => at - one) };
 }
 
 export class Scale {
+  /** @param {string[]} levels */
   constructor(levels) {
+    /** @type {Position | null} */
+    this.position = null;
+    /** @type {number | null} */
+    this.asked = null; // the threshold that the question is about
     this.levels = levels;
-    this.ticks = levels.slice(1).map(() => el("line", { class: "cut", y1: LINE - 12, y2: LINE + 12 }));
-    this.names = levels.map((level) => el("text", { y: LINE + 32, "text-anchor": "middle" }, level));
-    this.dot = el("circle", { class: "dot", r: 9, cy: LINE });
-    this.line = el("line", { class: "line", x1: EDGE, y1: LINE, y2: LINE });
-    this.title = el("title", {});
-    this.svg = el("svg", { class: "scale", role: "img", height: HEIGHT, width: "100%" },
+    this.ticks = levels.slice(1).map(() => svgEl("line", { class: "cut", y1: LINE - 12, y2: LINE + 12 }));
+    this.names = levels.map((level) => svgEl("text", { y: LINE + 32, "text-anchor": "middle" }, level));
+    this.dot = svgEl("circle", { class: "dot", r: 9, cy: LINE });
+    this.line = svgEl("line", { class: "line", x1: EDGE, y1: LINE, y2: LINE });
+    this.title = svgEl("title", {});
+    this.svg = svgEl("svg", { class: "scale", role: "img", height: HEIGHT, width: "100%" },
       this.title, this.line, this.ticks, this.names, this.dot);
     this.size = new ResizeObserver(() => this.draw());
     this.size.observe(this.svg);
@@ -40,27 +53,32 @@ export class Scale {
     this.size.disconnect();
   }
 
-  show(place, asked) {
-    this.place = place;
+  /**
+   * @param {Position | null} itemPosition null where nothing is known of it
+   * @param {number} asked
+   */
+  show(itemPosition, asked) {
+    this.position = itemPosition;
     this.asked = asked;
     this.draw();
   }
 
   draw() {
     const width = this.svg.clientWidth;
-    const known = this.place && this.place.cuts.length === this.ticks.length;
+    const known = this.position?.thresholds.length === this.ticks.length ? this.position : null;
     this.svg.classList.toggle("unknown", !known);
     if (!width) return;
-    // before anything is known: levels of one width
-    const { at, cuts } = known ? this.place : { at: 0, cuts: this.ticks.map((_, k) => k - (this.ticks.length - 1) / 2) };
-    const ordered = [...cuts].sort((a, b) => a - b); // a learner's own may cross for a while
-    const span = Math.max(ordered.at(-1) - ordered[0], 1);
-    const room = (span / Math.max(ordered.length - 1, 1)) * 1.2 + 0.5;
-    const [low, high] = [ordered[0] - room, ordered.at(-1) + room];
-    const x = (value) => EDGE + ((Math.max(low, Math.min(high, value)) - low) / (high - low)) * (width - 2 * EDGE);
-    this.line.setAttribute("x2", width - EDGE);
+    const evenly = this.ticks.map((_, k) => k - (this.ticks.length - 1) / 2); // before anything is known
+    const { at, thresholds } = known ?? { at: 0, thresholds: evenly };
+    const ordered = [...thresholds].sort((a, b) => a - b); // a learner's own may cross for a while
+    const [lowest, highest] = [ordered[0], ordered[ordered.length - 1]];
+    const margin = (Math.max(highest - lowest, 1) / Math.max(ordered.length - 1, 1)) * 1.2 + 0.5;
+    const [low, high] = [lowest - margin, highest + margin];
+    const x = (/** @type {number} */ value) =>
+      EDGE + ((Math.max(low, Math.min(high, value)) - low) / (high - low)) * (width - 2 * EDGE);
+    this.line.setAttribute("x2", String(width - EDGE));
     this.ticks.forEach((tick, k) => {
-      tick.style.transform = `translateX(${x(cuts[k])}px)`;
+      tick.style.transform = `translateX(${x(thresholds[k])}px)`;
       tick.classList.toggle("asked", k === this.asked);
     });
     const edges = [EDGE, ...ordered.map(x), width - EDGE];
@@ -72,7 +90,7 @@ export class Scale {
       if (this.levels[k].length > fits) fill(name, fits > 3 ? `${this.levels[k].slice(0, fits - 1)}…` : "");
     });
     this.dot.style.transform = `translateX(${x(at)}px)`;
-    const below = cuts.filter((cut) => cut < at).length;
+    const below = thresholds.filter((threshold) => threshold < at).length;
     fill(this.title, known ? `Predicted level: ${this.levels[below]}` : "No prediction for this item yet");
   }
 }

@@ -1,6 +1,12 @@
 // The browser's storage. It may be full, damaged or switched off: reading gives null then, and writing says whether it
 // was done.
 
+/** @typedef {"localStorage" | "sessionStorage"} Where all windows of this browser share one; each has one of its own */
+
+/**
+ * @param {string} key
+ * @param {Where} where
+ */
 export function readText(key, where = "localStorage") {
   try {
     return globalThis[where].getItem(key);
@@ -9,19 +15,34 @@ export function readText(key, where = "localStorage") {
   }
 }
 
+/**
+ * @param {string} key
+ * @param {Where} [where]
+ * @returns {any} whoever reads it checks what it needs: anything may have been written there
+ */
 export function read(key, where) {
   try {
-    return JSON.parse(readText(key, where));
+    return JSON.parse(readText(key, where) ?? "null");
   } catch {
     return null;
   }
 }
 
+/**
+ * @param {string} key
+ * @param {Where} [where]
+ * @returns {any[]}
+ */
 export function readList(key, where) {
   const found = read(key, where);
   return Array.isArray(found) ? found.filter(Boolean) : [];
 }
 
+/**
+ * @param {string} key
+ * @param {string} text
+ * @param {Where} where
+ */
 export function writeText(key, text, where = "localStorage") {
   try {
     globalThis[where].setItem(key, text);
@@ -31,14 +52,35 @@ export function writeText(key, text, where = "localStorage") {
   }
 }
 
-export const write = (key, value, where) => writeText(key, JSON.stringify(value), where);
+/**
+ * @param {string} key
+ * @param {unknown} value
+ * @param {Where} [where]
+ */
+export function write(key, value, where) {
+  return writeText(key, JSON.stringify(value), where);
+}
 
+/**
+ * For what can be done without: where there is no room for the new value, the old one goes too.
+ * @param {string} key
+ * @param {unknown} value
+ */
+export function writeForThisWindow(key, value) {
+  if (!write(key, value, "sessionStorage")) remove(key, "sessionStorage");
+}
+
+/**
+ * @param {string} key
+ * @param {Where} where
+ */
 export function remove(key, where = "localStorage") {
   try {
     globalThis[where].removeItem(key);
   } catch { /* where nothing can be stored, nothing is */ }
 }
 
+/** @param {string} prefix */
 export function keysWith(prefix) {
   try {
     return Object.keys(localStorage).filter((key) => key.startsWith(prefix)).sort();

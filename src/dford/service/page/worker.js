@@ -1,35 +1,47 @@
 // Keeps the page itself, so that a reload without a network still shows it. Nothing else is kept here: requests to the
 // server's projects pass by.
 
-const FILES = ["answer.js", "api.js", "chart.js", "count.js", "dom.js", "home.js", "icon.svg", "keys.js", "levels.js",
-  "main.js", "outbox.js", "project.js", "questions.js", "scale.js", "setup.js", "status.js", "storage.js", "style.css",
-  "upload.js", "watch.js"].map((name) => `/page/${name}`);
-const SHELF = "dford";
+const FILES = ["access-keys.js", "answer.js", "api.js", "chart.js", "csv.js", "dom.js", "header.js", "home.js",
+  "icon.svg", "invitations.js", "item.js", "levels-editor.js", "main.js", "names.js", "new-project.js", "outbox.js",
+  "progress.js", "project.js", "questions.js", "recent-acts.js", "router.js", "scale.js", "setup.js", "sign-in.js",
+  "status.js", "storage.js", "style.css", "upload.js", "watch.js"].map((name) => `/page/${name}`);
+const CACHE = "dford";
 
-self.addEventListener("install", (event) => {
+/** @typedef {ExtendableEvent & { addRoutes?: (route: object) => Promise<void> }} InstallEvent not everywhere yet */
+
+const worker = /** @type {ServiceWorkerGlobalScope} */ (/** @type {unknown} */ (self));
+
+worker.addEventListener("install", (/** @type {InstallEvent} */ event) => {
   // past this worker altogether: Chromium drops what a page sends while it is left, if that would have to wake a worker
   event.addRoutes?.({ condition: { urlPattern: "/projects/*" }, source: "network" });
-  event.waitUntil(caches.open(SHELF).then((shelf) => shelf.addAll(["/", ...FILES])).then(() => self.skipWaiting()));
+  event.waitUntil(caches.open(CACHE).then((cache) => cache.addAll(["/", ...FILES])).then(() => worker.skipWaiting()));
 });
 
-self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
+worker.addEventListener("activate", (event) => event.waitUntil(worker.clients.claim()));
 
-self.addEventListener("fetch", (event) => {
+worker.addEventListener("fetch", (event) => {
   const { pathname } = new URL(event.request.url);
   if (event.request.method !== "GET" || !(pathname === "/" || FILES.includes(pathname))) return;
-  event.respondWith(fresh(event.request, pathname));
+  event.respondWith(fromServerOrCache(event.request, pathname));
 });
 
-// From the server; where it cannot be reached, or a proxy answers in its place, from here.
-async function fresh(request, pathname) {
-  const shelf = await caches.open(SHELF);
+/**
+ * From the server; where it cannot be reached, or a proxy answers in its place, from the cache.
+ * @param {Request} request
+ * @param {string} pathname
+ */
+async function fromServerOrCache(request, pathname) {
+  const cache = await caches.open(CACHE);
+  /** @type {Response | Error} */
   const response = await fetch(request).catch((error) => error);
-  if (response.ok && response.headers.has("Content-Security-Policy")) { // as all of the server's own have
-    await shelf.put(pathname, response.clone());
-    return response;
+  const cached = () => cache.match(pathname);
+  if (response instanceof Error) {
+    const before = await cached();
+    if (before) return before;
+    throw response;
   }
-  const before = await shelf.match(pathname);
-  if (before) return before;
-  if (response instanceof Error) throw response;
+  if (!response.ok || !response.headers.has("Content-Security-Policy")) // which all of the server's own have
+    return (await cached()) ?? response;
+  await cache.put(pathname, response.clone());
   return response;
 }

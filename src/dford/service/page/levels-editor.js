@@ -2,7 +2,11 @@
 
 import { el, say } from "./dom.js";
 
-export class Levels {
+/** @type {Record<string, -1 | 1>} */
+const MOVE_OF_KEY = { ArrowUp: -1, ArrowDown: 1 };
+
+export class LevelsEditor {
+  /** @param {string[]} names */
   constructor(names) {
     this.list = el("ol", { class: "levels" });
     this.box = el("fieldset", {}, el("legend", {}, "Levels, lowest first"), this.list,
@@ -14,16 +18,21 @@ export class Levels {
     return [...this.list.querySelectorAll("input")].map((input) => input.value.trim()).filter(Boolean);
   }
 
+  /** @param {string} name */
   add(name) {
-    const input = el("input", { type: "text", value: name, maxlength: 200, dir: "auto" });
-    const move = (by) => () => this.move(row, by);
-    const handle = el("button", { type: "button", class: "handle", title: "Drag, or use the arrow keys" }, "⠿");
+    const input = el("input", { type: "text", value: name, maxlength: 200, dir: "auto", "data-label": "Level #" });
+    const handle = el("button", {
+      type: "button", class: "handle", title: "Drag, or use the arrow keys",
+      "data-label": "Move level #: drag, or use the arrow keys",
+    }, "⠿");
+    /** @type {(text: string, label: string, onclick: () => void) => Element} */
+    const button = (text, label, onclick) => el("button", { type: "button", "data-label": label, onclick }, text);
     const row = el("li", {}, el("div", {}, handle, input,
-      el("button", { type: "button", class: "up", onclick: move(-1) }, "↑"),
-      el("button", { type: "button", class: "down", onclick: move(1) }, "↓"),
-      el("button", { type: "button", class: "remove", onclick: () => this.remove(row) }, "×")));
+      button("↑", "Move level # up in the list", () => this.move(row, -1)),
+      button("↓", "Move level # down in the list", () => this.move(row, 1)),
+      button("×", "Remove level #", () => this.remove(row))));
     handle.addEventListener("keydown", (event) => {
-      const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+      const by = MOVE_OF_KEY[event.key];
       if (!by) return;
       event.preventDefault();
       this.move(row, by);
@@ -31,16 +40,21 @@ export class Levels {
     });
     handle.addEventListener("pointerdown", (event) => this.drag(event, row, handle));
     this.list.append(row);
-    this.number();
+    this.setLabels();
     return input;
   }
 
+  /**
+   * @param {PointerEvent} event
+   * @param {Element} row
+   * @param {HTMLElement} handle
+   */
   drag(event, row, handle) {
     event.preventDefault();
     handle.focus();
     handle.setPointerCapture(event.pointerId);
     row.classList.add("dragged");
-    const moved = ({ clientY }) => {
+    const moved = (/** @type {PointerEvent} */ { clientY }) => {
       for (const other of this.list.children) {
         const { top, height } = other.getBoundingClientRect();
         if (other === row || clientY < top || clientY > top + height) continue;
@@ -55,35 +69,38 @@ export class Levels {
     const ended = () => {
       row.classList.remove("dragged");
       handle.removeEventListener("pointermove", moved);
-      this.number();
+      this.setLabels();
     };
     handle.addEventListener("pointermove", moved);
-    for (const end of ["pointerup", "pointercancel"]) handle.addEventListener(end, ended, { once: true });
+    handle.addEventListener("pointerup", ended, { once: true });
+    handle.addEventListener("pointercancel", ended, { once: true });
   }
 
+  /**
+   * @param {Element} row
+   * @param {-1 | 1} by
+   */
   move(row, by) {
     const other = by < 0 ? row.previousSibling : row.nextSibling;
     if (!other) return;
     this.list.insertBefore(row, by < 0 ? other : other.nextSibling);
-    this.number();
-    say(`${row.querySelector("input").value || "The level"} is now number ${[...this.list.children].indexOf(row) + 1}.`);
+    this.setLabels();
+    const name = row.querySelector("input")?.value || "The level";
+    say(`${name} is now number ${[...this.list.children].indexOf(row) + 1}.`);
   }
 
+  /** @param {Element} row */
   remove(row) {
-    const next = row.nextSibling ?? row.previousSibling;
+    const next = row.nextElementSibling ?? row.previousElementSibling;
     row.remove();
-    this.number();
-    next?.querySelector("input").focus();
+    this.setLabels();
+    next?.querySelector("input")?.focus();
   }
 
   // Every control says which level it is about.
-  number() {
-    [...this.list.children].forEach((row, i) => {
-      row.querySelector("input").setAttribute("aria-label", `Level ${i + 1}`);
-      row.querySelector(".handle").setAttribute("aria-label", `Move level ${i + 1}: drag, or use the arrow keys`);
-      row.querySelector(".up").setAttribute("aria-label", `Move level ${i + 1} up in the list`);
-      row.querySelector(".down").setAttribute("aria-label", `Move level ${i + 1} down in the list`);
-      row.querySelector(".remove").setAttribute("aria-label", `Remove level ${i + 1}`);
-    });
+  setLabels() {
+    [...this.list.children].forEach((row, i) => row.querySelectorAll("[data-label]").forEach((control) => {
+      control.setAttribute("aria-label", String(control.getAttribute("data-label")).replace("#", String(i + 1)));
+    }));
   }
 }

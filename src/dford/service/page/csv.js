@@ -1,0 +1,53 @@
+// CSV files are cut into parts that the server takes.
+
+const ROWS = 5000; // in one part
+const SIZE = 4_000_000; // characters
+
+/** @typedef {{ text: string, count: number }} Part a header and some rows; how many */
+
+/**
+ * The header and the records, uncut where a line end is inside quotes. Quotes are special at the start of a value
+ * alone.
+ * @param {string} text
+ */
+function records(text) {
+  const found = [];
+  let begin = 0;
+  let quoted = false;
+  let starts = true;
+  for (let i = 0; i < text.length; i++) {
+    const c = text[i];
+    if (c === '"' && (quoted || starts)) {
+      if (quoted && text[i + 1] === '"') i++;
+      else quoted = !quoted;
+    } else if (c === "\n" && !quoted) {
+      found.push(text.slice(begin, i + 1));
+      begin = i + 1;
+    }
+    starts = !quoted && (c === "," || c === "\n");
+  }
+  if (begin < text.length) found.push(text.slice(begin));
+  return { header: found[0] ?? "", rows: found.slice(1).filter((row) => row.trim() !== "") };
+}
+
+/**
+ * @param {string} text
+ * @returns {Part[]} one at least
+ */
+export function parts(text) {
+  const { header, rows } = records(text);
+  const start = header.endsWith("\n") ? header : `${header}\n`;
+  const found = [];
+  let count = 0;
+  let part = start;
+  for (const row of rows) {
+    if (count === ROWS || (count && part.length + row.length > SIZE)) {
+      found.push({ text: part, count });
+      [part, count] = [start, 0];
+    }
+    part += row;
+    count += 1;
+  }
+  if (count || !found.length) found.push({ text: part, count });
+  return found;
+}

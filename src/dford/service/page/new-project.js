@@ -1,0 +1,36 @@
+// A new project from a file.
+
+import { IdempotencyKeys, send } from "./api.js";
+import { busy, el, fill, say } from "./dom.js";
+import { LevelsEditor } from "./levels-editor.js";
+import { nameInput, validName } from "./names.js";
+import { Upload } from "./upload.js";
+
+/** @param {HTMLElement} main */
+export async function show(main) {
+  await send("GET", "/projects"); // refused to those who may not set up
+  const keys = new IdempotencyKeys();
+  const upload = new Upload((text) => send("POST", "/preview.csv", { text }), (known) => {
+    rest.disabled = !known;
+    if (!known) return;
+    if (!name.value) name.value = validName(upload.name);
+    say("The file was read. Name the levels next.");
+  });
+  const name = nameInput("name");
+  const levels = new LevelsEditor(["low", "middle", "high"]);
+  const button = el("button", { class: "main" }, "Create project");
+  const rest = el("fieldset", { class: "plain", disabled: true },
+    el("p", {}, el("label", { for: "name" }, "Project name"), name), levels.box, el("p", {}, button));
+  const create = (/** @type {SubmitEvent} */ event) => {
+    event.preventDefault();
+    return busy(button, async () => {
+      const json = { name: name.value, levels: levels.values(), columns: upload.choice() };
+      await send("POST", "/projects", { json, key: keys.of(JSON.stringify(json)) });
+      await upload.sendTo(json.name);
+      location.hash = `#/${json.name}/answer`;
+    });
+  };
+  fill(main, el("h1", { tabindex: "-1" }, "New project"), el("form", { class: "setup", onsubmit: create },
+    el("h2", {}, "1. Items"), upload.box,
+    el("h2", {}, "2. Scale"), rest));
+}

@@ -1,0 +1,54 @@
+// What a person did lately in this window: it can be undone, and it tells how fast they answer.
+
+import { readList, writeForThisWindow } from "./storage.js";
+
+const REMEMBERED = 20;
+const SITTING = 120_000; // milliseconds; a longer break begins a new one
+
+/**
+ * @typedef {object} RecentAct
+ * @property {Server.QuestionOut} question
+ * @property {"answer" | "skip"} act
+ * @property {boolean} [higher] of an answer
+ * @property {string} entry of the outbox
+ * @property {number} at
+ */
+
+export class RecentActs {
+  /** @param {string} project its name */
+  constructor(project) {
+    this.storageKey = `dford.done.${project}`;
+    /** @type {RecentAct[]} */
+    this.acts = readList(this.storageKey, "sessionStorage").filter(({ question }) => question); // the last first
+  }
+
+  /** @returns {RecentAct | undefined} */
+  get last() {
+    return this.acts[0];
+  }
+
+  /** @param {RecentAct} act */
+  add(act) {
+    this.set([act, ...this.acts].slice(0, REMEMBERED));
+  }
+
+  /** @param {string} entry of the outbox */
+  remove(entry) {
+    this.set(this.acts.filter((act) => act.entry !== entry));
+  }
+
+  /** @param {RecentAct[]} acts */
+  set(acts) {
+    this.acts = acts;
+    writeForThisWindow(this.storageKey, acts);
+  }
+
+  // Answers per minute over the latest ones, in one sitting; null where they are too few.
+  pace() {
+    const times = this.acts.filter(({ act }) => act === "answer").map(({ at }) => at);
+    const end = times.findIndex((at, i) => i && times[i - 1] - at > SITTING);
+    const sitting = end < 0 ? times : times.slice(0, end);
+    const count = sitting.length - 1;
+    return count > 1 ? (60_000 * count) / Math.max(sitting[0] - sitting[count], 1) : null;
+  }
+}
