@@ -13,8 +13,7 @@ except ImportError as error:
     raise ImportError('dford.river needs River: pip install "dford[river]"') from error
 
 from dford.engine import vectors
-from dford.learners import DFORD, PRIL, PRank
-from dford.learners._base import OrdinalLearner
+from dford.learners import DFORD, PRIL, OrdinalLearner, PRank
 from dford.learners._forms import refuse_large
 from dford.scale import Scale
 

@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from dford.estimates import Estimate
 from dford.evaluation import offpolicy
-from dford.learners._live import LiveLearner
+from dford.learners import LiveLearner
 from dford.log import FeedbackLog
 from dford.policies import Policy
 
