@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from dford.cli import main
 from dford.datasets import make_synthetic
-from dford.experiments.reproduction.synthetic_run import CHUNK, FEEDBACK, Progress, reading, run_demo
+from dford.experiments.reproduction.synthetic_run import CHUNK, FEEDBACK, Progress, run_demo, summary
 from dford.learners import Trace
 from dford.plotting import draw_curves
 
@@ -82,7 +82,7 @@ def test_the_constant_is_the_best_one_in_hindsight() -> None:
 @pytest.mark.parametrize("best", list(FEEDBACK))
 def test_the_reading_names_whoever_is_best(best: str) -> None:
     traces = {name: trace_of(1.0 if name == best else 1.25) for name in FEEDBACK}
-    sentence = reading(Progress(1_000, traces, dict.fromkeys(FEEDBACK, 1.0), 0.75))
+    sentence = summary(Progress(1_000, traces, dict.fromkeys(FEEDBACK, 1.0), 0.75))
     assert sentence.startswith(f"After 1,000 rounds {best} ({FEEDBACK[best]}) has the lowest running MAE, 1.000;")
     assert sentence.count("is 0.250 above it") == 2
     assert sentence.endswith("0.750.")

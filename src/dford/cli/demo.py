@@ -43,7 +43,7 @@ def add(program: "typer.Typer") -> None:
 def _demo(rounds: int, runs: int, seed: int, out: Path) -> None:
     from rich.live import Live
 
-    from dford.experiments.reproduction.synthetic_run import FEEDBACK, reading, run_demo
+    from dford.experiments.reproduction.synthetic_run import FEEDBACK, run_demo, summary
     from dford.plotting import draw_curves
 
     with writing_to(out):
@@ -60,7 +60,7 @@ def _demo(rounds: int, runs: int, seed: int, out: Path) -> None:
             table = _table(title, rounds, progress)
             live.update(table)
     # where there is no terminal, this is all that shows
-    screen.print(table, "", reading(progress), sep="\n")
+    screen.print(table, "", summary(progress), sep="\n")
 
     picture = out / "curves.png"
     with writing_to(out):

@@ -91,16 +91,16 @@ def _verify(database: "Database") -> int:
 
     try:
         rows = new_table(f"{database.url}", "Project", "Answers", "Snapshots", "State")
-        reports = [verify(database, project) for project in all_projects(database)]
-        faults = [f"{report.project}: {fault}" for report in reports for fault in report.faults]
+        verified = [verify(database, project) for project in all_projects(database)]
+        faults = [f"{one.project}: {fault}" for one in verified for fault in one.faults]
         if (integrity := database.integrity()) != "ok":
             faults.append(f"the file is damaged: {integrity}")
-        for report in reports:
-            rows.add_row(report.project, f"{report.answers:,}", str(report.snapshots), report.digest[:16])
+        for one in verified:
+            rows.add_row(one.project, f"{one.answers:,}", str(one.snapshots), one.digest[:16])
         console().print(rows)
-        for report in reports:
-            for remark in report.remarks:
-                print(f"{report.project}: {remark}")
+        for one in verified:
+            for remark in one.remarks:
+                print(f"{one.project}: {remark}")
         return refuse("; ".join(faults), status=1) if faults else 0
     finally:
         database.close()

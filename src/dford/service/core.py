@@ -13,7 +13,7 @@ from dford.service.learning.folds import Folds
 from dford.service.learning.next_question import NextQuestion
 from dford.service.projects import answering, items, projects
 from dford.service.projects.answering import RecordedAnswer, SentAnswer
-from dford.service.projects.asking import Asked, Limits, QuestionRequest
+from dford.service.projects.asking import AskedQuestion, Limits, QuestionRequest
 from dford.service.projects.columns import Column, check, encode
 from dford.service.projects.imports import add_log
 from dford.service.projects.items import Ready
@@ -122,7 +122,7 @@ class Service:
             self.follow(project, max(taken))
         return outcomes
 
-    def ask(self, project: Project, request: QuestionRequest) -> Asked | int:
+    def ask(self, project: Project, request: QuestionRequest) -> AskedQuestion | int:
         """A new question, or the number of the one that was asked by the same key before."""
         return self._next_question.ask(self.fold(project), project, request)
 

@@ -15,7 +15,7 @@ from dford.service.learning import snapshots
 from dford.service.learning.fold import new_model
 from dford.service.learning.log_reader import head_of
 from dford.service.projects import answering, asking
-from dford.service.projects.asking import Asked, Limits, QuestionRequest, Subject
+from dford.service.projects.asking import AskedQuestion, Limits, QuestionRequest, Subject
 from dford.service.projects.columns import encode
 from dford.service.projects.projects import Project, all_projects
 from dford.service.table_project import TableProject, fill_project
@@ -92,7 +92,7 @@ def _answer(connection: Connection, project: Project) -> None:
         item, turns = n % _DAYS + 1, n // _DAYS
         subject = Subject(item, turns, json.dumps(items[item - 1]), encode(project.columns, items[item - 1], "item"))
         asked = asking.ask(connection, project, request, subject, model.propose(subject.x), limits)
-        assert isinstance(asked, Asked)  # the item is nobody else's
+        assert isinstance(asked, AskedQuestion)  # the item is nobody else's
         above = severity(items[item - 1]) > 1 + LEVELS.index(asked.question.level)
         higher = above != (chance.random() < _WRONG)
         answering.record(connection, project.id, [answering.SentAnswer(asked.number, higher, "simulated")])

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 
-class Settings(NamedTuple):
+class PaperSettings(NamedTuple):
     """A dataset in the paper's experiments: its Table 1, and how its features are read here."""
 
     title: str
@@ -24,14 +24,14 @@ class Settings(NamedTuple):
 
 
 DATASETS = {
-    "synthetic": Settings("Synthetic", 4.0, 0.2, 11.0, degree=2, normalise="none"),
-    "abalone": Settings("Abalone", 32.0, 0.2, 11.0, degree=3, normalise="none", weight=3.0),
-    "parkinsons": Settings("Telemonitoring", 32.0, 0.8, 13.0),
-    "california": Settings("California Housing", 16.0, 0.8, 10.0),
-    "computer": Settings("Computer Activity", 8.0, 0.4, 10.0),
-    "bank8FM": Settings("Bank", 32.0, 0.8, 7.0),
-    "mslr": Settings("MSLR Web 10K", 16.0, 0.4, 7.0, weight=2.0),
-    "eachmovie": Settings("EachMovie", 4.0, 0.6, 4.0, normalise="none", weight=3.0),
+    "synthetic": PaperSettings("Synthetic", 4.0, 0.2, 11.0, degree=2, normalise="none"),
+    "abalone": PaperSettings("Abalone", 32.0, 0.2, 11.0, degree=3, normalise="none", weight=3.0),
+    "parkinsons": PaperSettings("Telemonitoring", 32.0, 0.8, 13.0),
+    "california": PaperSettings("California Housing", 16.0, 0.8, 10.0),
+    "computer": PaperSettings("Computer Activity", 8.0, 0.4, 10.0),
+    "bank8FM": PaperSettings("Bank", 32.0, 0.8, 7.0),
+    "mslr": PaperSettings("MSLR Web 10K", 16.0, 0.4, 7.0, weight=2.0),
+    "eachmovie": PaperSettings("EachMovie", 4.0, 0.6, 4.0, normalise="none", weight=3.0),
 }
 # The paper says "Bank" and "Computer Activity"; each has a second variant, played where it is asked for by name.
 VARIANTS = {

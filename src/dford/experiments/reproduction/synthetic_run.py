@@ -60,7 +60,7 @@ def run_demo(rounds: int, runs: int = 1, seed: int = 0) -> Iterator[Progress]:
         yield Progress(end, traces, speeds, float(constant_mae))
 
 
-def reading(progress: Progress) -> str:
+def summary(progress: Progress) -> str:
     """What the figures say, in one sentence."""
     mae = {name: float(trace.mae[-1]) for name, trace in progress.traces.items()}
     best, *others = sorted(mae, key=mae.__getitem__)

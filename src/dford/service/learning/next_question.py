@@ -5,7 +5,7 @@ from functools import partial
 from dford.service.learning import log_reader
 from dford.service.learning.fold import Fold
 from dford.service.projects import asking
-from dford.service.projects.asking import Asked, Claims, Limits, QuestionRequest
+from dford.service.projects.asking import AskedQuestion, Claims, Limits, QuestionRequest
 from dford.service.projects.projects import Project
 from dford.service.refusal import busy
 from dford.service.store.database import Database
@@ -19,7 +19,7 @@ class NextQuestion:
     def __init__(self, database: Database, writer: Writer, limits: Limits) -> None:
         self._database, self._writer, self._limits, self._claims = database, writer, limits, Claims()
 
-    def ask(self, fold: Fold, project: Project, request: QuestionRequest) -> Asked | int:
+    def ask(self, fold: Fold, project: Project, request: QuestionRequest) -> AskedQuestion | int:
         """A new question, or the number of the one that was asked by the same key before."""
         if request.key is not None:
             with self._database.reading() as connection:

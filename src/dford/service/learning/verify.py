@@ -12,7 +12,7 @@ from dford.service.store.database import Database
 from dford.service.store.tables import answers, retractions
 
 
-class Report(NamedTuple):
+class Verification(NamedTuple):
     """What a replay of one project found."""
 
     project: str
@@ -28,11 +28,11 @@ class Report(NamedTuple):
     """Snapshots that differ, and were made by other versions of the libraries, which may explain it."""
 
 
-def verify(database: Database, project: Project) -> Report:
+def verify(database: Database, project: Project) -> Verification:
     """Fold the answers from zero; every snapshot must be the state that its answers make."""
     head, faults, remarks = log_reader.head_of(database, project.id), _numbering(database, project), list[str]()
     if not project.columns:
-        return Report(project.name, 0, 0, head, "", faults, remarks)
+        return Verification(project.name, 0, 0, head, "", faults, remarks)
     kept = {one.sequence: one._replace(model=_digest(one.model)) for one in snapshots.each(database, project.id)}
     # one that holds an answer which was taken back later is folded as of its own time
     on_the_way = {at for at, one in kept.items() if not _taken_back(database, project.id, one.sequence, one.as_of)}
@@ -45,7 +45,7 @@ def verify(database: Database, project: Project) -> Report:
                 faults.append(f"the snapshot at {at} is not the state that its answers make")
             else:
                 remarks.append(f"the snapshot at {at} differs, and was made by other versions: {one.versions}")
-    return Report(project.name, count, len(kept), head, made[head].decode(), faults, remarks)
+    return Verification(project.name, count, len(kept), head, made[head].decode(), faults, remarks)
 
 
 def _fold(database: Database, project: Project, as_of: int, stops: set[int]) -> tuple[int, dict[int, bytes]]:

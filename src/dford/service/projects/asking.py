@@ -63,7 +63,7 @@ class Subject(NamedTuple):
     x: NDArray[np.float64]
 
 
-class Asked(NamedTuple):
+class AskedQuestion(NamedTuple):
     """A question that was asked just now."""
 
     number: int
@@ -122,7 +122,7 @@ def ask(
     subject: Subject,
     proposal: Proposal,
     limits: Limits,
-) -> Asked | int | None:
+) -> AskedQuestion | int | None:
     """Ask what was proposed; a job for the writer.
 
     Returns the number alone of a question that was asked before, by the same key; None if somebody else was asked about
@@ -162,7 +162,7 @@ def ask(
     )
     lease = {"project": project.id, "question": number, "item": item, "expires": expires, "person": request.person}
     connection.execute(_ADD_LEASE, lease)
-    return Asked(number, subject, question, expires)
+    return AskedQuestion(number, subject, question, expires)
 
 
 def asked_before(connection: Connection, project: int, request: QuestionRequest) -> int | None:

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from dford.learners import LiveLearner
 from dford.service.learning.fold import Fold
-from dford.service.projects.asking import Asked
+from dford.service.projects.asking import AskedQuestion
 from dford.service.projects.projects import Project
 from dford.service.refusal import Refusal
 from dford.service.store.database import Database
@@ -124,7 +124,7 @@ def question(database: Database, project: Project, number: int) -> dict[str, Any
     }
 
 
-def asked(new: Asked) -> dict[str, Any]:
+def asked(new: AskedQuestion) -> dict[str, Any]:
     """As `question`, of one that was asked just now."""
     return {
         "number": new.number,
