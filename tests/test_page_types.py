@@ -69,4 +69,4 @@ def test_the_worker_of_the_page_has_the_types_of_a_worker() -> None:
 
 
 def test_the_page_is_linted() -> None:
-    run("eslint")
+    run("eslint", "src/dford/service/page")

@@ -63,16 +63,17 @@ export class Router {
     const { name, view, isNew } = readAddress();
     const visit = ++this.visit;
     const main = byId("main");
+    const place = el("div", { class: "view" }); // of this visit: what comes too late is shown nowhere
     this.leave(name);
-    fill(main);
+    fill(main, place);
     try {
       if (!(await signIn.tryKeyOfLink())) this.tryKeyLater();
       const me = await this.me(name);
       if (visit !== this.visit) return;
       header.showKey(name, me, () => this.hasUnsent(), this.route);
       header.showLinks(name, view, me.role);
-      if (name) await this.showProject(visit, name, view);
-      else await (isNew ? newProject.show(main) : home.show(main, me));
+      if (name) await this.showProject(place, visit, name, view);
+      else await (isNew ? newProject.show(place) : home.show(place, me));
     } catch (error) {
       if (visit === this.visit) this.showProblem(name, error);
     }
@@ -94,15 +95,16 @@ export class Router {
   }
 
   /**
+   * @param {HTMLElement} place
    * @param {number} visit
    * @param {string} name
    * @param {ViewName} view
    */
-  async showProject(visit, name, view) {
+  async showProject(place, visit, name, view) {
     this.project ??= this.open(name);
     await this.project.load();
     if (visit !== this.visit) return;
-    const close = await VIEWS[view].show(byId("main"), this.project);
+    const close = await VIEWS[view].show(place, this.project);
     if (visit === this.visit) this.closeView = close;
     else close();
   }
