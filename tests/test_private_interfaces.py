@@ -20,7 +20,7 @@ RELIED_ON = {
         },
     ),
     "numba": ("engine/_compiled.py", {"numba.core.cgutils", "numba.core.cpu.CPUTargetOptions"}),
-    "uvicorn": ("service/http/door.py", {"uvicorn.protocols.http.auto.AutoHTTPProtocol"}),
+    "uvicorn": ("service/http/connections.py", {"uvicorn.protocols.http.auto.AutoHTTPProtocol"}),
 }
 _UNDOCUMENTED = ("numba.core.", "uvicorn.protocols.", "uvicorn.importer.", "uvicorn._")
 
@@ -61,7 +61,7 @@ def test_one_module_alone_relies_on_what_a_library_does_not_document(library: st
         ),
         (
             "import sys; sys.modules['uvicorn.protocols.http.auto'] = None",
-            "import dford.service.http.door",
+            "import dford.service.http.connections",
             "it is tested with 0.54: pip install 'uvicorn<0.55'",
         ),
     ],
