@@ -310,7 +310,8 @@ def again_and_again(request: dict[str, Any], stop: Any, once: bool) -> None:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory(dir=Path(__file__).parent.parent) as place:
+    (cache := Path(__file__).parent.parent / ".cache").mkdir(exist_ok=True)  # on the disk that the project is on
+    with tempfile.TemporaryDirectory(dir=cache) as place:
         answers_per_second(Path(place) / "disk", "this disk")
         answers_per_second(Path(place) / "many", "this disk", TOGETHER)
         on_a_slow_disk(Path(place))

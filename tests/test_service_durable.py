@@ -111,10 +111,15 @@ def test_a_job_that_fails_takes_no_other_with_it(tmp_path: Path) -> None:
 
 def test_waiting_writes_share_one_commit(tmp_path: Path) -> None:
     service = Service(Settings(database=str(tmp_path / "log.db")))
-    writer, gate = service.writer, threading.Event()
+    writer, begun, gate = service.writer, threading.Event(), threading.Event()
+
+    def hold(_: object) -> None:
+        begun.set()
+        assert gate.wait(60)
+
     try:
-        writer.submit(None, lambda _: gate.wait(10))
-        time.sleep(0.05)  # it is under way
+        writer.submit(None, hold)
+        assert begun.wait(60)
         group = [writer.submit(None, lambda connection: connection.scalar(sa.text("SELECT 7"))) for _ in range(50)]
         gate.set()
         assert [one.result(10) for one in group] == [7] * 50

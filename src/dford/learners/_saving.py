@@ -130,7 +130,7 @@ def _to_json(value: Any) -> Any:
         return int(value)
     if hasattr(value, "tolist"):
         return value.tolist()
-    return list(value) if isinstance(value, (list, tuple)) else value
+    return list(value) if isinstance(value, (list, tuple, range)) else value
 
 
 def _save_rows(rows: list[Any], n_features: int) -> dict[str, NDArray[Any]]:

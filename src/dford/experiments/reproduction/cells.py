@@ -17,8 +17,7 @@ import numpy as np
 from dford.datasets._data_folder import Folder
 from dford.experiments.reproduction.paper import SETTINGS
 from dford.experiments.reproduction.rows import n_levels, rows, source
-from dford.learners import CLASSES
-from dford.learners._base import OrdinalLearner
+from dford.learners import CLASSES, OrdinalLearner
 
 Columns = dict[str, list[float | None]]
 """A trace as plain numbers, None for NaN."""

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dford.datasets import make_synthetic
-from dford.learners import DFORD, PRIL, PRank, Trace
-from dford.learners._base import OrdinalLearner
+from dford.learners import DFORD, PRIL, OrdinalLearner, PRank, Trace
 
 LEVELS = (1, 2, 3, 4, 5)
 FEEDBACK = {"DFORD": "one bit", "PRank": "exact label", "PRIL": "one bit, greedy"}

@@ -15,8 +15,7 @@ from dford.datasets import load, make_synthetic
 from dford.datasets._data_folder import Folder
 from dford.experiments.one_pass import scaled_as_they_come
 from dford.experiments.studies.records import Record, Table, Task
-from dford.learners import DFORD, PRIL, Auto, DirectionalBoosting, NewtonLogit, PRank
-from dford.learners._base import OrdinalLearner
+from dford.learners import DFORD, PRIL, Auto, DirectionalBoosting, NewtonLogit, OrdinalLearner, PRank
 
 Rows = NDArray[np.float64]
 Labels = NDArray[np.int64]

@@ -41,6 +41,7 @@ def make_app(service: Service, version: str, connections: Connections) -> FastAP
         responses=PROBLEMS,
         docs_url=None,  # it loads scripts from elsewhere
         redoc_url=None,
+        redirect_slashes=False,  # it would lead away from a proxy's https
     )
     app.state.service, app.state.metrics = service, Metrics(service)
     app.add_middleware(ConcurrencyLimits, settings=service.settings)

@@ -150,18 +150,22 @@ class Guard:
         return await asyncio.get_running_loop().run_in_executor(self._lookups, function, *given)
 
     async def _body(self, scope: Message, receive: Receive) -> bytes:
-        most, parts, size = self._service.settings.body_bytes, [], 0
+        most, size = self._service.settings.body_bytes, 0
+        parts: list[bytes] = []
         too_large = Refusal(413, "too-large", f"the body is larger than {most} bytes", "body")
-        for name, value in scope["headers"]:
-            if name == b"content-length" and value.isdigit() and int(value) > most:
-                raise too_large
+        told = (int(value) for name, value in scope["headers"] if name == b"content-length" and value.isdigit())
+        is_too_large = max(told, default=0) > most
         while True:
             message = await receive()
             if message["type"] != "http.request":
                 raise _Gone
-            parts.append(message.get("body", b""))
-            size += len(parts[-1])
-            if size > most:
+            size += len(message.get("body", b""))
+            is_too_large = is_too_large or size > most
+            if is_too_large:  # some of it is let pass: a proxy that is cut off while it sends loses what we say
+                parts.clear()
+            else:
+                parts.append(message.get("body", b""))
+            if is_too_large and (size > 2 * most or not message.get("more_body")):
                 raise too_large
             if not message.get("more_body"):
                 return b"".join(parts)
