@@ -36,7 +36,7 @@ def compiled() -> None:
         rows = np.arange(660.0).reshape(220, 3) % 7  # trees, too
         for n, x in enumerate(rows):
             model.learn(model.question(x, n), bool(n % 4 > 1))
-        model.learn_many(rows, *np.ones((2, 220), int), np.full(220, 1 / 3), np.arange(220) % 4 > 1)
+        model.learn_many(rows, *np.full((2, 220), LEVELS[0]), np.full(220, 1 / 3), np.arange(220) % 4 > 1)
         model.predict(rows)
         model.to_bytes()
 

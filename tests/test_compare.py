@@ -200,7 +200,20 @@ def test_ctrl_c_ends_quietly_with_130_and_writes_nothing(tmp_path: Path) -> None
     listening = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
     code = listening + "from dford.cli import main; sys.exit(main(sys.argv[1:]))"
     out = tmp_path / "out"
-    command = [sys.executable, "-c", code, "compare", "--learners", "boosting", "--jobs", "2", "--out", str(out)]
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        "compare",
+        "--learners",
+        "boosting",
+        "--jobs",
+        "2",
+        "--runs",
+        "99",
+        "--out",
+        str(out),
+    ]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
     try:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")

@@ -1,5 +1,6 @@
 """Judgement without labels: unbiased, with intervals that cover, for any predictions."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -321,7 +322,8 @@ def test_whatever_the_levels_are_called_the_figures_are_the_same(names: list[Any
 def test_names_of_levels_come_back_from_a_file_as_they_were(names: list[Any], tmp_path: Any) -> None:
     model, log = DFORD(levels=names, random_state=0), FeedbackLog(names)
     for x in np.random.default_rng(0).normal(size=(30, 2)):
-        log.append(model.ask(x), higher=bool(x[0] > 0))
+        question = model.ask(x)
+        log.append(question, higher=bool(x[0] > 0) and question.level != names[-1])
     log.write(tmp_path / "log.csv")
     back = FeedbackLog.read(tmp_path / "log.csv", names)
     assert back._answers == log._answers
@@ -353,3 +355,15 @@ def test_a_log_refuses_what_is_no_round() -> None:
     with pytest.raises(ValueError, match="propensity, higher not found"):
         FeedbackLog.from_frame(pd.DataFrame({"level": [1], "prediction": [1]}), LEVELS)
     assert len(log) == 1
+
+
+def test_a_log_read_upside_down_says_so(tmp_path: Path) -> None:
+    log = FeedbackLog([3, 2, 1])
+    model = DFORD(levels=[3, 2, 1], random_state=0)
+    for x in np.random.default_rng(0).normal(size=(60, 1)):
+        question = model.ask(x)
+        log.append(question, higher=bool(question.level > 2 - x[0] and question.level > 1))
+    log.write(tmp_path / "log.csv")
+    assert len(FeedbackLog.read(tmp_path / "log.csv", [3, 2, 1])) == 60
+    with pytest.warns(UserWarning, match="above 3, the highest level: are the levels in order"):
+        FeedbackLog.read(tmp_path / "log.csv", [1, 2, 3])

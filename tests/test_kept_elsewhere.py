@@ -49,8 +49,8 @@ def page(n: int, seed: int = 0) -> dict[str, Any]:
     X, level = random.normal(size=(n, 3)), random.integers(1, 4, size=n)
     return {
         "X": X,
-        "level": level,
-        "prediction": random.integers(1, 5, size=n),
+        "level": np.array(LEVELS)[level - 1],
+        "prediction": np.array(LEVELS)[random.integers(0, 4, size=n)],
         "propensity": random.uniform(0.1, 1.0, size=n),
         "higher": X[:, 0] + 0.3 * random.normal(size=n) + 2 > level,
     }
@@ -66,10 +66,10 @@ def part(rounds: dict[str, Any], begin: int, end: int) -> dict[str, Any]:
 def test_many_answers_at_once_are_one_after_the_other_to_the_bit(pair: tuple[Any, Any], ends: list[int]) -> None:
     """With trees that are grown before, in and after a page, checkpoints, and the prediction before each answer."""
     one, many = pair
-    rounds, names = page(700), np.array(LEVELS)
+    rounds = page(700)
     one._begin_live(rounds["X"][0])
     for x, level, prediction, propensity, higher in zip(*rounds.values(), strict=True):
-        one.learn(Question("", x, names[level - 1], names[prediction - 1], propensity, 0), bool(higher))
+        one.learn(Question("", x, level, prediction, propensity, 0), bool(higher))
     for begin, end in pairwise([0, *ends]):
         assert many.learn_many(**part(rounds, begin, end)) is many
     many.seed_, many._key = one.seed_, one._key  # a learner without a random_state has drawn its own
@@ -81,21 +81,23 @@ def test_a_page_with_anything_wrong_in_it_changes_nothing(pair: tuple[Any, Any])
     model.learn_many(**page(30))
     before, good = model.to_bytes(), page(30, seed=1)
     for column, bad in (
-        ("level", 0),
-        ("level", 5),
-        ("prediction", 5),
+        ("level", "bad"),
+        ("prediction", "bad"),
         ("propensity", 0.0),
         ("propensity", 1.1),
+        ("propensity", 1e-320),
         ("X", np.inf),
     ):
         wrong = good[column].copy()
         wrong[17] = bad
-        with pytest.raises(ValueError, match=r"from 1 to 4|probability|infinity"):
+        with pytest.raises(ValueError, match=r"not a level|probability|infinity"):
             model.learn_many(**good | {column: wrong})
     with pytest.raises(ValueError, match="inconsistent numbers"):
         model.learn_many(**good | {"level": good["level"][:7]})
+    with pytest.raises(ValueError, match="one column"):
+        model.learn_many(**good | {"propensity": good["propensity"][:, None]})
     with pytest.raises(TypeError, match="True or False"):
-        model.learn_many(**good | {"higher": good["level"]})
+        model.learn_many(**good | {"higher": good["propensity"]})
     assert model.to_bytes() == before
     assert model.learn_many(**part(good, 0, 0)).to_bytes() == before
 

@@ -141,3 +141,37 @@ def test_scaling_uses_nothing_from_the_future() -> None:
     z = (X[29] - X[:30].mean(axis=0)) / X[:30].std(axis=0)
     np.testing.assert_allclose(scaled[29], z / np.linalg.norm(z), rtol=1e-6)
     assert set(SCALED) < set(LEARNERS)
+
+
+def test_levels_are_what_they_are_called_in_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "table.csv"
+    for written, levels, expected in [
+        (["None", "Mild", "NA"], ["None", "Mild", "NA"], ["None", "Mild", "NA"]),
+        (["01", "02", "03"], ["01", "02", "03"], ["01", "02", "03"]),
+        (["3", "1", "2"], ["3", "2", "1"], [3, 1, 2]),
+        (["3.0", "1.0", "2.0"], ["3", "2", "1"], [3, 1, 2]),
+        (["0.5", "1", "2"], ["0.5", "1", "2"], [0.5, 1, 2]),
+    ]:
+        file.write_text("x,rating\n" + "".join(f"{n},{name}\n" for n, name in enumerate(written)))
+        assert load_table(file, "rating", levels=levels).target.tolist() == expected
+    with pytest.raises(ValueError, match="has 0.5, which is none of the levels 1, 2"):
+        load_table(file, "rating", levels=["1", "2"])
+
+
+def test_a_word_that_is_missing_is_a_fact_of_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "table.csv"
+    file.write_text("colour,rating\nred,1\n,2\nblue,1\n")
+    data = load_table(file, "rating")
+    assert data.feature_names == ["colour=blue", "colour=red", "colour is missing"]
+    assert data.data.tolist() == [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
+
+
+def test_a_feature_called_as_a_column_of_the_log_is_refused_before_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "table.csv"
+    file.write_text("level,rating\n" + "".join(f"{n},{1 + n % 2}\n" for n in range(9)))
+    out = tmp_path / "log.csv"
+    assert main(["run", str(file), "--target", "rating", "--learner", "newton", "--log", str(out)]) == 2
+    assert "a column 'level' of its own" in capsys.readouterr().err
+    assert not out.exists()

@@ -117,6 +117,41 @@ def test_until_what_was_taken_back_is_unlearned_it_says_so(file: Path, monkeypat
     assert replayed(file) == state["digest"]
 
 
+def test_what_another_server_was_told_is_learned_or_said(file: Path) -> None:
+    """Predictions and levels look at the log, and not at what this server alone has heard."""
+    with serving(file) as here, serving(file) as there:
+        project = set_up(here, learner="NewtonLogit")
+        for client in (here, there):
+            ok(client.get(f"{project}/state"))
+        asked = answer_some(here, project, 20)
+
+        def seen(client: Any) -> int:
+            return int(ok(client.post(f"{project}/predictions", json={"items": [1]}))["sequence"])
+
+        patience = time.monotonic() + 60
+        while min(seen(here), seen(there)) < 20:
+            assert time.monotonic() < patience
+        for n, question in enumerate(asked[:5], 21):
+            ok(here.post(f"{project}/questions/{question['number']}/retract"))
+            for client in (here, there):
+                shown = ok(client.post(f"{project}/predictions", json={"items": [1]}))
+                assert shown["stale"] or shown["sequence"] == n
+
+
+def test_a_state_made_anew_is_not_taken_for_the_old_one_of_the_same_number(file: Path) -> None:
+    service = Service(Settings(database=str(file)))
+    try:
+        build(file, 30, 2, "NewtonLogit")
+        fold = service.fold(service.project("rain"))
+        assert fold.wait(30, 60)
+        before = fold.packed()
+        other = folding.new_model(service.project("rain"))
+        fold._answer_by(folding._State(other, 30, 30))
+        assert fold.packed().model == other.packing(log=False)() != before.model
+    finally:
+        service.close()
+
+
 def died(*_: Any) -> None:
     raise SystemExit("killed")
 

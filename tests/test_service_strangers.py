@@ -212,6 +212,23 @@ def test_a_client_that_does_not_read_does_not_keep_the_server(file: Path) -> Non
         assert ok(client.get("/health"))["status"] == "ok"
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/state%0a", None, 404),
+        ("/questions%0a", b"{}", 404),
+        ("/questions/1/answer", b"[" * 200_000, 400),
+        ("/questions", b'{"features": {"note": "\\ud800"}}', 422),
+    ],
+)
+def test_odd_requests_are_refused_and_not_defects(file: Path, path: str, body: bytes | None, status: int) -> None:
+    with serving(file) as client:
+        address_ = f"{set_up(client)}{path}"
+        headers = {"Content-Type": "application/json"}
+        response = client.get(address_) if body is None else client.post(address_, content=body, headers=headers)
+        assert response.status_code == status, response.text
+
+
 def test_one_who_asks_and_another_who_answers_need_an_admin(file: Path) -> None:
     with serving(file) as client:
         project = set_up(client)

@@ -1,7 +1,7 @@
 """Files: written whole or not at all, and read to the last bit."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,10 +27,18 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
             os.close(folder)
 
 
-def read_csv(source: Any, **options: Any) -> Any:
-    """The frame that pandas reads, with every number to its last bit."""
+def read_csv(source: Any, as_text: Sequence[str] = (), **options: Any) -> Any:
+    """The frame that pandas reads, with every number to its last bit, and some columns as they are written."""
     import pandas as pd
 
     # before its version 3, pandas does so only when asked to
     exact: Any = {"float_precision": "round_trip"} if int(pd.__version__.split(".")[0]) < 3 else {}
-    return pd.read_csv(source, **exact, **options)
+    # pandas would take a text NA for a missing one, and "1" for a number: so it sees numbers of texts
+    texts: dict[str, int] = {}
+    converters: Any = dict.fromkeys(as_text, lambda text: texts.setdefault(text, len(texts)))
+    frame = pd.read_csv(source, converters=converters, **exact, **options)
+    known = list(texts)
+    for name in as_text:
+        if name in frame:
+            frame[name] = pd.Series([known[code] for code in frame[name]], frame.index, dtype=object)
+    return frame

@@ -1,6 +1,7 @@
 """The log: rounds in order, the source of truth. Plain columns, from which everything else can be made again."""
 
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -12,6 +13,7 @@ from dford.feedback import Question, as_names, difference, split_names
 from dford.files import atomic_write, read_csv
 from dford.scale import Scale
 
+LEAST_PROPENSITY = 1e-100  # its inverse weighs an answer, and must stay finite in sums
 COLUMNS = ("level", "prediction", "propensity", "higher")
 
 
@@ -62,7 +64,7 @@ class FeedbackLog:
         size = self._rows[0].size if self._rows else len(self.feature_names or x)
         if x.shape != (size,):
             raise ValueError(f"the row has {x.size} features, but the log's have {size}")
-        if not 0 < propensity <= 1:
+        if not LEAST_PROPENSITY <= propensity <= 1:
             raise ValueError(f"a propensity is a probability above 0; got {propensity!r}")
         if not isinstance(higher, (bool, np.bool_)):
             raise TypeError(f"higher must be True or False; got {higher!r}")
@@ -131,6 +133,7 @@ class FeedbackLog:
 
         names = np.array(self.scale.names, dtype=object)
         features = feature_names if feature_names is not None else self.feature_names or invented(self.X.shape[1])
+        check_feature_names(features)
         frame = pd.DataFrame(
             {
                 "level": names[self._places(0) - 1],
@@ -161,8 +164,18 @@ class FeedbackLog:
         if _suffix(Path(path)) == ".parquet":
             import pandas as pd
 
-            return cls.from_frame(pd.read_parquet(path), levels)
-        return cls.from_frame(read_rounds(path, levels), levels)
+            log = cls.from_frame(pd.read_parquet(path), levels)
+        else:
+            log = cls.from_frame(read_rounds(path, levels), levels)
+        above = log.higher & (log._places(0) == len(log.scale))
+        if above.any():
+            top, lowest = log.scale.names[-1], log.scale.names[0]
+            warnings.warn(
+                f"{int(above.sum())} of {len(log)} answers say that something is above {top!r}, the highest level: are "
+                f"the levels in order? They were taken to go from {lowest!r} up to {top!r}",
+                stacklevel=2,
+            )
+        return log
 
     @classmethod
     def from_frame(cls, frame: Any, levels: Sequence[Any]) -> Self:
@@ -185,6 +198,12 @@ class FeedbackLog:
         return log
 
 
+def check_feature_names(names: Iterable[str]) -> None:
+    """Refuse features that are called as the columns of a log are."""
+    if taken := [name for name in names if name in COLUMNS]:
+        raise ValueError(f"a log has a column {taken[0]!r} of its own, so no feature can be called so; rename it")
+
+
 def invented(n_features: int) -> list[str]:
     """What features without names are called in a file."""
     return [f"x{j}" for j in range(n_features)]
@@ -192,16 +211,13 @@ def invented(n_features: int) -> list[str]:
 
 def read_rounds(source: Any, levels: Sequence[Any], **options: Any) -> Any:
     """The frame in a CSV file of rounds, with the levels by their names."""
-    # pandas would take a level called NA for a missing one, and "1" for a number: so it sees numbers of texts
-    texts: dict[str, int] = {}
     columns = COLUMNS[:2]
-    converters = dict.fromkeys(columns, lambda text: texts.setdefault(text, len(texts)))
-    frame = read_csv(source, converters=converters, **options)
+    frame = read_csv(source, as_text=columns, **options)
     known = {_text(name): name for name in Scale(levels).names}
-    names = [_read_name(text, known) for text in texts]
+    names = {text: _read_name(text, known) for column in columns if column in frame for text in set(frame[column])}
     for column in columns:
         if column in frame:
-            frame[column] = np.fromiter((names[code] for code in frame[column]), dtype=object)
+            frame[column] = np.fromiter((names[text] for text in frame[column]), dtype=object)
     return frame
 
 

@@ -114,10 +114,13 @@ def _run(
 
     from dford.datasets import load_table
     from dford.experiments.one_pass import one_pass
+    from dford.log import check_feature_names
     from dford.scale import Scale
 
     data = load_table(table, target, levels=levels, discretise=discretise)
     X, y = data.data, data.target
+    if log is not None:
+        check_feature_names(data.feature_names)
     if np.isnan(X).any() and learner != "boosting":
         column = data.feature_names[int(np.isnan(X).any(axis=0).argmax())]
         raise ValueError(f"{column} has empty places; fill them in, or take --learner boosting, which can do without")

@@ -44,12 +44,12 @@ def load_table(
     Bunch
         data, target (the level of every row), feature_names, target_names (the levels, lowest first), DESCR, frame.
     """
-    frame = _read(Path(path))
+    frame = _read(Path(path), target)
     if target not in frame.columns:
         raise ValueError(f"{Path(path).name} has no column {target!r}; it has {', '.join(map(str, frame.columns))}")
     column = frame[target]
-    if column.isna().any():
-        raise ValueError(f"{int(column.isna().sum())} rows have no {target}; fill them in or leave them out")
+    if missing := int((column.isna() | (column == "")).sum()):
+        raise ValueError(f"the {target} is missing in {missing} of {len(column)} rows; fill it in or leave them out")
     y, names = _levels(column, target, levels, discretise)
     X, features = _features(frame.drop(columns=target))
     return bunch(
@@ -64,12 +64,16 @@ def load_table(
     )
 
 
-def _read(path: Path) -> Any:
+def _read(path: Path, target: str) -> Any:
     try:
         import pandas as pd
     except ImportError:
         raise ImportError('reading a table needs pandas: run pip install "dford[lab]"') from None
-    readers: dict[str, Callable[[Path], Any]] = {".csv": read_csv, ".parquet": pd.read_parquet}
+    # levels are read as they are written: one may be called None, or 01
+    readers: dict[str, Callable[[Path], Any]] = {
+        ".csv": lambda path: read_csv(path, as_text=[target]),
+        ".parquet": pd.read_parquet,
+    }
     if path.suffix not in readers:
         raise ValueError(f"a table is a .csv or a .parquet file; got {path.name!r}")
     if not path.is_file():
@@ -84,25 +88,33 @@ def _levels(
     column: Any, target: str, levels: Sequence[str] | None, discretise: Callable[..., Any] | None
 ) -> tuple[NDArray[Any], list[Any]]:
     """The level of every row, and all levels in order, both by the user's names."""
-    numeric = column.dtype.kind in "iufb"
+    words = [str(value) for value in column]
+    values = [_number(word) for word in words]
     if levels is not None:
-        # a name may be a number in the file
-        known = [str(name) for name in levels]
-        words = column.map(lambda value: f"{value:g}" if isinstance(value, float) else str(value))
-        if strange := sorted(set(words) - set(known)):
-            raise ValueError(f"{target} has {strange[0]!r}, which is none of the levels {', '.join(known)}")
-        return words.to_numpy(str), known
-    if not numeric:
-        raise ValueError(f"{target} has words; name its levels in order, lowest first")
-    values = column.to_numpy(np.float64)
+        known: list[Any] = [str(name) for name in levels]
+        found: Sequence[Any] = words
+        numbers = [_number(name) for name in known]
+        if None not in numbers and [str(number) for number in numbers] == known and None not in values:
+            known, found = numbers, values  # 5 and 5.0 are the same number, and 05 is a name
+        if strange := [one for one in found if one not in set(known)]:
+            raise ValueError(f"{target} has {strange[0]!r}, which is none of the levels {', '.join(map(str, known))}")
+        return np.array(found), known
+    if None in values:
+        raise ValueError(f"{target} has words: name its levels in order, lowest first (--levels low,medium,high)")
     if discretise is not None:
-        y = discretise(values)
+        y = discretise(np.array(values, dtype=np.float64))
         return y, list(range(1, int(y.max()) + 1))
-    if (values == np.rint(values)).all():
-        values = values.astype(np.int64)
-    if len(names := np.unique(values).tolist()) > 100:
-        raise ValueError(f"{target} has {len(names)} different numbers; cut them into levels")
-    return values, names
+    if len(names := np.unique(np.array(values)).tolist()) > 100:
+        raise ValueError(f"{target} has {len(names)} different numbers: cut them into levels, by --cuts say")
+    return np.array(values), names
+
+
+def _number(word: str) -> int | float | None:
+    try:
+        value = float(word)
+        return int(value) if value.is_integer() else value
+    except ValueError:
+        return None
 
 
 def _features(frame: Any) -> tuple[NDArray[np.float64], list[str]]:
@@ -113,10 +125,14 @@ def _features(frame: Any) -> tuple[NDArray[np.float64], list[str]]:
             columns.append(column.to_numpy(np.float64))
             names.append(str(name))
             continue
+        missing = column.isna()
         words = column.astype(str)
-        for value in sorted(set(words)):
-            columns.append((words == value).to_numpy(np.float64))
+        for value in sorted(set(words[~missing])):
+            columns.append((~missing & (words == value)).to_numpy(np.float64))
             names.append(f"{name}={value}")
+        if missing.any():
+            columns.append(missing.to_numpy(np.float64))
+            names.append(f"{name} is missing")
     if not columns:
         raise ValueError("there is no column but the target to learn from")
     return np.column_stack(columns), names

@@ -18,7 +18,7 @@ from dford.feedback import Question, split_names
 from dford.learners._base import OrdinalLearner
 from dford.learners._forms import Form, Rows, refuse_large
 from dford.learners._trace import free_figures
-from dford.log import FeedbackLog
+from dford.log import LEAST_PROPENSITY, FeedbackLog
 from dford.policies import Policy
 from dford.scale import Scale
 
@@ -123,7 +123,7 @@ class LiveLearner(OrdinalLearner):
             check_is_fitted(self)
         if not isinstance(higher, (bool, np.bool_)):
             raise TypeError(f"higher must be True or False; got {higher!r}")
-        if not 0 < question.propensity <= 1:
+        if not LEAST_PROPENSITY <= question.propensity <= 1:
             raise ValueError(f"a propensity is a probability above 0; got {question.propensity!r}")
         x, (prediction, level) = question.x, map(self._scale.number, (question.prediction, question.level))
         if type(x) is not np.ndarray or x.dtype is not _FLOAT64 or x.shape != (self.n_features_in_,):
@@ -144,11 +144,13 @@ class LiveLearner(OrdinalLearner):
     def learn_many(self, X: Any, level: Any, prediction: Any, propensity: Any, higher: Any) -> Self:
         """As `learn`, for many questions that are kept elsewhere: to the bit the same, and much faster.
 
+        A new model begins with them, as it does with `ask`.
+
         Parameters
         ----------
         X : rows of features
-        level, prediction : sequences of int
-            The places on the scale, from 1, of the levels asked about and of the predictions of the day.
+        level, prediction : sequences of levels
+            The levels asked about, and the predictions of the day.
         propensity : sequence of float
         higher : sequence of bool
             The answers. If anything is wrong with any of them, none is learned.
@@ -158,14 +160,13 @@ class LiveLearner(OrdinalLearner):
         if not self.__sklearn_is_fitted__():
             self._begin_live(X[0])
         rows = self._rows(X, anew=False)
-        asked, believed = np.asarray(level, dtype=np.int64), np.asarray(prediction, dtype=np.int64)
+        asked, believed = self._scale.encode(level), self._scale.encode(prediction)
         given, told = np.asarray(propensity, dtype=np.float64), np.asarray(higher)
         check_consistent_length(rows, asked, believed, given, told)
-        n_levels = len(self._scale)
-        for name, places in ("level", asked), ("prediction", believed):
-            if not ((places >= 1) & (places <= n_levels)).all():
-                raise ValueError(f"{name} must be places on the scale, from 1 to {n_levels}; got {places}")
-        if not ((given > 0) & (given <= 1)).all():
+        for name, column in ("level", asked), ("prediction", believed), ("propensity", given), ("higher", told):
+            if column.ndim != 1:
+                raise ValueError(f"{name} must be one column; got an array of shape {column.shape}")
+        if not ((given >= LEAST_PROPENSITY) & (given <= 1)).all():
             raise ValueError(f"a propensity is a probability above 0; got {given}")
         if told.dtype != np.bool_:
             raise TypeError(f"higher must be True or False; got {told}")
@@ -195,8 +196,8 @@ class LiveLearner(OrdinalLearner):
         Parameters
         ----------
         X : rows of features
-        level : sequence of int
-            The places on the scale, from 1, of the levels asked about.
+        level : sequence of levels
+            Those asked about.
         higher : sequence of bool
         """
         if len(level):

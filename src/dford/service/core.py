@@ -60,7 +60,10 @@ class Service:
         return self._projects.get(name)
 
     def find(self, name: str) -> Project | None:
-        project = self.known(name) or projects.find(self.database, name)
+        return self.known(name) or self.look_up(name)
+
+    def look_up(self, name: str) -> Project | None:
+        project = projects.find(self.database, name)
         if project is not None and project.columns:
             self._projects[name] = project
         return project

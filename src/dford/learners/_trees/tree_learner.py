@@ -134,7 +134,7 @@ class TreeLearner(ProbabilisticLearner):
 
     def recall(self, X: Any, level: Any, higher: Any) -> Self:
         assert isinstance(self._form, TreeForm)
-        self._form.schedule.log.recall(self._rows(X, anew=False), np.column_stack([level, higher]))
+        self._form.schedule.log.recall(self._rows(X, anew=False), np.column_stack([self._scale.encode(level), higher]))
         return self
 
     def refit(self) -> Self:

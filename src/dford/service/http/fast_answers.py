@@ -35,14 +35,14 @@ class FastAnswers:
 
 def _fast(scope: Message) -> SentAnswer | None:
     found = _PATH.fullmatch(scope["path"]) if scope["method"] == "POST" else None
-    if found is None:
+    if found is None or (b"content-type", b"application/json") not in scope["headers"]:
         return None
     caller: Caller = scope["dford"]
     if caller.project is None or not caller.holder.may("answer", caller.project.id):
         return None
     try:
         body = json.loads(caller.body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(body, dict) or list(body) != ["higher"] or not isinstance(body["higher"], bool):
         return None

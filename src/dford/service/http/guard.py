@@ -113,7 +113,7 @@ class Guard:
             self._metrics.count(scope["method"], path, status, time.perf_counter() - begin)
 
     async def _caller(self, scope: Message) -> Caller:
-        if "\0" in scope["path"]:
+        if not scope["path"].isprintable():
             raise Refusal(404, "http-404", "Not Found")
         given = [value for name, value in scope["headers"] if name == b"authorization"]
         if len(given) > 1:
@@ -140,7 +140,9 @@ class Guard:
         found = _PROJECT.fullmatch(path)
         if found is None:
             return None
-        project = self._service.known(found[1]) or await self._look_up(self._service.find, found[1])
+        project = self._service.known(found[1])
+        if project is None or not holder.may("predict", project.id):  # in the same time, whether there is one or not
+            project = await self._look_up(self._service.look_up, found[1])
         if project is None or not holder.may("predict", project.id):
             raise no_project(found[1])  # the same for one that is another's: nobody can tell which there are
         return project
@@ -197,7 +199,7 @@ class _Failures:
 def trusted(headers: Mapping[bytes, bytes]) -> bool:
     """Whether a request comes from this machine, and from no proxy or other site's page."""
     host, origin = headers.get(b"host", b"localhost").decode("latin-1"), headers.get(b"origin")
-    if _BY_PROXY & headers.keys():
+    if _BY_PROXY & headers.keys() or headers.get(b"sec-fetch-site", b"none") not in {b"none", b"same-origin"}:
         return False
     if origin is None and host.rpartition(":")[0] in LOOPBACK:
         return True

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from functools import partial
-from typing import TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,14 @@ class _State:
         self.recalled = 0  # up to which the answers that a snapshot left to the log are back
 
 
+class Packed(NamedTuple):
+    """A state as bytes."""
+
+    sequence: int
+    model: bytes
+    stale: bool
+
+
 class Fold:
     """The state that answers, and what is needed to bring it to the log's head.
 
@@ -55,7 +63,7 @@ class Fold:
         self._goal = 0  # the head that a state must have reached to answer
         self._closing = False
         self._kept, self._kept_at, self._pace = 0, 0.0, _HELD
-        self._packed: tuple[int, bytes] | None = None
+        self._packed: tuple[_State, Packed] | None = None
         self._lock = threading.Lock()  # of the model that answers: held for a moment at a time
         self._looking, self._counting = 0, threading.Lock()  # those who have it, or wait for it, to look
         self._moved = threading.Condition()
@@ -122,14 +130,26 @@ class Fold:
             with self._counting:
                 self._looking -= 1
 
-    def packed(self) -> tuple[int, bytes]:
-        """The sequence number and the bytes of the latest state."""
+    def packed(self) -> "Packed":
+        """The latest state, as bytes."""
         before = self._packed
-        if before is not None and before[0] == self.sequence:
-            return before
-        sequence, finish = self.look(lambda model, sequence: (sequence, model.packing(log=False)))
-        found = self._packed = sequence, finish()
-        return found
+        if before is None or before[0] is not self._state or before[1].sequence != self.sequence:
+            state, sequence, finish = self.look(lambda model, now: (self._state, now, model.packing(log=False)))
+            assert state is not None
+            before = self._packed = state, Packed(sequence, finish(), stale=False)
+        return before[1]._replace(stale=self._holds_retracted(before[0]))
+
+    def near(self, seconds: float = 0.05) -> "Fold":
+        """Follow the log to where it is now, and wait for that for a moment."""
+        self.wait(log_reader.head_of(self._database, self.project.id), seconds)
+        return self
+
+    def is_stale(self) -> bool:
+        """Whether the state that answers holds an answer that was taken back, as the log has it now."""
+        return self._state is not None and self._holds_retracted(self._state)
+
+    def _holds_retracted(self, state: "_State") -> bool:
+        return log_reader.news(self._database, self.project.id, state.sequence, state.as_of)[1]
 
     def close(self) -> None:
         """Stop learning, and keep what was learned, so that the next start has nothing to do again."""
@@ -201,7 +221,7 @@ class Fold:
 
     def _answer_by(self, state: _State) -> None:
         with self._lock:
-            self._state, self._packed = state, None
+            self._state = state
 
     def _learn(self, state: _State, head: int, taken_back: bool) -> None:
         """Learn a page of answers. A state that holds what was taken back keeps its old `as_of`, which tells so."""
@@ -240,7 +260,7 @@ class Fold:
                 self._database, self.project.id, state.recalled, state.as_of, state.sequence, most=log_reader.MANY
             )
             for page in left:
-                state.model.recall(page.X, page.level, page.higher)
+                state.model.recall(page.X, state.model.classes_[page.level - 1], page.higher)
                 state.recalled = int(page.sequence[-1])
 
     @contextmanager
@@ -286,4 +306,5 @@ def new_model(project: Project) -> LiveLearner:
 
 
 def learn(model: LiveLearner, page: Rounds, part: slice) -> None:
-    model.learn_many(page.X[part], page.level[part], page.prediction[part], page.propensity[part], page.higher[part])
+    level, prediction = (model.classes_[places[part] - 1] for places in (page.level, page.prediction))
+    model.learn_many(page.X[part], level, prediction, page.propensity[part], page.higher[part])

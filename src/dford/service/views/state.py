@@ -71,10 +71,10 @@ def learned(fold: Fold, with_digest: bool) -> dict[str, Any]:
     ]
     mae = {key: value for key, value in curve[-1].items() if key != "answers"} if curve and rounds else None
     if with_digest:
-        sequence, content = fold.packed()
+        sequence, content, _ = fold.packed()
     return {
         "learned": sequence,
-        "stale": fold.stale,
+        "stale": fold.is_stale(),
         "thresholds": cuts_now,
         "mae": mae,
         "curve": curve,

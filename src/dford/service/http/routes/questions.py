@@ -51,6 +51,10 @@ def add(app: FastAPI) -> None:
         item is assigned to somebody, it is 404 `nothing-to-ask`.
         """
         to.service.with_columns(to.project)
+        if body is not None:
+            body = bodies.parsed(
+                models.Ask, to.body
+            )  # again, as strictly as large ones are: half of a character is none
         features, item = (None, None) if body is None else (body.features, body.item)
         sent = None if features is None else encode_sent(to.project.columns, features)
         asked = to.service.ask(to.project, QuestionRequest(to.person, idempotency_key, sent, item))
@@ -177,15 +181,16 @@ def add(app: FastAPI) -> None:
         ```
         """
         service, project = to.service, to.project
-        fold = service.fold(project)
+        fold = service.fold(project).near()
         wanted = bodies.to_predict, project.columns, to.body, service.bounds()
         numbers, rows = service.parse(to.body, *wanted)
         if len(numbers) + len(rows) <= SMALL // 5:  # so few that nobody waits for the model meanwhile
             X = [*features(service.database, project, numbers), *rows]
-            content = fold.look(lambda model, sequence: predictions.body(model, sequence, fold.stale, project, X))
+            stale = fold.is_stale()
+            content = fold.look(lambda model, sequence: predictions.body(model, sequence, stale, project, X))
         else:
-            sequence, packed = fold.packed()
-            given = project, packed, sequence, fold.stale, numbers, rows
+            sequence, packed, stale = fold.packed()
+            given = project, packed, sequence, stale, numbers, rows
             content = service.view(len(numbers) + len(rows), predictions.response, *given)
         return Response(content, media_type="application/json")
 
@@ -223,10 +228,9 @@ def add(app: FastAPI) -> None:
             return all_levels.nothing(project)
 
         def make() -> dict[str, Any]:
-            fold = service.fold(project)
-            sequence, packed = fold.packed()
+            sequence, packed, stale = service.fold(project).near().packed()
             size = state.count_items(service.database, project)
-            return service.view(size, all_levels.overview, project, packed, sequence, fold.stale)
+            return service.view(size, all_levels.overview, project, packed, sequence, stale)
 
         return service.overviews.levels(project, make)
 
