@@ -177,6 +177,7 @@ def test_questions_of_a_page_that_was_left_are_released(tmp_path: Path, new_page
         is_open(client, 3)
         press(page, "ArrowRight")
         saved(page)
+        is_open(client, 3)  # those that were under way have come
         page.close(run_before_unload=True)
         is_open(client, 0)
 
