@@ -25,7 +25,7 @@ serve: .venv/ready
 	touch $@
 
 test: lint .venv/cluster .cache/wheel .cache/page/ready
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 # 10,000 streams against the naive reference, instead of a sample
 slow: .venv/ready

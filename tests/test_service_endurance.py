@@ -65,7 +65,7 @@ def test_ten_thousand_requests_leave_no_file_open(tmp_path: Path) -> None:
 
 
 def test_memory_stays_while_thousands_answer(tmp_path: Path) -> None:
-    warm, counted = 3_000, 5_000
+    warm, counted = 2_000, 3_000
     ask_many(tmp_path / "log.db", warm + counted)
     with process(tmp_path / "log.db") as server:
         send_all(server.url, answers(range(1, warm + 1)), 16)

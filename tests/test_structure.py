@@ -142,7 +142,7 @@ def test_the_base_depends_on_three_packages() -> None:
 
 
 @pytest.mark.parametrize("kernel", ["linear", "poly"])
-def test_a_million_live_rounds_do_not_grow_the_process(kernel: str) -> None:
+def test_many_live_rounds_do_not_grow_the_process(kernel: str) -> None:
     """The window's buffers, the open questions and the memory of answers are all bounded or tiny."""
     code = f"""
 import resource
@@ -157,12 +157,12 @@ def play(rounds):
         model.tell(question, bool(x[0] * 2 + 3 > question.level))
 play(20_000)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-play({1_000_000 if kernel == "linear" else 100_000})
+play({300_000 if kernel == "linear" else 50_000})
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    # two bits a question are kept to tell a repeated answer from another one: 250 kB in a million
-    assert int(result.stdout) < 2_000  # kB
+    # two bits a question are kept to tell a repeated answer from another one
+    assert int(result.stdout) < 1_000  # kB
 
 
 def defined(file: Path) -> set[str]:
