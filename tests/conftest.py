@@ -19,7 +19,8 @@ _ENGINE = b"".join(path.read_bytes() for path in sorted((_ROOT / "src/dford/engi
 # Nor may two processes write the same one at once (numba's issues 4807 and 10128).
 _VERSION = hashlib.sha256(_ENGINE).hexdigest()[:12]
 _WORKER = os.environ.get("PYTEST_XDIST_WORKER", "alone")
-os.environ["NUMBA_CACHE_DIR"] = str(_ROOT / ".cache" / f"numba-{_VERSION}-{_WORKER}")
+_CACHE = _ROOT / ".cache" / f"numba-{_VERSION}-{_WORKER}"
+os.environ["NUMBA_CACHE_DIR"] = str(_CACHE)
 
 # Compilation of a first call takes seconds, so no deadline; the same examples every run, so no surprises in CI.
 hypothesis.settings.register_profile(

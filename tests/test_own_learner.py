@@ -129,7 +129,7 @@ class NoUpdate(Live):
     form = Scoring
 
 
-class NoCheck(Live):
+class NoLearn(Live):
     form = Form
 
 
@@ -142,7 +142,7 @@ class NoCheck(Live):
         (OfLabels, "Failing must define learn(...), as its learner does not hide labels behind questions"),
         (NoScore, "PythonForm must define score_rows(X), the score of every row"),
         (NoUpdate, "Scoring must define update(x, asked, higher, propensity), which learns from one answer"),
-        (NoCheck, "Form must define check(X), which refuses rows that cannot be learned from"),
+        (NoLearn, "Form must define learn(...), which plays a round for each row"),
     ],
 )
 def test_what_is_missing_is_said(learner: type[OrdinalLearner], sentence: str) -> None:

@@ -219,3 +219,20 @@ def test_a_busy_server_is_waited_for_and_said(tmp_path: Path, new_page: Callable
         page.unroute("**/answer")
         saved(page)
         assert ok(client.get(f"{project}/state"))["answers"] == 1
+
+
+def test_a_view_that_comes_too_late_is_shown_nowhere(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+    page = new_page()
+    with serving(tmp_path / "log.db") as client:
+        set_up(client)
+        held: list[Any] = []
+        page.route("**/projects", lambda route: held.append(route))
+        with page.expect_request("**/projects"):
+            page.goto(home(client))
+        page.goto(home(client) + "#/rain/watch")
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        shown = page.get_by_role("heading", level=1).inner_text()
+        with page.expect_response("**/projects"):
+            held[0].continue_()
+        page.evaluate("new Promise(requestAnimationFrame)")  # what the response does is done
+        expect(page.get_by_role("heading", level=1)).to_have_text([shown])

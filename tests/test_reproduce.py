@@ -160,7 +160,7 @@ def test_ctrl_c_leaves_no_process_and_the_next_start_goes_on(tmp_path: Path) -> 
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     try:
-        while process.poll() is None and not list(tmp_path.glob("cells/*.json")):
+        while process.poll() is None and not list(tmp_path.glob("cells/[!.]*.json")):
             time.sleep(0.02)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         start = time.monotonic()

@@ -1,5 +1,6 @@
 """A table of the user's: any CSV or Parquet file as rows and levels."""
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -96,7 +97,7 @@ def _levels(
         numbers = [_number(name) for name in known]
         if None not in numbers and [str(number) for number in numbers] == known and None not in values:
             known, found = numbers, values  # 5 and 5.0 are the same number, and 05 is a name
-        if strange := [one for one in found if one not in set(known)]:
+        if strange := [one for one in found if one not in known]:
             raise ValueError(f"{target} has {strange[0]!r}, which is none of the levels {', '.join(map(str, known))}")
         return np.array(found), known
     if None in values:
@@ -110,11 +111,14 @@ def _levels(
 
 
 def _number(word: str) -> int | float | None:
+    """The number that a text stands for, if it does: nan and inf are words."""
     try:
         value = float(word)
-        return int(value) if value.is_integer() else value
     except ValueError:
         return None
+    if not math.isfinite(value):
+        return None
+    return int(value) if value.is_integer() else value
 
 
 def _features(frame: Any) -> tuple[NDArray[np.float64], list[str]]:

@@ -54,9 +54,18 @@ class Form:
     def weights(self) -> Floats:
         return self.state[rounds.CUTS + self.n_levels - 1 :]
 
+    def squares(self, X: Rows) -> Floats:
+        """k(x, x) of every row."""
+        return vectors.squares(X)
+
     def check(self, X: Rows) -> Floats | None:
-        """k(x, x) of every row, refusing rows that are not finite or too large; None if `learn` will do it."""
-        raise missing(self, "check(X)", "which refuses rows that cannot be learned from")
+        """The squares of rows, refusing those that are not finite or too large; None if `learn` will do it."""
+        return self.checked_squares(X)
+
+    def checked_squares(self, X: Rows) -> Floats:
+        squares = self.squares(X)
+        refuse_large(X, squares)
+        return squares
 
     def scores(self, X: Rows) -> Floats:
         """The score of every row, which are checked here."""
@@ -180,11 +189,6 @@ class PythonForm(Form):
         """
         raise missing(self, "update(x, asked, higher, propensity)", "which learns from one answer")
 
-    def check(self, X: Rows) -> Floats:
-        squares = vectors.squares(X)
-        refuse_large(X, squares)
-        return squares
-
     def scores(self, X: Rows) -> Floats:
         self.check(X)
         return np.ascontiguousarray(self.score_rows(X), dtype=np.float64)
@@ -227,12 +231,11 @@ class Linear(Form):
         super().__init__(n_features)
         self.n_weights = n_features
 
+    def squares(self, X: Rows) -> Floats:
+        return vectors.sparse_squares(X.data, X.indptr) if sparse.issparse(X) else vectors.squares(X)
+
     def check(self, X: Rows) -> Floats | None:
-        if not sparse.issparse(X):
-            return None
-        squares = vectors.sparse_squares(X.data, X.indptr)
-        refuse_large(X, squares)
-        return squares
+        return super().check(X) if sparse.issparse(X) else None
 
     def scores(self, X: Rows) -> Floats:
         if sparse.issparse(X):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dford.engine import kernels, loops, rounds, vectors, windows
 from dford.engine._compiled import Floats, Ints
-from dford.learners._forms import Form, KernelFunction, Linear, Rows, missing, refuse_large
+from dford.learners._forms import Form, KernelFunction, Linear, Rows, missing
 
 _FOR_EVER = 2**62
 MOST_MONOMIALS = 10**6
@@ -103,11 +103,9 @@ class _Compiled(_Windowed):
         self.kernel = kernel
         super().__init__(window, n_features)
 
-    def check(self, X: Rows) -> Floats:
+    def squares(self, X: Rows) -> Floats:
         kind, gamma, coef0, degree = self.kernel
-        squares = kernels.self_kernels(kind, vectors.squares(X), gamma, coef0, degree)
-        refuse_large(X, squares)
-        return squares
+        return kernels.self_kernels(kind, vectors.squares(X), gamma, coef0, degree)
 
     def _play(
         self, rule: loops.Rule, table: Floats, seed: int, X: Rows, squares: Floats, lo: Ints, hi: Ints, done: int
@@ -161,7 +159,7 @@ class Explicit(_Compiled):
         self.make_room()
         return windows.tell_explicit(
             self.state, self.n_levels, rule, self.rows, self.terms, self.stamps, self.window,
-            self.kernel, self.roots, X, self.check(X)[0], prediction, asked, propensity, higher,
+            self.kernel, self.roots, X, self.checked_squares(X)[0], prediction, asked, propensity, higher,
         )  # fmt: skip
 
 
@@ -185,7 +183,7 @@ class Direct(_Compiled):
         self.make_room()
         return windows.tell_direct(
             self.state, self.n_levels, rule, self.rows, self.terms, self.stamps, self.window,
-            self.kernel, X, self.check(X)[0], prediction, asked, propensity, higher,
+            self.kernel, X, self.checked_squares(X)[0], prediction, asked, propensity, higher,
         )  # fmt: skip
 
 
@@ -207,10 +205,8 @@ class Foreign(_Windowed):
             raise ValueError(f"the kernel must return an array of shape {shape} for as many rows; got {gram.shape}")
         return gram
 
-    def check(self, X: Rows) -> Floats:
-        squares = np.array([self._gram(row[None], row[None])[0, 0] for row in X])
-        refuse_large(X, squares)
-        return squares
+    def squares(self, X: Rows) -> Floats:
+        return np.array([self._gram(row[None], row[None])[0, 0] for row in X])
 
     def scores(self, X: Rows) -> Floats:
         self.check(X)
@@ -240,7 +236,7 @@ class Foreign(_Windowed):
     def tell(self, rule: loops.Rule, x: Rows, prediction: int, asked: int, propensity: float, higher: bool) -> int:
         X = x.reshape(1, -1)
         self.make_room()
-        (f, values), square = self._score_one(X), self.check(X)[0]
+        (f, values), square = self._score_one(X), self.checked_squares(X)[0]
         c = loops.answer_scored(
             self.state, self.terms, self.n_levels, rule, X, f, square, prediction, asked, propensity, higher
         )

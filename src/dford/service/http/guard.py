@@ -156,20 +156,18 @@ class Guard:
         parts: list[bytes] = []
         too_large = Refusal(413, "too-large", f"the body is larger than {most} bytes", "body")
         told = (int(value) for name, value in scope["headers"] if name == b"content-length" and value.isdigit())
-        is_too_large = max(told, default=0) > most
+        announced = max(told, default=0)
         while True:
             message = await receive()
             if message["type"] != "http.request":
                 raise _Gone
-            size += len(message.get("body", b""))
-            is_too_large = is_too_large or size > most
-            if is_too_large:  # some of it is let pass: a proxy that is cut off while it sends loses what we say
-                parts.clear()
-            else:
-                parts.append(message.get("body", b""))
-            if is_too_large and (size > 2 * most or not message.get("more_body")):
+            part, more = message.get("body", b""), message.get("more_body")
+            size += len(part)
+            if max(size, announced) <= most:
+                parts.append(part)
+            elif size > 2 * most or not more:  # until then it passes: a proxy that is cut off loses the reply
                 raise too_large
-            if not message.get("more_body"):
+            if not more:
                 return b"".join(parts)
 
 

@@ -23,6 +23,7 @@ from dford.service.store.database import Database
 from dford.service.store.writer import Writer
 
 T = TypeVar("T")
+_PATIENCE = 0.05  # seconds that a question or a prediction waits for the answers before it to be learned
 _HELD = 0.02  # seconds, about, that whoever predicts waits for what is being learned
 _POLITE = 50  # times that learning lets others look at the model first, a fifth of a millisecond each
 _KEPT = 2.0  # seconds of learning, at most, that a kill undoes while much is learned
@@ -139,9 +140,9 @@ class Fold:
             before = self._packed = state, Packed(sequence, finish(), stale=False)
         return before[1]._replace(stale=self._holds_retracted(before[0]))
 
-    def near(self, seconds: float = 0.05) -> "Fold":
+    def near(self) -> "Fold":
         """Follow the log to where it is now, and wait for that for a moment."""
-        self.wait(log_reader.head_of(self._database, self.project.id), seconds)
+        self.wait(log_reader.head_of(self._database, self.project.id), _PATIENCE)
         return self
 
     def is_stale(self) -> bool:

@@ -2,7 +2,6 @@
 
 from functools import partial
 
-from dford.service.learning import log_reader
 from dford.service.learning.fold import Fold
 from dford.service.projects import asking
 from dford.service.projects.asking import AskedQuestion, Claims, Limits, QuestionRequest
@@ -11,7 +10,6 @@ from dford.service.refusal import busy
 from dford.service.store.database import Database
 from dford.service.store.writer import Writer
 
-_PATIENCE = 0.05  # seconds that a question waits for the answers before it to be learned
 _TRIES = 10  # to be asked about an item that another server has not just given away
 
 
@@ -26,7 +24,7 @@ class NextQuestion:
                 before = asking.asked_before(connection, project.id, request)
             if before is not None:
                 return before
-        fold.wait(log_reader.head_of(self._database, project.id), _PATIENCE)
+        fold.near()
         for _ in range(_TRIES):
             with self._claims.subject(self._database, project.id, request) as subject:
                 # the learner is asked here, and not in the transaction, where all others would wait for it
