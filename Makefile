@@ -25,7 +25,8 @@ serve: .venv/ready
 	touch $@
 
 test: lint .venv/cluster .cache/wheel .cache/page/ready
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python tests/compiling.py
+	$(BIN)/python -m pytest -n 3 --dist worksteal  # one more than cores: many tests wait for something
 
 # 10,000 streams against the naive reference, instead of a sample
 slow: .venv/ready

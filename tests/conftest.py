@@ -1,5 +1,4 @@
 import csv
-import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -9,18 +8,12 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 
+from compiling import start_with_a_copy
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-# Numba keys its cache by the file of the outermost function alone: a change in another file of the engine
-# would go unseen, so every version of the engine has a cache of its own.
-_ROOT = Path(__file__).parent.parent
-_ENGINE = b"".join(path.read_bytes() for path in sorted((_ROOT / "src/dford/engine").glob("*.py")))
-# Nor may two processes write the same one at once (numba's issues 4807 and 10128).
-_VERSION = hashlib.sha256(_ENGINE).hexdigest()[:12]
-_WORKER = os.environ.get("PYTEST_XDIST_WORKER", "alone")
-_CACHE = _ROOT / ".cache" / f"numba-{_VERSION}-{_WORKER}"
-os.environ["NUMBA_CACHE_DIR"] = str(_CACHE)
+start_with_a_copy(os.environ.get("PYTEST_XDIST_WORKER", "alone"))
 
 # Compilation of a first call takes seconds, so no deadline; the same examples every run, so no surprises in CI.
 hypothesis.settings.register_profile(

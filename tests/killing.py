@@ -146,7 +146,7 @@ def kill_test(database: str, kills: int, people: int, learner: str, seconds: flo
     """Run it, on one server or several, and say what was found; it raises where something is lost."""
     chance, told = random.Random(0), Told({}, {}, {})
     servers = [Server(database, learner, lease_seconds=1, snapshot_every=50) for _ in range(count)]
-    with httpx.Client(base_url=servers[0].url, timeout=30) as client:
+    with httpx.Client(base_url=servers[0].url, timeout=120) as client:
         set_up(client, learner=learner)
         client.post("/projects/rain/items", json={"items": [{"size": float(i)} for i in range(200)]})
     addresses = [[server.url] for server in servers]

@@ -53,7 +53,7 @@ def serving(file: Path | str, port: int = 0, **settings: Any) -> Iterator[Any]:
     try:
         while not server.started:
             time.sleep(0.005)
-        with httpx.Client(base_url=f"http://127.0.0.1:{socket.getsockname()[1]}", timeout=30) as client:
+        with httpx.Client(base_url=f"http://127.0.0.1:{socket.getsockname()[1]}", timeout=120) as client:
             client.service = service  # type: ignore[attr-defined]  # for tests that look behind HTTP
             yield client
     finally:

@@ -136,7 +136,7 @@ def test_one_command_goes_from_the_file_to_the_page_and_back_to_a_file(tmp_path:
         assert lines[0] == "Project items: 12 items, 12 of them new; size (number), colour (category), note (text)\n"
         server, page = split(lines[-1])
         assert page == "#/items/answer"
-        with httpx.Client(base_url=server, timeout=30) as client:
+        with httpx.Client(base_url=server, timeout=120) as client:
             for _ in range(5):
                 number = ok(client.post("/projects/items/questions"))["number"]
                 ok(client.post(f"/projects/items/questions/{number}/answer", json={"higher": True}))
@@ -144,7 +144,7 @@ def test_one_command_goes_from_the_file_to_the_page_and_back_to_a_file(tmp_path:
             assert process.poll() is None
         assert (tmp_path / "opened").read_text() == f"{server}/{page}\n"
         process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=30)[0] == f"Levels: {out}\n"
+        assert process.communicate(timeout=120)[0] == f"Levels: {out}\n"
         assert process.returncode == 0
     rows = out.read_text().splitlines()
     assert len(rows) == 13
@@ -157,7 +157,7 @@ def test_one_command_goes_from_the_file_to_the_page_and_back_to_a_file(tmp_path:
         assert ok(httpx.get(f"{server}/projects/items/state", timeout=60))["answers"] == 5
         process.send_signal(signal.SIGTERM)
         assert (
-            f"dford export items levels.csv --what levels --database {tmp_path}" in process.communicate(timeout=30)[0]
+            f"dford export items levels.csv --what levels --database {tmp_path}" in process.communicate(timeout=120)[0]
         )
         assert process.returncode == 0
 
@@ -177,7 +177,7 @@ def test_where_there_are_keys_the_page_gets_one_for_as_long_as_it_runs(
             place, _, key = page.partition("?key=")
             assert place == "#/items/answer"
             headers = {"Authorization": f"Bearer {key}"}
-            with httpx.Client(base_url=server, timeout=30) as client:
+            with httpx.Client(base_url=server, timeout=120) as client:
                 assert problem(client.get("/projects/items/state")) == (401, "no-key")
                 assert problem(client.get("/projects", headers=headers)) == (403, "not-allowed")
                 number = ok(client.post("/projects/items/questions", headers=headers))["number"]
@@ -186,7 +186,7 @@ def test_where_there_are_keys_the_page_gets_one_for_as_long_as_it_runs(
                 people = ok(client.get("/projects/items/state", headers=headers))["people"]
                 assert people == {"local": 1}, "the same person as without keys"
             process.send_signal(signal.SIGTERM)
-            process.communicate(timeout=30)
+            process.communicate(timeout=120)
             assert process.returncode == 0
     with serving(tmp_path / "log.db") as client:
         assert problem(client.get("/projects/items/state", headers=headers)) == (401, "no-key")

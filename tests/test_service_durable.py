@@ -37,7 +37,7 @@ def test_sigterm_ends_well_and_the_next_start_has_nothing_to_replay(tmp_path: Pa
     server = Server(str(file))
     import httpx
 
-    with httpx.Client(base_url=server.url, timeout=30) as client:
+    with httpx.Client(base_url=server.url, timeout=120) as client:
         project = set_up(client)
         for _ in range(3):
             number = ok(client.post(f"{project}/questions"))["number"]

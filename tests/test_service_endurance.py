@@ -94,7 +94,7 @@ def small_disk(folder: Path) -> Iterator[None]:
 
 def fails_and_recovers(server: Server, fail: Callable[[], None], recover: Callable[[], None]) -> None:
     """What is promised of a server whose disk fails while people answer."""
-    with httpx.Client(base_url=server.url, timeout=30) as client:
+    with httpx.Client(base_url=server.url, timeout=120) as client:
         acknowledged = {n: ok(told(client, n)) for n in range(1, 21)}
         fail()
         refused = [n for n in range(21, 200) if told(client, n).status_code != 200]

@@ -288,7 +288,7 @@ def test_many_who_ask_at_once_get_different_items(file: Path) -> None:
         asked: list[int] = []
 
         def ask() -> None:
-            asked.append(ok(httpx.post(f"{address(client)}{project}/questions", timeout=30))["item"])
+            asked.append(ok(httpx.post(f"{address(client)}{project}/questions", timeout=120))["item"])
 
         people = [threading.Thread(target=ask) for _ in range(30)]
         for person in people:

@@ -1,0 +1,101 @@
+"""Compile the engine once, before the tests: each of their processes then starts with a copy, and none waits for it.
+
+Numba keys its cache by the file of the outermost function alone: a change in another file of the engine would go
+unseen, so every version of the engine has a cache of its own. Nor may two processes write the same one at once (numba's
+issues 4807 and 10128): so each half below has its own, and so has each process of the tests.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+_ENGINE = b"".join(path.read_bytes() for path in sorted((ROOT / "src/dford/engine").glob("*.py")))
+VERSION = hashlib.sha256(_ENGINE).hexdigest()[:12]
+
+
+def cache_of(process: str) -> Path:
+    return ROOT / ".cache" / f"numba-{VERSION}-{process}"
+
+
+def start_with_a_copy(process: str) -> None:
+    """Have numba use a cache for this process alone, with all that is compiled so far."""
+    cache = cache_of(process)
+    if not cache.exists() and cache_of("all").exists():
+        shutil.copytree(cache_of("all"), cache)
+    os.environ["NUMBA_CACHE_DIR"] = str(cache)
+
+
+def use(model: Any, X: Any, y: Any) -> None:
+    """All that a learner does."""
+    model.fit(X, y).predict(X)
+    if hasattr(model, "ask"):
+        row = X[:1] if hasattr(X, "toarray") else X[0]
+        model.tell(model.ask(row), True)
+        model.learn_many(X, y, y, [0.5] * len(y), y > 2)
+    for method in ("predict_proba", "predict_projection"):
+        if hasattr(model, method):
+            getattr(model, method)(X)
+
+
+def paper() -> None:
+    from scipy.sparse import csr_matrix
+
+    from dford import DFORD, PRIL, PRank
+    from dford.datasets import make_synthetic
+
+    X, y = make_synthetic(300, random_state=0)
+    for model in (DFORD(random_state=0), PRank(), PRIL()):
+        use(model, X, y)
+        use(model, csr_matrix(X), y)
+    for kernel in ("poly", "rbf", "linear"):
+        for kind in (DFORD, PRank):
+            use(kind(kernel=kernel, window=30), X, y)
+
+
+def further() -> None:
+    from scipy.sparse import csr_matrix
+
+    from dford import Auto, DirectionalBoosting, NewtonLogit
+    from dford.datasets import make_synthetic
+    from dford.learners._trees.grower import warm_up
+
+    warm_up()
+    X, y = make_synthetic(300, random_state=0)
+    for features in ("linear", "poly", "fourier"):
+        use(NewtonLogit(features=features, random_state=0), X, y)
+    diagonal = NewtonLogit(covariance="diagonal", random_state=0)
+    use(diagonal, csr_matrix(X), y)
+    for model in (diagonal, Auto(random_state=0), DirectionalBoosting(max_iter=5, random_state=0)):
+        use(model, X, y)
+
+
+HALVES: dict[str, Callable[[], None]] = {"paper": paper, "further": further}
+
+
+def compile_all() -> None:
+    if cache_of("all").exists():
+        return
+    halves = {name: cache_of(name) for name in HALVES}
+    running = [
+        subprocess.Popen([sys.executable, __file__, name], env={**os.environ, "NUMBA_CACHE_DIR": str(cache)})
+        for name, cache in halves.items()
+    ]
+    if sum(process.wait() for process in running):
+        sys.exit(1)
+    first, *others = halves.values()
+    for other in others:
+        shutil.copytree(other, first, dirs_exist_ok=True)  # what both have is the same
+        shutil.rmtree(other)
+    first.rename(cache_of("all"))
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    HALVES[sys.argv[1]]() if sys.argv[1:] else compile_all()
