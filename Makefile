@@ -63,6 +63,7 @@ lint: .venv/ready
 
 bench: .venv/ready
 	$(BIN)/python benchmarks/bench.py
+	$(BIN)/python benchmarks/pool.py
 
 bench-service: .venv/ready
 	$(BIN)/python benchmarks/service.py

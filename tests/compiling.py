@@ -33,15 +33,19 @@ def start_with_a_copy(process: str) -> None:
 
 
 def use(model: Any, X: Any, y: Any) -> None:
-    """All that a learner does."""
-    model.fit(X, y).predict(X)
+    """All that a learner does, also with arrays that may not be written to."""
+    arrays = (X.data, X.indices, X.indptr, y) if hasattr(X, "indptr") else (X, y)
+    for may_be_written in (False, True):
+        for array in arrays:
+            array.setflags(write=may_be_written)
+        model.fit(X, y).predict(X)
+        if hasattr(model, "predict_proba"):
+            model.predict_proba(X)
     if hasattr(model, "ask"):
         row = X[:1] if hasattr(X, "toarray") else X[0]
         model.tell(model.ask(row), True)
         model.learn_many(X, y, y, [0.5] * len(y), y > 2)
-    for method in ("predict_proba", "predict_projection"):
-        if hasattr(model, method):
-            getattr(model, method)(X)
+    model.predict_projection(X)
 
 
 def paper() -> None:
@@ -62,7 +66,7 @@ def paper() -> None:
 def further() -> None:
     from scipy.sparse import csr_matrix
 
-    from dford import Auto, DirectionalBoosting, NewtonLogit
+    from dford import Auto, DirectionalBoosting, NewtonLogit, Pool
     from dford.datasets import make_synthetic
     from dford.learners._trees.grower import warm_up
 
@@ -70,6 +74,10 @@ def further() -> None:
     X, y = make_synthetic(300, random_state=0)
     for features in ("linear", "poly", "fourier"):
         use(NewtonLogit(features=features, random_state=0), X, y)
+    pool = Pool(X, [1, 2, 3, 4, 5], learner=NewtonLogit(), audit=0.5, random_state=0)
+    for _ in range(60):
+        pool.tell(pool.ask(), True)
+    pool.remaining(0.1)
     diagonal = NewtonLogit(covariance="diagonal", random_state=0)
     use(diagonal, csr_matrix(X), y)
     for model in (diagonal, Auto(random_state=0), DirectionalBoosting(max_iter=5, random_state=0)):

@@ -1,4 +1,5 @@
 import csv
+import gc
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -33,6 +34,10 @@ _EXPECTED_SKIPS = (
 _unexpected: list[str] = []
 
 
+def pytest_collection_finish() -> None:
+    gc.freeze()  # what is imported stays: tests that collect garbage need not look at it again
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if not report.skipped or hasattr(report, "wasxfail") or not isinstance(report.longrepr, tuple):
         return
@@ -64,7 +69,7 @@ def browser() -> "Iterator[Browser]":
 
     if CHROMIUM is None:
         pytest.skip("there is no chromium on this machine")
-    expect.set_options(timeout=20_000)  # a first question may have to wait for the compiler
+    expect.set_options(timeout=60_000)  # on a busy machine
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield chromium

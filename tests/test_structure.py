@@ -22,10 +22,18 @@ FLOORS = {
         {"policies", "persistence"},
         {"learners"},
         {"datasets", "river", "evaluation"},
+        {"pool"},
         {"experiments", "plotting", "service"},
         {"report"},
         {"cli"},
         {"__main__"},
+    ],
+    "dford.pool": [
+        {"questions", "items"},
+        {"audit", "fold_learners"},
+        {"refresh"},
+        {"saving"},
+        {"pool"},
     ],
     "dford.experiments": [
         {"processes", "one_pass"},

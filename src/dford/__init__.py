@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dford.feedback import Question
-    from dford.learners import DFORD, PRIL, Auto, DirectionalBoosting, NewtonLogit, Overlap, PRank, Trace, load
+    from dford.learners import DFORD, PRIL, Auto, DirectionalBoosting, NewtonLogit, Overlap, PRank, Trace
     from dford.log import FeedbackLog
     from dford.policies import Boundary, Greedy, Nearby, Policy, Triangular, Uniform
+    from dford.pool import ItemQuestion, Pool, load
 
 __version__ = "0.1.0"
 
@@ -19,11 +20,13 @@ __all__ = [
     "DirectionalBoosting",
     "FeedbackLog",
     "Greedy",
+    "ItemQuestion",
     "Nearby",
     "NewtonLogit",
     "Overlap",
     "PRank",
     "Policy",
+    "Pool",
     "Question",
     "Trace",
     "Triangular",
@@ -35,9 +38,10 @@ __all__ = [
 # the client of the service needs what the base does not bring.
 _HOMES = {
     "feedback": ["Question"],
-    "learners": ["DFORD", "PRIL", "Auto", "DirectionalBoosting", "NewtonLogit", "Overlap", "PRank", "Trace", "load"],
+    "learners": ["DFORD", "PRIL", "Auto", "DirectionalBoosting", "NewtonLogit", "Overlap", "PRank", "Trace"],
     "log": ["FeedbackLog"],
     "policies": ["Boundary", "Greedy", "Nearby", "Policy", "Triangular", "Uniform"],
+    "pool": ["ItemQuestion", "Pool", "load"],
     "service": ["AsyncClient", "Client"],
 }
 _ROOMS = {"datasets", "engine", "estimates", "evaluation", "experiments", "persistence", "plotting", "report", "scale"}

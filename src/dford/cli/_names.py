@@ -1,7 +1,7 @@
 """The names that help and completion show, which must not wait for what they name to be imported. A test compares."""
 
 LEARNERS = ("auto", "boosting", "dford", "newton", "prank", "pril")
-STUDIES = ("pass", "split", "flips", "drift", "reliability")
+STUDIES = ("pass", "split", "flips", "drift", "reliability", "pool")
 EXPERIMENTS = ("figure-1", "grid", "truncation", "curves", "label-sampling", "regret")
 BACKENDS = ("processes", "dask", "ray")
 PLAYED = (

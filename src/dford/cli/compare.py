@@ -56,7 +56,9 @@ def add(program: "typer.Typer") -> None:
 
         flips: some answers are wrong. drift: the scale turns round. reliability: are probabilities true?
 
-        Each study writes its tables (.md), all of its figures (.csv) and, but for split, a picture (.png).
+        pool: up to 2,000 items are placed, with all answers right and with one in ten wrong.
+
+        Each study writes its tables (.md), all of its figures (.csv) and, but for split and pool, a picture (.png).
         """
         from dford.experiments.studies.running_error import DATASETS, gather
         from dford.experiments.studies.studies import STUDIES, pick

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from dford.datasets.registry import check_name
-from dford.experiments.studies import held_out, noise_and_drift, running_error
+from dford.experiments.studies import held_out, noise_and_drift, placements, running_error
 from dford.experiments.studies.records import Record, Table, Task
 
 
@@ -59,6 +59,14 @@ STUDIES = {
         3,
         held_out.reliability_tasks,
         held_out.reliability_tables,
+    ),
+    "pool": Study(
+        tuple(placements.WAYS),
+        tuple(placements.WAYS),
+        [name for name in running_error.DATASETS if name != "synthetic-poly"],
+        5,
+        placements.tasks,
+        placements.tables,
     ),
 }
 

@@ -1,0 +1,254 @@
+"""What is known of items: how likely each level is, and the cut whose answer would tell most.
+
+P(level k) of an item is proportional to prior[k] * ratio ** wrong[k]. Here wrong[k] counts the item's answers that are
+wrong if k is right, and ratio = e / (1 - e) with e the error rate of answers. What somebody decided holds for sure: the
+level is between low and high. Levels count from 0 here, and cut c lies between levels c and c + 1.
+
+An answer about a cut tells most, in bits, where it is as likely yes as no: where the chance T of a level above it is
+nearest to a half. So the gap |T - 1/2| is all that is compared, and there are no logarithms.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from dford.engine._compiled import Floats, Ints, compiled, inlined, live
+from dford.engine.counter import uniform
+from dford.engine.elementary import exp_one, log_one
+
+POWERS = 64  # of the ratio that are kept; higher ones are 0
+LEAST = 1e-5  # no level of a prior is less likely
+CLOSED = 2.0  # the gap of an item about which nothing is left to ask
+
+
+@compiled
+def powers(rate: float) -> Floats:
+    """1, ratio, ratio ** 2, ..."""
+    out = np.empty(POWERS)
+    out[0] = 1.0
+    for i in range(1, POWERS):
+        out[i] = out[i - 1] * (rate / (1.0 - rate))
+    return out
+
+
+@inlined
+def weigh(prior: Floats, wrong: Any, low: int, high: int, powers: Floats, out: Floats) -> None:
+    """What is known of one item."""
+    least = wrong[low]
+    for k in range(low, high + 1):
+        least = min(least, wrong[k])
+    total = 0.0
+    for k in range(prior.size):
+        out[k] = 0.0
+        if low <= k <= high and wrong[k] - least < POWERS:
+            out[k] = prior[k] * powers[wrong[k] - least]
+        total += out[k]
+    for k in range(prior.size):
+        out[k] /= total
+
+
+@inlined
+def nearest(belief: Floats) -> tuple[float, int]:
+    """The least gap of a cut whose answer is not known, and the cut."""
+    last = belief.size - 1
+    while belief[last] == 0.0:
+        last -= 1
+    gap, cut, above, below = CLOSED, -1, 1.0, 0.0
+    for c in range(last):
+        below += belief[c]
+        above -= belief[c]
+        if below > 0.0 and abs(above - 0.5) < gap:
+            gap, cut = abs(above - 0.5), c
+    return gap, cut
+
+
+@live
+def look(
+    items: Ints, prior: Floats, wrong: Any, bounds: Any, powers: Floats, belief: Floats, gaps: Floats, cuts: Any
+) -> None:
+    """Find the gaps and cuts of some items."""
+    for n in range(items.size):
+        i = items[n]
+        weigh(prior[i], wrong[i], bounds[i, 0], bounds[i, 1], powers, belief)
+        gaps[i], cuts[i] = nearest(belief)
+
+
+@compiled
+def beliefs(items: Ints, prior: Floats, wrong: Any, bounds: Any, powers: Floats) -> Floats:
+    """What is known of some items, a row each."""
+    out = np.empty((items.size, prior.shape[1]))
+    for n in range(items.size):
+        i = items[n]
+        weigh(prior[i], wrong[i], bounds[i, 0], bounds[i, 1], powers, out[n])
+    return out
+
+
+@compiled
+def placements(prior: Floats, wrong: Any, bounds: Any, powers: Floats, levels: Ints, errors: Floats) -> None:
+    """The median level of every item, and how far from it the right one is expected to be."""
+    belief = np.empty(prior.shape[1])
+    for i in range(len(prior)):
+        weigh(prior[i], wrong[i], bounds[i, 0], bounds[i, 1], powers, belief)
+        levels[i], errors[i] = place(belief)
+
+
+@inlined
+def place(belief: Floats) -> tuple[int, float]:
+    """The median, and the expected distance from it."""
+    above, error, level = 1.0, 0.0, 0
+    for c in range(belief.size - 1):
+        above -= belief[c]
+        if above > 0.5:
+            level = c + 1
+            error += max(1.0 - above, 0.0)
+        else:
+            error += max(above, 0.0)
+    return level, error
+
+
+@live
+def place_one(belief: Floats) -> int:
+    return place(belief)[0]
+
+
+@inlined
+def invert(yes: Floats, rate: float, out: Floats) -> None:
+    """From the chances of yes, which are those of answers, to the chances of levels.
+
+    P(yes) = e + (1 - 2e) P(above), so P(above) = (P(yes) - e) / (1 - 2e), made to fall with the cut.
+    """
+    above, levels = 1.0, out.size
+    for c in range(levels):
+        below = 0.0
+        if c < levels - 1:
+            below = min(above, min(max((yes[c] - rate) / (1.0 - 2.0 * rate), 0.0), 1.0))
+        out[c] = max(above - below, LEAST)
+        above = below
+
+
+@inlined
+def sharpen(logs: Floats, power: float, out: Floats) -> None:
+    """Chances whose logarithms these are, to a power, and summing to 1 again."""
+    most = logs[0]
+    for k in range(1, logs.size):
+        most = max(most, logs[k])
+    total = 0.0
+    for k in range(logs.size):
+        out[k] = exp_one(power * (logs[k] - most))
+        total += out[k]
+    for k in range(logs.size):
+        out[k] = max(out[k] / total, LEAST)
+
+
+@compiled
+def priors(yes: Floats, inversion: float, power: float) -> Floats:
+    """The priors of items that learners give these chances of yes.
+
+    Learners are too modest, and most of all about cuts that are hardly ever asked about. So the chances are taken for
+    those of answers that are wrong even more often than they are, and the priors are taken to a power.
+    """
+    out = np.empty((len(yes), yes.shape[1] + 1))
+    logs = np.empty(out.shape[1])
+    for i in range(len(yes)):
+        invert(yes[i], inversion, out[i])
+        for k in range(logs.size):
+            logs[k] = log_one(out[i, k])
+        sharpen(logs, power, out[i])
+    return out
+
+
+@compiled
+def likelihoods(
+    yes: Floats, wrong: Any, bounds: Any, counts: Any, rate: float, inversions: Floats, exponents: Floats
+) -> Floats:
+    """The logarithm of how likely all the answers of these items are, by the two parameters of `priors`."""
+    out = np.zeros((inversions.size, exponents.size))
+    belief, logs = np.empty(yes.shape[1] + 1), np.empty(yes.shape[1] + 1)
+    correct, mistake = log_one(1.0 - rate), log_one(max(rate, 1e-100))
+    chances = np.empty(yes.shape[1] + 1)
+    for i in range(len(yes)):
+        for k in range(chances.size):
+            chances[k] = exp_one((counts[i] - wrong[i, k]) * correct + wrong[i, k] * mistake)
+        for r in range(inversions.size):
+            invert(yes[i], inversions[r], belief)
+            for k in range(logs.size):
+                logs[k] = log_one(belief[k])
+            for p in range(exponents.size):
+                sharpen(logs, exponents[p], belief)
+                total = 0.0
+                for k in range(bounds[i, 0], bounds[i, 1] + 1):
+                    total += belief[k] * chances[k]
+                out[r, p] += log_one(max(total, 1e-300))
+    return out
+
+
+@compiled
+def expected_rate(repeats: int, differing: int, before: float) -> float:
+    """The mean error rate that is believed, after so many questions were asked again and so many answered otherwise.
+
+    Two answers to one question differ with probability 2e(1 - e). Before any, rates e up to 1/2 are believed in
+    proportion to (1 - e) ** before.
+    """
+    n, most, total, mean = 1000, -1e300, 0.0, 0.0
+    logs = np.empty(n)
+    for i in range(n):
+        e = 0.5 * (i + 0.5) / n
+        d = 2.0 * e * (1.0 - e)
+        logs[i] = before * log_one(1.0 - e) + differing * log_one(d) + (repeats - differing) * log_one(1.0 - d)
+        most = max(most, logs[i])
+    for i in range(n):
+        w = exp_one(logs[i] - most)
+        total += w
+        mean += w * 0.5 * (i + 0.5) / n
+    return mean / total
+
+
+@compiled
+def expected_pair(first: Floats, second: Floats, logs: Floats) -> tuple[float, float]:
+    """The means of two parameters, pairs of which have likelihoods with these logarithms."""
+    most, total, one, other = logs.max(), 0.0, 0.0, 0.0
+    for i in range(first.size):
+        for j in range(second.size):
+            w = exp_one(logs[i, j] - most)
+            total += w
+            one += w * first[i]
+            other += w * second[j]
+    return one / total, other / total
+
+
+@compiled
+def answers_needed(prior: Floats, wrong: Any, bounds: Any, rate: float, seed: int, target: float, most: int) -> int:
+    """How many answers about these items it takes until the error expected of their placements is at most the target.
+
+    The right levels are drawn from what is known, answers are drawn, and questions chosen as they are of a pool; but no
+    answer teaches anything about another item.
+    """
+    n_items, n_levels = prior.shape
+    against, ratios = wrong.astype(np.int64), powers(rate)
+    belief, gaps, errors = np.empty(n_levels), np.empty(n_items), np.empty(n_items)
+    cuts, truth = np.empty(n_items, np.int64), np.zeros(n_items, np.int64)
+    total = 0.0
+    for i in range(n_items):
+        weigh(prior[i], against[i], bounds[i, 0], bounds[i, 1], ratios, belief)
+        gaps[i], cuts[i] = nearest(belief)
+        errors[i] = place(belief)[1]
+        total += errors[i]
+        u = uniform(seed, i)
+        while truth[i] < n_levels - 1 and u >= belief[truth[i]]:
+            u -= belief[truth[i]]
+            truth[i] += 1
+    n = 0
+    while total > target * n_items and n < most:
+        i = int(np.argmin(gaps))
+        if gaps[i] >= CLOSED:
+            break
+        higher = (truth[i] > cuts[i]) != (uniform(seed, n_items + n) < rate)
+        for k in range(n_levels):
+            against[i, k] += (k > cuts[i]) != higher
+        weigh(prior[i], against[i], bounds[i, 0], bounds[i, 1], ratios, belief)
+        gaps[i], cuts[i] = nearest(belief)
+        total -= errors[i]
+        errors[i] = place(belief)[1]
+        total += errors[i]
+        n += 1
+    return n

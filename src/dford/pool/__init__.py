@@ -1,0 +1,39 @@
+"""The pool: items to be placed, what is known of each, and which question comes next."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dford import learners, persistence
+from dford.learners import OrdinalLearner
+from dford.pool import saving
+from dford.pool.pool import Pool
+from dford.pool.questions import ItemQuestion
+
+__all__ = ["ItemQuestion", "Pool", "load"]
+
+
+def load(
+    path: str | os.PathLike[str],
+    kernel: Callable[[Any, Any], Any] | None = None,
+    learner: type[OrdinalLearner] | None = None,
+) -> Any:
+    """The learner or the pool that `save(path)` wrote, ready to go on to the bit.
+
+    A file holds numbers and names only: nothing in it is run. A kernel that is a function must be given again, and so
+    must the class of a learner of your own.
+    """
+    header, arrays = persistence.read(path)
+    if "pool" not in header:
+        return learners.load(path, kernel, learner)
+    try:
+        pool = Pool(
+            np.empty((0, arrays["X"].shape[1])), header["levels"], learner=saving.learner(arrays),
+            error_rate=header["error_rate"], audit=header["audit"], random_state=header["seed"],
+        )  # fmt: skip
+        saving.restore(pool, header, arrays)
+    except (LookupError, TypeError, AttributeError, OverflowError, MemoryError) as error:
+        raise ValueError(f"{path} does not hold a pool that this dford knows ({error!r})") from None
+    return pool

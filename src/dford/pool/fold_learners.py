@@ -1,0 +1,49 @@
+"""Learners that each leave out a part of the items: none has learned the answers of an item that it speaks of."""
+
+import numpy as np
+from sklearn.base import clone
+
+from dford.engine import counter
+from dford.engine._compiled import Bools, Floats, Ints
+from dford.learners import LiveLearner
+from dford.scale import Scale
+
+FOLDS = 10  # with five, half as much again was wrong on some data after one answer an item
+
+
+class FoldLearners:
+    """Copies of a learner, one a fold of the items."""
+
+    def __init__(self, learner: LiveLearner, scale: Scale, seed: int) -> None:
+        self._scale, self._seed = scale, seed
+        self.models = [clone(learner).set_params(levels=scale.names, random_state=seed) for _ in range(FOLDS)]
+
+    def folds(self, items: Ints) -> Ints:
+        """The folds that items are in, by a hash of their numbers."""
+        return (FOLDS * counter.uniforms(self._seed, items)).astype(np.int64)
+
+    def learn(self, X: Floats, items: Ints, cuts: Ints, placements: Ints, propensities: Floats, higher: Bools) -> None:
+        """More answers: all but those about a fold's own items, for each fold."""
+        names, folds = self._scale.array, self.folds(items)
+        for fold, model in enumerate(self.models):
+            of = folds != fold
+            model.learn_many(X[items[of]], names[cuts[of]], names[placements[of]], propensities[of], higher[of])
+
+    def chances(self, X: Floats) -> Floats:
+        """How likely answers are to be yes, for all items and cuts."""
+        yes, folds = np.empty((len(X), len(self._scale) - 1)), self.folds(np.arange(len(X)))
+        for fold, model in enumerate(self.models):
+            of = folds == fold
+            if model.__sklearn_is_fitted__() and of.any():
+                yes[of] = 1.0 - model.predict_proba(X[of]).cumsum(axis=1)[:, :-1]
+            else:
+                yes[of] = np.arange(len(self._scale) - 1, 0, -1) / len(self._scale)
+        return yes
+
+    def recall(self, X: Floats, items: Ints, cuts: Ints, higher: Bools) -> None:
+        """The answers that were learned before the models were packed without them."""
+        names, folds = self._scale.array, self.folds(items)
+        for fold, model in enumerate(self.models):
+            of = folds != fold
+            if of.any() and model.missing_:
+                model.recall(X[items[of]], names[cuts[of]], higher[of])

@@ -1,0 +1,126 @@
+"""What is known of items, and which question about each tells most."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dford.engine import counter, posteriors
+from dford.engine._compiled import Floats, Ints
+
+
+class Items:
+    """Items with a prior, the answers against each of their levels, and what somebody decided about them.
+
+    Levels and cuts count from 0. Some 70 bytes an item where there are five levels.
+    """
+
+    def __init__(self, n_levels: int, rate: float, seed: int) -> None:
+        self.n_levels, self.rate, self._seed = n_levels, rate, seed
+        self.prior = np.empty((0, n_levels))
+        self.wrong = np.empty((0, n_levels), np.int16)
+        self.bounds = np.empty((0, 2), np.int16)
+        self.counts = np.empty(0, np.int32)
+        self.is_open = np.empty(0, np.bool_)
+        self.is_out = np.empty(0, np.bool_)
+        self._gaps, self._cuts = np.empty(0), np.empty(0, np.int16)
+        self._belief, self._one = np.empty(n_levels), np.empty(1, np.int64)
+        self._powers = posteriors.powers(rate)
+
+    def __len__(self) -> int:
+        return len(self.prior)
+
+    def add(self, n: int) -> None:
+        """More items, of which no more is known than of the others on the mean."""
+        usual = self.prior.mean(axis=0) if len(self) else np.full(self.n_levels, 1 / self.n_levels)
+        first = len(self)
+        self.prior = np.concatenate([self.prior, np.tile(usual, (n, 1))])
+        self.wrong = np.concatenate([self.wrong, np.zeros((n, self.n_levels), np.int16)])
+        self.bounds = np.concatenate([self.bounds, np.tile(np.array([0, self.n_levels - 1], np.int16), (n, 1))])
+        for name in ("counts", "is_open", "is_out", "_gaps", "_cuts"):
+            column = getattr(self, name)
+            setattr(self, name, np.concatenate([column, np.zeros(n, column.dtype)]))
+        self.look(np.arange(first, first + n))
+
+    def believe(self, prior: Floats, rate: float) -> None:
+        """Other priors, of the first items or of all, and another error rate."""
+        self.prior[: len(prior)] = prior
+        if len(prior) < len(self):
+            self.prior[len(prior) :] = prior.mean(axis=0)
+        self.rate, self._powers = rate, posteriors.powers(rate)
+        self.look(np.arange(len(self)))
+
+    def answer(self, item: int, cut: int, higher: bool) -> None:
+        against = slice(0, cut + 1) if higher else slice(cut + 1, None)
+        self.wrong[item, against] += 1
+        self.counts[item] += 1
+        self.look_at(item)
+
+    def decide(self, item: int, low: int, high: int) -> None:
+        self.bounds[item] = low, high
+        self.look_at(item)
+
+    def look_at(self, item: int) -> None:
+        self._one[0] = item
+        self.look(self._one)
+
+    def look(self, items: Ints) -> None:
+        """See which questions about these items tell most."""
+        posteriors.look(items, self.prior, self.wrong, self.bounds, self._powers, self._belief, self._gaps, self._cuts)
+        # of equals the first is not always taken: a hash decides
+        self._gaps[items] += 1e-9 * counter.uniforms(self._seed, items)
+        self._gaps[items[self.is_open[items] | self.is_out[items]]] = posteriors.CLOSED
+
+    def best(self) -> tuple[int, int] | None:
+        """The item and the cut whose answer would tell most; None where no answer would tell anything."""
+        item = int(np.argmin(self._gaps)) if len(self) else 0
+        if not len(self) or self._gaps[item] >= posteriors.CLOSED:
+            return None
+        return item, int(self._cuts[item])
+
+    def best_cut(self, item: int) -> int:
+        """The cut of this item whose answer would tell most, or -1."""
+        return int(self._cuts[item])
+
+    def beliefs(self, items: Ints) -> Floats:
+        """How likely each level is of these items."""
+        found: Floats = posteriors.beliefs(items, self.prior, self.wrong, self.bounds, self._powers)
+        return found
+
+    def belief(self, item: int) -> Floats:
+        self._one[0] = item
+        found: Floats = self.beliefs(self._one)[0]
+        return found
+
+    def placements(self) -> tuple[Ints, Floats]:
+        """The levels of all items, and how far off each is expected to be."""
+        levels, errors = np.empty(len(self), np.int64), np.empty(len(self))
+        posteriors.placements(self.prior, self.wrong, self.bounds, self._powers, levels, errors)
+        return levels, errors
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return {
+            "prior": self.prior,
+            "wrong": self.wrong.astype(np.int64),
+            "bounds": self.bounds.astype(np.int64),
+            "counts": self.counts.astype(np.int64),
+            "out": self.is_out.astype(np.uint8),
+        }
+
+    def restore(self, rate: float, arrays: dict[str, NDArray[Any]]) -> None:
+        n, k = len(arrays["prior"]), self.n_levels
+        shapes = {"prior": (n, k), "wrong": (n, k), "bounds": (n, 2), "counts": (n,), "out": (n,)}
+        low, high = arrays["bounds"].T
+        if any(arrays[name].shape != shape for name, shape in shapes.items()) or not (
+            ((low >= 0) & (low <= high) & (high < k)).all()
+            and ((arrays["prior"] > 0) & (arrays["prior"] <= 1)).all()
+            and (arrays["wrong"] >= 0).all()
+            and 0 <= rate < 0.5
+        ):
+            raise ValueError("the items have shapes or numbers that no pool could have")
+        self.prior = arrays["prior"]
+        self.wrong, self.bounds = arrays["wrong"].astype(np.int16), arrays["bounds"].astype(np.int16)
+        self.counts, self.is_out = arrays["counts"].astype(np.int32), arrays["out"].astype(np.bool_)
+        self.is_open = np.zeros(n, np.bool_)
+        self._gaps, self._cuts = np.empty(n), np.empty(n, np.int16)
+        self.believe(self.prior, rate)

@@ -1,0 +1,310 @@
+"""The pool: what is known of items, what is asked next, and what is said of the placements."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import dford
+import naive_pool
+from dford import DFORD, NewtonLogit, Pool
+from dford.datasets import make_synthetic
+from dford.engine import posteriors
+from dford.evaluation import offpolicy
+from dford.pool.audit import Audit
+from dford.pool.items import Items
+
+LEVELS = [1, 2, 3, 4, 5]
+
+
+def fast(X: Any, **options: Any) -> Pool:
+    """A pool whose learner takes milliseconds."""
+    return Pool(X, LEVELS, **{"learner": NewtonLogit(), "audit": 0, "random_state": 0, **options})
+
+
+def answer(pool: Pool, y: Any, n: int, wrong: float = 0.0, seed: int = 0) -> None:
+    """Answers by the labels y, some of them wrong."""
+    random = np.random.default_rng(seed)
+    for _ in range(n):
+        question = pool.ask()
+        pool.tell(question, bool((y[question.item] > question.level) != (random.random() < wrong)))
+
+
+def off(pool: Pool, y: Any) -> float:
+    return float(np.abs(pool.levels_ - y).mean())
+
+
+def bits(pool: Pool, folder: Path) -> bytes:
+    pool.save(folder / "bits.dford")
+    return (folder / "bits.dford").read_bytes()
+
+
+@st.composite
+def items(draw: Any) -> Any:
+    n_levels = draw(st.integers(2, 6))
+    weights = draw(st.lists(st.floats(0.01, 1.0), min_size=n_levels, max_size=n_levels))
+    answers = draw(st.lists(st.tuples(st.integers(0, n_levels - 2), st.booleans()), max_size=6))
+    low = draw(st.integers(0, n_levels - 1))
+    return [w / sum(weights) for w in weights], answers, low, draw(st.integers(low, n_levels - 1))
+
+
+@given(items(), st.floats(0.01, 0.4))
+def test_what_is_known_of_an_item_is_bayes_rule(item: Any, rate: float) -> None:
+    prior, answers, low, high = item
+    known = Items(len(prior), rate, seed=0)
+    known.add(1)
+    known.believe(np.array([prior]), rate)
+    known.decide(0, low, high)
+    for cut, higher in answers:
+        known.answer(0, cut, higher)
+    expected = naive_pool.belief(prior, answers, rate, low, high)
+    np.testing.assert_allclose(known.belief(0), expected, rtol=1e-9, atol=1e-12)
+    levels, errors = known.placements()
+    assert naive_pool.error(expected, int(levels[0])) == pytest.approx(errors[0], abs=1e-9)
+    assert errors[0] <= naive_pool.error(expected, naive_pool.median(expected)) + 1e-9
+
+
+@given(st.lists(items(), min_size=1, max_size=6).filter(lambda many: len({len(one[0]) for one in many}) == 1))
+def test_the_next_question_is_the_one_that_tells_most(many: Any) -> None:
+    rate = 0.05
+    known = Items(len(many[0][0]), rate, seed=0)
+    known.add(len(many))
+    known.believe(np.array([prior for prior, *_ in many]), rate)
+    told = []
+    for i, (prior, answers, low, high) in enumerate(many):
+        known.decide(i, low, high)
+        for cut, higher in answers:
+            known.answer(i, cut, higher)
+        belief = naive_pool.belief(prior, answers, rate, low, high)
+        told += [naive_pool.information(belief, cut, rate) for cut in range(low, high)]
+    best = known.best()
+    if best is None:
+        assert not told, "only what was decided is known"
+    else:
+        prior, answers, low, high = many[best[0]]
+        belief = naive_pool.belief(prior, answers, rate, low, high)
+        assert naive_pool.information(belief, best[1], rate) == pytest.approx(max(told), abs=1e-6)
+
+
+def test_no_question_is_asked_whose_answer_is_known_and_all_items_are_placed() -> None:
+    X, y = make_synthetic(300, random_state=0)
+    pool = fast(X, error_rate=0.0, learner=NewtonLogit(features="poly"))
+    known = dict.fromkeys(range(300), (1, 5))
+    while (question := pool.ask()) is not None:
+        low, high = known[question.item]
+        assert low <= question.level < high
+        higher = bool(y[question.item] > question.level)
+        known[question.item] = (question.level + 1, high) if higher else (low, question.level)
+        pool.tell(question, higher)
+    assert off(pool, y) == pool.expected_error_ == 0.0
+    assert len(pool.log_) < 300 * 2.1, "to know each for sure; bisection takes 2.4"
+    assert pool.remaining(0.0) == (0, 0, 0)
+
+
+def test_an_items_own_answers_count_and_never_make_it_worse_than_the_learner_alone() -> None:
+    X, y = make_synthetic(400, random_state=1)
+    alone, placed = [], []
+    for seed in range(3):
+        pool = fast(X, random_state=seed)
+        answer(pool, y, 400, wrong=0.1, seed=seed)
+        chances = pool._learners.chances(X)
+        alone.append(np.abs(1 + (chances > 0.5).sum(axis=1) - y).mean())
+        placed.append(off(pool, y))
+    assert np.mean(placed) < np.mean(alone)
+
+
+@pytest.mark.parametrize("features", ["poly", "linear"])
+@pytest.mark.parametrize("wrong", [0.0, 0.1])
+def test_the_expected_error_is_true_whether_the_learner_can_learn_the_levels_or_not(
+    wrong: float, features: str
+) -> None:
+    X, y = make_synthetic(1000, random_state=2)  # no line parts its levels
+    pool = fast(X, audit=0.05, learner=NewtonLogit(features=features))
+    for _ in range(3):
+        answer(pool, y, 1000, wrong)
+        assert pool.expected_error_ >= 0.8 * off(pool, y) - 0.02
+        if features == "poly":  # else it is rather too high
+            assert pool.expected_error_ <= 1.5 * off(pool, y) + 0.02
+        assert abs(pool.error_rate_ - wrong) < 0.06
+
+
+def test_the_same_seed_gives_the_same_bits_and_a_saved_pool_goes_on_to_the_bit(tmp_path: Path) -> None:
+    X, y = make_synthetic(300, random_state=0)
+    pool, same = (Pool(X, LEVELS, random_state=5) for _ in range(2))
+    for one in (pool, same):
+        answer(one, y, 310)  # trees, too
+        one.decide(7, 2, 4).remove(8)
+        one.ask(3)
+    assert bits(pool, tmp_path) == bits(same, tmp_path)
+    again = dford.load(tmp_path / "bits.dford")
+    assert bits(again, tmp_path) == bits(pool, tmp_path)
+    for one in (pool, again):
+        for question, _ in list(one._open.values())[:2]:
+            one.tell(question, True)
+        answer(one, y, 120)
+    assert bits(again, tmp_path) == bits(pool, tmp_path)
+    assert (again.levels_ == pool.levels_).all()
+
+
+def test_learners_are_loaded_by_the_same_name(tmp_path: Path) -> None:
+    X, y = make_synthetic(50, random_state=0)
+    NewtonLogit(random_state=0).fit(X, y).save(tmp_path / "model.dford")
+    assert isinstance(dford.load(tmp_path / "model.dford"), NewtonLogit)
+
+
+def test_answers_are_counted_once_in_any_order() -> None:
+    X = make_synthetic(50, random_state=0)[0]
+    pool = fast(X)
+    first, second, third = pool.ask(3)
+    assert len({first.item, second.item, third.item}) == 3
+    pool.tell(second, True).tell(first, False).tell(second, True)
+    assert len(pool.log_) == 2
+    with pytest.raises(ValueError, match="answered yes already"):
+        pool.tell(second, False)
+    pool.drop(third).drop(third)
+    with pytest.raises(ValueError, match="dropped already"):
+        pool.tell(third, True)
+    with pytest.raises(ValueError, match="not asked by this pool"):
+        pool.tell(fast(X, random_state=9).ask(), True)
+    assert pool.answers_.sum() == 2
+
+
+def test_an_item_with_an_open_question_is_not_asked_about_again() -> None:
+    pool = fast(np.zeros((4, 1)))
+    assert sorted(question.item for question in pool.ask(9)) == [0, 1, 2, 3]
+    assert pool.ask() is None
+
+
+def test_what_somebody_decided_holds_and_what_is_out_counts_no_more() -> None:
+    X, y = make_synthetic(60, random_state=0)
+    pool = fast(X).decide(3, 5).decide(4, 2, 3)
+    assert pool.levels_[3] == 5
+    assert pool.probabilities_[3, 4] == 1
+    assert pool.probabilities_[4, [0, 3, 4]].sum() == 0
+    pool.remove(5)
+    answer(pool, y, 200)
+    asked = {item for item, *_ in pool._answers}
+    assert not asked & {3, 5}
+    with pytest.raises(ValueError, match="the lower level comes first"):
+        pool.decide(1, 4, 2)
+    with pytest.raises(ValueError, match="there is no item 60"):
+        pool.remove(60)
+
+
+def test_items_without_features_are_placed_by_bisection_from_the_shares_of_levels() -> None:
+    y = np.random.default_rng(0).choice([1, 2, 5], p=[0.45, 0.45, 0.1], size=400)
+    pool = Pool(np.empty((400, 0)), LEVELS, error_rate=0.0, audit=0, random_state=0)
+    while (question := pool.ask()) is not None:
+        pool.tell(question, bool(y[question.item] > question.level))
+    assert off(pool, y) == 0
+    # its entropy is 1.37 bits, and to be sure of 2 takes two answers, where plain bisection takes 2.3
+    assert len(pool.log_) / 400 < 2.0
+
+
+def test_items_may_have_missing_features_and_come_later() -> None:
+    X, y = make_synthetic(300, random_state=0)
+    X[::7, 0] = np.nan
+    pool = fast(X[:200])
+    answer(pool, y, 150)
+    pool.add(X[200:])
+    answer(pool, y, 600)
+    assert len(pool) == 300
+    assert off(pool, y) < 0.1
+    with pytest.raises(ValueError, match="the items have 2 features, and these have 3"):
+        pool.add(np.zeros((1, 3)))
+
+
+def test_an_audit_is_kept_from_the_items_until_it_is_released() -> None:
+    X, y = make_synthetic(100, random_state=0)
+    pool = fast(X, audit=0.5, error_rate=0.0)
+    before = dict(enumerate(pool.probabilities_))
+    for _ in range(20):  # before the first refresh
+        question = pool.ask()
+        pool.tell(question, bool(y[question.item] > question.level))
+        if question.purpose == "audit":
+            assert (pool.probabilities_[question.item] == before[question.item]).all()
+        before[question.item] = pool.probabilities_[question.item]
+    answer(pool, y, 100)
+    value, low, high = pool.audited_error_
+    assert 0 <= low <= value <= high <= 4
+    audited = [item for item in pool._audit.items if pool._audit._is_settled(pool._audit._places[item])]
+    assert value == pytest.approx(np.abs(pool.levels_ - y)[audited].mean()), "of these, the right level is known"
+    pool.release()
+    assert np.isnan(pool.audited_error_.value)
+    assert (pool.levels_[audited] == y[audited]).all()
+
+
+def test_the_audits_interval_covers_as_often_as_it_says() -> None:
+    random, held = np.random.default_rng(0), 0
+    for _ in range(400):
+        levels, y = random.integers(0, 5, size=(2, 200))
+        wrong = random.random(200) < 0.2
+        levels = np.where(wrong, levels, y)
+        pool, audit = Items(5, 0.0, seed=0), Audit(5, 0.0, seed=int(random.integers(2**31)))
+        pool.add(200)
+        audit.look_at(pool)
+        for _ in range(random.integers(50, 200)):
+            item, cut = audit.pick(pool)  # type: ignore[misc]
+            audit.answer(item, cut, bool(y[item] > cut))
+        _, low, high = audit.judge(levels, pool)
+        held += bool(low <= np.abs(levels - y).mean() <= high)
+    assert held >= 0.95 * 400 - 2 * (400 * 0.05 * 0.95) ** 0.5
+
+
+def test_levels_are_drawn_with_their_propensities_so_figures_of_the_log_have_no_bias() -> None:
+    X, y = make_synthetic(100, random_state=3)
+    differences = []
+    for seed in range(60):
+        pool = fast(X, random_state=seed)
+        answer(pool, y, 400, seed=seed)
+        log = pool.log_
+        asked = [item for item, *_ in pool._answers]
+        estimate = offpolicy.mae(log, log.prediction)
+        differences.append(estimate.value - np.abs(log.prediction - y[asked]).mean())
+    mean, error = np.mean(differences), np.std(differences) / len(differences) ** 0.5
+    assert abs(mean) < 4 * error
+
+
+@given(st.integers(0, 40), st.integers(0, 40))
+def test_the_error_rate_is_learned_from_questions_that_were_asked_again(same: int, differing: int) -> None:
+    rate = posteriors.expected_rate(same + differing, differing, 8.0)
+    assert 0 < rate < 0.5
+    assert rate > posteriors.expected_rate(same + differing + 10, differing, 8.0)
+    assert rate < posteriors.expected_rate(same + differing + 10, differing + 10, 8.0)
+
+
+def test_how_many_answers_remain_is_about_right() -> None:
+    X, y = make_synthetic(600, random_state=4)
+    pool = fast(X, learner=NewtonLogit(features="poly"))
+    answer(pool, y, 300)
+    about, low, high = pool.remaining(0.1)
+    assert low <= about <= high
+    n = 0
+    while pool.expected_error_ > 0.1:
+        answer(pool, y, 10)
+        n += 10
+    assert abs(about - n) < 0.5 * n
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"error_rate": 0.5}, "error_rate is a share below a half"),
+        ({"audit": 1.5}, "audit is the share of questions that judge"),
+        ({"levels": ["only"]}, "a scale needs at least two levels"),
+        ({"learner": DFORD()}, "needs a learner with ask, tell and predict_proba"),
+        ({"X": [[1.0], [np.inf]]}, "Input X contains infinity"),
+    ],
+)
+def test_bad_input_is_one_sentence(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=sentence):
+        Pool(**{"X": np.zeros((3, 2)), "levels": LEVELS, **options})
+
+
+def test_an_answer_is_a_bool() -> None:
+    pool = fast(np.zeros((3, 1)))
+    with pytest.raises(TypeError, match="higher must be True or False"):
+        pool.tell(pool.ask(), 1)  # type: ignore[arg-type]
