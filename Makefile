@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Numba keys its cache by the file of the outermost function alone; this makes any change of the engine a new one.
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell cat src/dford/engine/*.py | cksum | cut -d' ' -f1)
 
-.PHONY: demo serve test slow kill-test kill-test-postgres bench bench-service screenshots docs lint clean
+.PHONY: demo serve test compiled slow kill-test kill-test-postgres bench bench-service screenshots docs lint clean
 
 .venv/ready: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -24,9 +24,13 @@ serve: .venv/ready
 	$(BIN)/python -m pip install --quiet --editable ".[dask,ray]"
 	touch $@
 
-test: lint .venv/cluster .cache/wheel .cache/page/ready
-	$(BIN)/python tests/compiling.py
+test: .venv/cluster
+	$(MAKE) --jobs=2 lint .cache/wheel .cache/page/ready compiled
 	$(BIN)/python -m pytest -n 3 --dist worksteal  # one more than cores: many tests wait for something
+
+# the engine, once for all processes of the tests
+compiled: .venv/ready
+	$(BIN)/python tests/compiling.py
 
 # 10,000 streams against the naive reference, instead of a sample
 slow: .venv/ready

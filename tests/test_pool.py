@@ -194,6 +194,18 @@ def test_what_somebody_decided_holds_and_what_is_out_counts_no_more() -> None:
         pool.remove(60)
 
 
+def test_no_question_is_about_what_was_decided_however_often_it_was_asked_before() -> None:
+    X, y = make_synthetic(40, random_state=0)
+    pool = fast(X, audit=0.3)
+    answer(pool, y, 100)
+    for item in range(20):
+        pool.decide(item, int(y[item]))
+    before = len(pool._answers)
+    answer(pool, y, 300)
+    assert min(item for item, *_ in pool._answers[before:]) == 20
+    assert (pool.levels_[:20] == y[:20]).all()
+
+
 def test_items_without_features_are_placed_by_bisection_from_the_shares_of_levels() -> None:
     y = np.random.default_rng(0).choice([1, 2, 5], p=[0.45, 0.45, 0.1], size=400)
     pool = Pool(np.empty((400, 0)), LEVELS, error_rate=0.0, audit=0, random_state=0)

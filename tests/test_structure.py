@@ -30,7 +30,7 @@ FLOORS = {
     ],
     "dford.pool": [
         {"questions", "items"},
-        {"audit", "fold_learners"},
+        {"audit", "fold_learners", "forecast"},
         {"refresh"},
         {"saving"},
         {"pool"},

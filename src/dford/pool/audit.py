@@ -12,7 +12,7 @@ _AT_ONCE = 100  # items that are being settled, at most
 
 
 class Audit:
-    """Items in a random order, of each of which all levels are believed as likely before its first answer here.
+    """Items in a random order, but for those that are decided. Of each, all levels are as likely before its answers.
 
     The answers are kept from the items until they are released, so they know nothing of the placements that they judge.
     """
@@ -39,14 +39,14 @@ class Audit:
         """The item to ask about, and the cut. None where all are judged, and while one is asked about by others."""
         for place in range(max(len(self.items) - _AT_ONCE, 0), len(self.items)):
             item = self.items[place]
-            if not pool.is_open[item] and not pool.is_out[item] and not self._is_settled(place):
+            if not pool.is_open[item] and pool.is_in_doubt(item) and not self._is_settled(place):
                 return item, self.known.best_cut(place)
         while self._next < len(self._order):
             item = int(self._order[self._next])
             if pool.is_open[item]:  # not another one instead: those that are not asked about are no random ones
                 return None
             self._next += 1
-            if item not in self._places and not pool.is_out[item]:
+            if item not in self._places and pool.is_in_doubt(item):
                 self.take(item)
                 return item, self.known.best_cut(self._places[item])
         return None
@@ -66,7 +66,7 @@ class Audit:
     def judge(self, levels: Ints, pool: Items) -> Estimate:
         """How far these levels are from the right ones, on the mean."""
         most = self._n_levels - 1
-        places = np.array([p for i, p in self._places.items() if self._is_settled(p) and not pool.is_out[i]], np.int64)
+        places = np.array([p for i, p in self._places.items() if self._is_settled(p) and pool.is_in_doubt(i)], np.int64)
         if not len(places):
             return Estimate(float("nan"), 0.0, float(most))
         items = np.array(self.items)[places]

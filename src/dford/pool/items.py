@@ -60,6 +60,11 @@ class Items:
         self.bounds[item] = low, high
         self.look_at(item)
 
+    def is_in_doubt(self, item: int) -> bool:
+        """Whether it is to be placed, and nobody has decided where."""
+        low, high = self.bounds[item]
+        return bool(low < high and not self.is_out[item])
+
     def look_at(self, item: int) -> None:
         self._one[0] = item
         self.look(self._one)

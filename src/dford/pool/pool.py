@@ -17,9 +17,10 @@ from dford.log import FeedbackLog
 from dford.pool import saving
 from dford.pool.audit import Audit
 from dford.pool.fold_learners import FoldLearners
+from dford.pool.forecast import remaining
 from dford.pool.items import Items
 from dford.pool.questions import ItemQuestion
-from dford.pool.refresh import Calibration, Priors, Refresh, next_stage
+from dford.pool.refresh import Calibration, Priors, Refresh, believed_rate, next_stage
 from dford.scale import Scale
 
 _SPREAD = 0.05  # of the questions are about a level that is drawn: without them, a wrong belief would stay unseen
@@ -99,7 +100,7 @@ class Pool:
         self.seed_ = int(random_state) if is_seed else int(check_random_state(random_state).randint(2**31))  # type: ignore[arg-type]
         self._scale = Scale(levels)
         self._key = f"{int(counter.key(self.seed_)):08x}"
-        rate = posteriors.expected_rate(0, 0, 8.0) if error_rate is None else float(error_rate)
+        rate = believed_rate(error_rate)
         self._items = Items(len(self._scale), rate, self.seed_ + 1)
         self._audit = Audit(len(self._scale), rate, self.seed_ + 2)
         self._learners = FoldLearners(learner, self._scale, self.seed_)
@@ -247,19 +248,7 @@ class Pool:
         The right levels, and answers to come, are drawn from what is known now; `low` and `high` are the least and
         the most of eight such futures. What answers will teach about other items is not known, and so left out.
         """
-        kept = np.flatnonzero(~self._items.is_out)
-        some = kept[np.argsort(counter.uniforms(self.seed_ + 3, kept), kind="stable")[:_FUTURE_ITEMS]]
-        if not len(some):
-            return Estimate(0.0, 0.0, 0.0)
-        most = 100 * len(some)
-        found = [
-            posteriors.answers_needed(
-                self._items.prior[some], self._items.wrong[some], self._items.bounds[some], self._items.rate,
-                self.seed_ + 4 + future, target, most,
-            ) * len(kept) / len(some)
-            for future in range(_FUTURES)
-        ]  # fmt: skip
-        return Estimate(float(np.mean(found)), min(found), max(found))
+        return remaining(self._items, target, self.seed_ + 3)
 
     def _ask_one(self) -> ItemQuestion | None:
         number = len(self._fates)
@@ -271,7 +260,9 @@ class Pool:
         elif self.audit <= why < self.audit + checks:
             checked = int((why - self.audit) / checks * len(self._answers))
             item, cut, *_, reason = self._answers[checked]
-            if reason != 2 and not self._items.is_open[item] and not self._items.is_out[item]:
+            low, high = self._items.bounds[item]
+            is_free = not self._items.is_open[item] and not self._items.is_out[item] and low <= cut < high
+            if is_free and _PURPOSES[reason] != "audit":
                 found, purpose = (item, cut), 1
         if found is None and (found := self._items.best()) is None:
             return None
@@ -352,7 +343,3 @@ class Pool:
         if not 0 <= item < len(self._items):
             raise ValueError(f"there is no item {item}: they have the numbers 0 to {len(self._items) - 1}")
         return item
-
-
-_FUTURES = 8
-_FUTURE_ITEMS = 1000

@@ -25,6 +25,11 @@ def next_stage(count: int, n_items: int) -> int:
     return count + max(_FIRST, count // 16, n_items // 200)
 
 
+def believed_rate(given: float | None, repeats: int = 0, differing: int = 0) -> float:
+    """The error rate of answers: as given, or by the questions that were asked again."""
+    return float(posteriors.expected_rate(repeats, differing, _BEFORE)) if given is None else float(given)
+
+
 class Priors(NamedTuple):
     """What a refresh finds."""
 
@@ -46,7 +51,7 @@ class Calibration:
         self._wrong = np.concatenate([items.wrong[some], known.wrong])
         self._bounds = np.concatenate([items.bounds[some], known.bounds])
         self._counts = np.concatenate([items.counts[some], known.counts])
-        self._rate = posteriors.expected_rate(repeats, differing, _BEFORE) if rate is None else rate
+        self._rate = believed_rate(rate, repeats, differing)
 
     def priors(self, yes: Floats) -> Priors:
         """As sure as makes the items' own answers, which the learners do not know, most likely."""

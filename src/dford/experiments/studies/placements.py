@@ -98,7 +98,8 @@ def tables(records: Sequence[Record]) -> list[Table]:
         if "pool" in ways:
             header.insert(2 + ways.index("pool"), "Pool expects")
         shares = " / ".join(f"{share:g}" for share in SHARES)
-        title = f"Levels off after {shares} answers an item, {wrong:.0%} of them wrong, mean of {runs} runs"
+        mean = f"mean of {runs} runs" if runs > 1 else "one run"
+        title = f"Levels off after {shares} answers an item, {wrong:.0%} of them wrong, {mean}"
         found.append(Table(title, header, rows))
     return found
 
