@@ -80,7 +80,8 @@ def test_an_invitation_holds_a_key_and_the_answers_are_that_persons(
         expect(stranger.get_by_role("heading", name="Projects")).to_be_visible()
         people = ok(client.get("/projects/rain/state", headers={"Authorization": f"Bearer {root}"}))["people"]
         assert people == {"anna": 2}
-        page.get_by_role("button", name="Revoke the key of anna").click()
+        with page.expect_response(lambda response: response.request.method == "DELETE"):
+            page.get_by_role("button", name="Revoke the key of anna").click()
         expect(page.get_by_text("revoked")).to_be_visible()
         guest.keyboard.press("ArrowRight")
         expect(guest.locator("#network")).to_contain_text(

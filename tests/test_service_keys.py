@@ -3,6 +3,8 @@
 import re
 import sqlite3
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from dford.cli import main
 from dford.service.core import Service
 from dford.service.http import guard
 from dford.service.projects import keys
+from dford.service.refusal import Refusal
 from dford.service.settings import Settings
 from dford.service.store.writer import Writer
 from serving import LEVELS, ROWS, ok, problem, serving, set_up
@@ -94,6 +97,29 @@ def test_a_key_is_stored_hashed_and_opens_nothing_once_revoked(file: Path) -> No
         assert problem(client.get(f"{project}/state")) == (401, "no-key")  # no key left does not mean open again
     secret = admin["key"].split(".")[1].encode()
     assert not any(secret in path.read_bytes() for path in file.parent.iterdir())
+
+
+def test_a_key_that_is_revoked_while_it_is_looked_up_opens_nothing_afterwards(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(file) as client:
+        set_up(client)
+        root = bearer(ok(client.post("/keys", json={"role": "admin", "name": "root"}))["key"])
+        made = ok(client.post("/projects/rain/keys", json={"role": "answer", "name": "anna"}, headers=root))
+        known, reading = client.service.keys, client.service.database.reading
+
+        @contextmanager
+        def slow() -> Iterator[Any]:
+            with reading() as connection:
+                yield connection
+            monkeypatch.undo()  # what was looked up is not used yet
+            assert client.delete(f"/projects/rain/keys/{made['id']}", headers=root).status_code == 204
+
+        monkeypatch.setattr(client.service.database, "reading", slow)
+        assert known.holder(f"Bearer {made['key']}").name == "anna", "it was valid when it was looked up"
+        assert known.known(f"Bearer {made['key']}") is None
+        with pytest.raises(Refusal, match="send a valid key"):
+            known.holder(f"Bearer {made['key']}")
 
 
 def test_the_first_key_must_leave_somebody_who_can_make_more(file: Path) -> None:

@@ -73,7 +73,7 @@ class Pool:
     >>> pool = Pool(X, levels=[1, 2, 3, 4, 5], audit=0, random_state=0)
     >>> for _ in range(300):
     ...     question = pool.ask()
-    ...     pool.tell(question, higher=bool(y[question.item] > question.level))
+    ...     _ = pool.tell(question, higher=bool(y[question.item] > question.level))
     >>> print(f"{abs(pool.levels_ - y).mean():.1f}")
     0.0
     """

@@ -42,6 +42,7 @@ class Keys:
         self._database = database
         self._trusted: dict[bytes, tuple[float, Holder]] = {}
         self._exist, self._none_until = False, 0.0
+        self._forgotten = 0  # what was looked up before the last time is not to be kept
 
     def known(self, authorization: str | None) -> Holder | None:
         """Who shows this Authorization header, if that need not be looked up."""
@@ -59,7 +60,7 @@ class Keys:
             return LOCAL
         token, digest = _digest(authorization)
         name = token.partition(".")[0]
-        row = None
+        row, until, forgotten = None, time.monotonic() + _TRUSTED_SECONDS, self._forgotten
         if name.isascii() and name.isalnum():
             with self._database.reading() as connection:
                 row = connection.execute(sa.select(keys).where(keys.c.id == name)).first()
@@ -69,19 +70,23 @@ class Keys:
         holder = Holder(row.name, row.role, row.project)
         if len(self._trusted) > 10_000:
             self._trusted.clear()
-        self._trusted[digest] = time.monotonic() + _TRUSTED_SECONDS, holder
+        if forgotten == self._forgotten:  # or it may have been revoked meanwhile
+            self._trusted[digest] = until, holder
         return holder
 
     def exist(self) -> bool:
         """Whether there ever was a key. Keys are revoked and never removed, so yes is for ever."""
-        if not self._exist and time.monotonic() >= self._none_until:
+        if not self._exist and (now := time.monotonic()) >= self._none_until:
+            forgotten = self._forgotten
             with self._database.reading() as connection:
                 self._exist = connection.scalar(sa.select(sa.func.count()).select_from(keys)) != 0
-            self._none_until = time.monotonic() + _TRUSTED_SECONDS  # only now: a lookup that failed is no answer
+            if forgotten == self._forgotten:  # only now: a lookup that failed is no answer
+                self._none_until = now + _TRUSTED_SECONDS
         return self._exist
 
     def forget(self) -> None:
         """Look all keys up again: one was made, or revoked."""
+        self._forgotten += 1
         self._trusted.clear()
         self._none_until = 0.0
 
