@@ -6,7 +6,12 @@
 
 import { keysWith, read, remove, write } from "./storage.js";
 
-/** @typedef {Pick<Server.State, "items" | "items_done" | "sequence">} Count */
+/**
+ * What to count from; `holds` are the acts of this browser that are in it. They are removed a moment later, and another
+ * window may look in between.
+ *
+ * @typedef {Pick<Server.State, "items" | "items_done" | "sequence"> & { holds?: string[] }} Count
+ */
 
 /** @type {Count} */
 const NOTHING = { items: 0, items_done: 0, sequence: 0 };
@@ -27,8 +32,9 @@ export class Progress {
   begin() {
     const before = this.sent();
     return (/** @type {Count} */ { items, items_done, sequence }) => {
-      const state = { items, items_done, sequence };
-      this.first ??= state;
+      const holds = before ? before.split("\n").map((entry) => entry.slice(this.outbox.sentPrefix.length)) : [];
+      const state = { items, items_done, sequence, holds };
+      this.first ??= { items, items_done, sequence };
       if (before === null || before !== this.sent()) return;
       // two windows may hear of two states in the wrong order; after a reload the server may have another database
       if (this.isFresh && sequence < this.base().sequence) return;
@@ -41,7 +47,7 @@ export class Progress {
 
   // What was sent since the last count, or null while something is not.
   sent() {
-    return this.outbox.waiting().length ? null : keysWith(this.outbox.sentPrefix).join();
+    return this.outbox.waiting().length ? null : keysWith(this.outbox.sentPrefix).join("\n");
   }
 
   /** @returns {Count} */
@@ -55,6 +61,7 @@ export class Progress {
     const acts = new Map(); // one that was sent and is not yet removed is there twice
     for (const prefix of [this.outbox.sentPrefix, this.outbox.prefix])
       for (const entry of keysWith(prefix)) acts.set(entry.slice(prefix.length), read(entry));
+    for (const act of base.holds ?? []) acts.delete(act);
     let done = base.items_done;
     for (const act of acts.values()) if (act?.turns === 0) done += act.act === "retract" ? -1 : 1;
     done = Math.max(0, Math.min(base.items, done));
