@@ -170,7 +170,7 @@ def test_ctrl_c_leaves_no_process_and_the_next_start_goes_on(tmp_path: Path) -> 
         process.kill()
     assert (process.returncode, output) == (130, "")
     assert errors == "dford: stopped; the same command goes on from here\n"
-    assert took < 10, "a second, but on a busy machine"
+    assert took < 30, "a second, but on a busy machine; the run itself takes minutes"
     assert _living(process.pid) == []
     kept = contents(tmp_path / "cells")
     assert 0 < len(kept) < 30

@@ -49,6 +49,13 @@ class Gate:
         self.learned += len(page.level[part])
 
 
+def without_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who waits for a learner is refused at once, long before the request has taken too long."""
+    ready, wait = folding.Fold.ready, folding.Fold.wait
+    monkeypatch.setattr(folding.Fold, "ready", lambda fold, _: ready(fold, 0.1))
+    monkeypatch.setattr(folding.Fold, "wait", lambda fold, head, _: wait(fold, head, 0.1))
+
+
 def forget_snapshots(file: Path) -> None:
     service = Service(Settings(database=str(file)))
     with service.database.writing() as connection:
@@ -74,7 +81,11 @@ def test_a_state_that_has_not_caught_up_answers_nobody(
     monkeypatch.setattr(log_reader, "MANY", 10)
     gate = Gate(monkeypatch)
     gate.at = 30
-    with serving(file, request_seconds=2.0) as client:
+    without_patience(monkeypatch)
+    with serving(file) as client:
+        patience = time.monotonic() + 60
+        while "30 of 60" not in client.get("/projects/rain/state").text:
+            assert time.monotonic() < patience
         for method, path, body in STATE_DEPENDENT:
             response = client.request(method, f"/projects/rain{path}", json=body)
             assert problem(response) == (503, "catching-up"), path
@@ -94,14 +105,15 @@ def learned_soon(client: Any) -> Any:
 
 
 def test_until_what_was_taken_back_is_unlearned_it_says_so(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving(file, request_seconds=5.0) as client:
+    with serving(file) as client:
         project = set_up(client, learner="NewtonLogit")
         asked = answer_some(client, project, 40)
         learned(client, project)
+        without_patience(monkeypatch)
         gate = Gate(monkeypatch)
         gate.at = 0
         ok(client.post(f"{project}/questions/{asked[2]['number']}/retract"))
-        patience = time.monotonic() + 30
+        patience = time.monotonic() + 60
         while not ok(client.get(f"{project}/state"))["stale"]:
             assert time.monotonic() < patience
         assert ok(client.post(f"{project}/predictions", json={"items": [1]}))["stale"]

@@ -169,22 +169,22 @@ def test_a_nul_in_a_path_is_refused(file: Path, path: str, method: str) -> None:
 
 
 def test_half_a_request_is_not_waited_for_for_ever(file: Path) -> None:
-    with serving(file, request_seconds=1.0, idle_seconds=2.0) as client, ExitStack() as lines:
+    with serving(file, request_seconds=3.0, idle_seconds=4.0) as client, ExitStack() as lines:
         set_up(client)
         half = [lines.enter_context(connect(address(client))) for _ in range(50)]
         idle = [lines.enter_context(connect(address(client))) for _ in range(50)]
         for line in half:
             line.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0")
-        begin = time.monotonic()
-        while time.monotonic() < begin + 1.5:  # a byte now and then does not help
-            for line in half:
+        waiting = list(half)
+        while waiting:  # a byte now and then does not help
+            for line in list(waiting):
                 try:
                     line.sendall(b".")
                 except OSError:
-                    break
+                    waiting.remove(line)
             time.sleep(0.1)
         for line in (*half, *idle):
-            line.settimeout(20)
+            line.settimeout(60)
             with suppress(ConnectionResetError):
                 assert line.recv(1000) == b""
         assert ok(client.get("/health"))["status"] == "ok"
@@ -201,7 +201,7 @@ def test_idle_connections_shut_nobody_out(file: Path) -> None:
 
 
 def test_a_client_that_does_not_read_does_not_keep_the_server(file: Path) -> None:
-    with serving(file, request_seconds=1.0) as client:
+    with serving(file, request_seconds=5.0) as client:
         project = set_up(client)
         large = [{"size": 1.0, "note": "x" * 9_000} for _ in range(900)]
         ok(client.post(f"{project}/items", json={"items": large}))
@@ -299,7 +299,7 @@ def test_many_who_ask_at_once_get_different_items(file: Path) -> None:
 
 
 def test_a_locked_database_fails_all_who_wait_at_once_and_goes_on_afterwards(file: Path) -> None:
-    with serving(file, request_seconds=2.0) as client:
+    with serving(file, request_seconds=5.0) as client:
         project = set_up(client)
         numbers = [ok(client.post(f"{project}/questions"))["number"] for _ in range(20)]
         holding = sqlite3.connect(file, isolation_level=None, timeout=0)
@@ -318,7 +318,7 @@ def test_a_locked_database_fails_all_who_wait_at_once_and_goes_on_afterwards(fil
             person.join()
         took = time.monotonic() - begin
         assert {status for status, _ in outcomes} == {503}
-        assert took < 10, "one waited for the lock, and not each in turn: that would be twenty seconds"
+        assert took < 30, "one waited for the lock, and not each in turn: that would be fifty seconds"
         assert ok(client.get("/health"))["status"] == "ok"
         assert ok(client.get(f"{project}/state"))["answers"] == 0
         holding.execute("ROLLBACK")

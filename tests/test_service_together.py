@@ -176,7 +176,7 @@ def test_the_short_way_has_the_headers_of_the_documented_one(tmp_path: Path) -> 
 
 
 def test_a_body_that_never_comes_is_given_up(tmp_path: Path) -> None:
-    with serving(tmp_path / "log.db", request_seconds=0.2) as client:
+    with serving(tmp_path / "log.db", request_seconds=3.0) as client:
         project = set_up(client)
         number = ok(client.post(f"{project}/questions"))["number"]
         whole = request("POST", f"{project}/questions/{number}/answer", '{"higher":true}')

@@ -1,8 +1,6 @@
 """Learners: scikit-learn classifiers for ordered levels, one a file; and the bases for one of your own."""
 
 import os
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 from numpy.typing import NDArray
@@ -61,21 +59,22 @@ def load(
     A file holds numbers and names only: nothing in it is run. A kernel that is a function must be given again, and so
     must the class of a learner of your own.
     """
-    return _restored(*persistence.read(path), path, kernel, {learner.__name__: learner} if learner else {})
+    return restored(*persistence.read(path), path, kernel, learner)
 
 
-def loads(content: bytes, name: str) -> OrdinalLearner:
+def loads(content: bytes, name: str, learner: type[OrdinalLearner] | None = None) -> OrdinalLearner:
     """As `load`, of a file's content; `name` stands for the file in errors."""
-    return _restored(*persistence.unpack(content, name), name)
+    return restored(*persistence.unpack(content, name), name, learner=learner)
 
 
-def _restored(
+def restored(
     header: dict[str, Any], arrays: dict[str, NDArray[Any]], path: str | os.PathLike[str],
-    kernel: KernelFunction | None = None, own: Mapping[str, type[OrdinalLearner]] = MappingProxyType({}),
+    kernel: KernelFunction | None = None, learner: type[OrdinalLearner] | None = None,
 ) -> OrdinalLearner:  # fmt: skip
+    """As `load`, of a file that was read."""
     try:
-        learner = {**CLASSES, **own}[header["learner"]]
-        model = learner(**_saving.to_params(header["params"], kernel))
+        own = {} if learner is None else {learner.__name__: learner}
+        model = {**CLASSES, **own}[header["learner"]](**_saving.to_params(header["params"], kernel))
         model._validate_params()
         if "levels" in header:
             _saving.restore(model, header, arrays)

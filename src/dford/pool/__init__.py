@@ -27,13 +27,13 @@ def load(
     """
     header, arrays = persistence.read(path)
     if "pool" not in header:
-        return learners.load(path, kernel, learner)
+        return learners.restored(header, arrays, path, kernel, learner)
     try:
         pool = Pool(
-            np.empty((0, arrays["X"].shape[1])), header["levels"], learner=saving.learner(arrays),
+            np.empty((0, arrays["X"].shape[1])), header["levels"], learner=saving.learner(arrays, 0, learner),
             error_rate=header["error_rate"], audit=header["audit"], random_state=header["seed"],
         )  # fmt: skip
-        saving.restore(pool, header, arrays)
+        saving.restore(pool, header, arrays, learner)
     except (LookupError, TypeError, AttributeError, OverflowError, MemoryError) as error:
         raise ValueError(f"{path} does not hold a pool that this dford knows ({error!r})") from None
     return pool

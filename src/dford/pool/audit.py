@@ -69,9 +69,8 @@ class Audit:
         places = np.array([p for i, p in self._places.items() if self._is_settled(p) and pool.is_in_doubt(i)], np.int64)
         if not len(places):
             return Estimate(float("nan"), 0.0, float(most))
-        items = np.array(self.items)[places]
-        distances = np.abs(np.arange(most + 1) - levels[items][:, None])
-        terms = (self.known.beliefs(places) * distances).sum(axis=1)
+        settled = self.known.beliefs(places).argmax(axis=1)
+        terms = np.abs(settled - levels[np.array(self.items)[places]]).astype(float)
         return interval(terms, reach=(0.0, float(most)), possible=(0.0, float(most)))
 
     def _is_settled(self, place: int) -> bool:

@@ -1,6 +1,8 @@
 """The pool: every answer about an item counts for it, and the next question is the one that tells most."""
 
+import operator
 import os
+import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -59,7 +61,8 @@ class Pool:
     probabilities_ : array of shape (n_items, n_levels)
         How likely each level is, of every item.
     expected_error_ : float
-        How far the placements are from the right levels on the mean, by these probabilities.
+        How far the placements are from the right levels on the mean, by these probabilities. It warns where the audit
+        contradicts it.
     audited_error_ : Estimate
         The same by the audit, with a 95% interval for a number of answers fixed beforehand. It believes no model.
     error_rate_ : float
@@ -103,7 +106,7 @@ class Pool:
         rate = believed_rate(error_rate)
         self._items = Items(len(self._scale), rate, self.seed_ + 1)
         self._audit = Audit(len(self._scale), rate, self.seed_ + 2)
-        self._learners = FoldLearners(learner, self._scale, self.seed_)
+        self._learners = FoldLearners(learner, self._scale, self.seed_ + 3)
         self._answers: list[
             tuple[int, int, int, float, bool, int]
         ] = []  # item, cut, placement, propensity, higher, why
@@ -186,8 +189,9 @@ class Pool:
 
     def remove(self, item: int) -> Self:
         """Take an item out: it is asked about no more, and counts in no figure."""
-        self._items.is_out[self._number(item)] = True
-        self._items.look_at(item)
+        number = self._number(item)
+        self._items.is_out[number] = True
+        self._items.look_at(number)
         return self
 
     def release(self) -> Self:
@@ -217,8 +221,16 @@ class Pool:
 
     @property
     def expected_error_(self) -> float:
-        errors = self._items.placements()[1][~self._items.is_out]
-        return float(errors.mean()) if len(errors) else 0.0
+        levels, errors = self._items.placements()
+        expected = float(errors[~self._items.is_out].mean()) if not self._items.is_out.all() else 0.0
+        audited = self._audit.judge(levels, self._items)
+        if not audited.low <= expected <= audited.high:
+            warnings.warn(
+                f"the error is expected to be {expected:.2f}, and by the audit it is between {audited.low:.2f} and "
+                f"{audited.high:.2f}: the learner may be wrong about these items, so believe the audit",
+                stacklevel=2,
+            )
+        return expected
 
     @property
     def audited_error_(self) -> Estimate:
@@ -248,7 +260,9 @@ class Pool:
         The right levels, and answers to come, are drawn from what is known now; `low` and `high` are the least and
         the most of eight such futures. What answers will teach about other items is not known, and so left out.
         """
-        return remaining(self._items, target, self.seed_ + 3)
+        if not target >= 0:
+            raise ValueError(f"the target is an error in levels, 0 or more; got {target!r}")
+        return remaining(self._items, target, self.seed_ + 4)
 
     def _ask_one(self) -> ItemQuestion | None:
         number = len(self._fates)
@@ -258,12 +272,12 @@ class Pool:
         if why < self.audit and (found := self._audit.pick(self._items)) is not None:
             purpose = 2
         elif self.audit <= why < self.audit + checks:
-            checked = int((why - self.audit) / checks * len(self._answers))
-            item, cut, *_, reason = self._answers[checked]
+            drawn = int((why - self.audit) / checks * len(self._answers))
+            item, cut, *_, reason = self._answers[drawn]
             low, high = self._items.bounds[item]
             is_free = not self._items.is_open[item] and not self._items.is_out[item] and low <= cut < high
             if is_free and _PURPOSES[reason] != "audit":
-                found, purpose = (item, cut), 1
+                found, purpose, checked = (item, cut), 1, drawn
         if found is None and (found := self._items.best()) is None:
             return None
         item, best = found
@@ -307,15 +321,18 @@ class Pool:
 
     def _begin(self) -> Refresh:
         """Learn all answers so far, in the background."""
-        part, self._learned = self._answers[self._learned :], len(self._answers)
-        item, cut, placement, propensity, higher, _ = (np.array(column) for column in zip(*part, strict=True))
+        item, cut, placement, propensity, higher, _ = (np.array(column) for column in zip(*self._answers, strict=True))
+        # which cut comes second hangs on the first answer, so a learner would be misled by what is said of it
+        firsts = np.sort(np.unique(item, return_index=True)[1])
+        new = firsts[firsts >= self._learned]
+        self._learned = len(self._answers)
         calibration = Calibration(self._items, self._audit, self.error_rate, *self._repeats)
         X, learners = self._features(), self._learners
         if not X.shape[1]:
             return Refresh(calibration.shares)
 
         def work() -> Priors:
-            learners.learn(X, item, cut, placement, propensity, higher)
+            learners.learn(X, item[new], cut[new], placement[new], propensity[new], higher[new])
             return calibration.priors(learners.chances(X))
 
         return Refresh(work)
@@ -340,6 +357,6 @@ class Pool:
             raise ValueError(f"question {question.id} was {was} already")
 
     def _number(self, item: int) -> int:
-        if not 0 <= item < len(self._items):
+        if not 0 <= (number := operator.index(item)) < len(self._items):
             raise ValueError(f"there is no item {item}: they have the numbers 0 to {len(self._items) - 1}")
-        return item
+        return number

@@ -13,10 +13,13 @@ from dford.pool.audit import Audit
 from dford.pool.items import Items
 
 _INVERSIONS = np.array([0.0005, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.25])
-_POWERS = np.array([0.5, 0.65, 0.8, 1.0, 1.2, 1.45, 1.75, 2.1, 2.5, 3.0])
+_POWERS = np.array([0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 1.0, 1.2, 1.45, 1.75, 2.1, 2.5, 3.0])
 _DOUBT = 4.0 * logs(_POWERS) ** 2  # before any answer, learners are believed to be about as sure as they are right
 _FIRST = 25
 _SAMPLE = 2000
+# Most items are asked about where their prior is in doubt, and that says little about how sure it may be where it is
+# sure. An audited one is any item, asked about any cut, so it counts so many times.
+_AUDITED = 5.0
 _BEFORE = 8.0  # an error rate of 0.1 is expected before any answer was repeated
 
 
@@ -45,9 +48,8 @@ class Calibration:
         answered = np.flatnonzero(items.counts)
         some = answered[:: 1 + len(answered) // _SAMPLE]
         self._beliefs, self._n_items = items.beliefs(some), len(items)
-        # an audited item is not asked where its prior is in doubt, so it says most about how sure that may be
         known, audited = audit.known, np.array(audit.items, dtype=np.int64)
-        self._some = np.concatenate([some, audited])
+        self._some, self._n_own = np.concatenate([some, audited]), len(some)
         self._wrong = np.concatenate([items.wrong[some], known.wrong])
         self._bounds = np.concatenate([items.bounds[some], known.bounds])
         self._counts = np.concatenate([items.counts[some], known.counts])
@@ -55,12 +57,14 @@ class Calibration:
 
     def priors(self, yes: Floats) -> Priors:
         """As sure as makes the items' own answers, which the learners do not know, most likely."""
-        likelihoods = posteriors.likelihoods(
-            yes[self._some], self._wrong, self._bounds, self._counts, self._rate, _INVERSIONS, _POWERS
-        )
+        own, audited = (self._likelihoods(yes, part) for part in (slice(self._n_own), slice(self._n_own, None)))
         doubt = _DOUBT + 200.0 * (_INVERSIONS[:, None] - self._rate) ** 2
-        sure = posteriors.expected_pair(_INVERSIONS, _POWERS, likelihoods - doubt)
+        sure = posteriors.expected_pair(_INVERSIONS, _POWERS, own + _AUDITED * audited - doubt)
         return Priors(posteriors.priors(yes, *sure), self._rate)
+
+    def _likelihoods(self, yes: Floats, part: slice) -> Floats:
+        answers = yes[self._some[part]], self._wrong[part], self._bounds[part], self._counts[part]
+        return posteriors.likelihoods(*answers, self._rate, _INVERSIONS, _POWERS)
 
     def shares(self) -> Priors:
         """The same prior for all, where there is nothing to tell them apart by: how many there are of each level."""

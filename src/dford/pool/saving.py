@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dford import learners
+from dford.learners import OrdinalLearner
 from dford.pool.questions import ItemQuestion
 from dford.pool.refresh import Priors, Refresh
 
@@ -47,14 +48,14 @@ def parts(pool: Any) -> tuple[dict[str, Any], Arrays]:
     }
 
 
-def learner(arrays: Arrays, number: int = 0) -> Any:
-    return learners.loads(arrays[f"learner{number}"].tobytes(), "the pool's learner")
+def learner(arrays: Arrays, number: int, own: type[OrdinalLearner] | None) -> Any:
+    return learners.loads(arrays[f"learner{number}"].tobytes(), "the pool's learner", own)
 
 
-def restore(pool: Any, header: dict[str, Any], arrays: Arrays) -> None:
+def restore(pool: Any, header: dict[str, Any], arrays: Arrays, own: type[OrdinalLearner] | None) -> None:
     """Put a new pool where the one that was saved had come to."""
     X, answers, propensities = arrays["X"], arrays["answers"], arrays["propensities"]
-    n, k = len(arrays["prior"]), len(pool._scale)
+    n, k, coming, audited = len(arrays["prior"]), len(pool._scale), arrays["coming"], arrays["audited"]
     if (
         X.ndim != 2
         or len(X) != n
@@ -63,6 +64,9 @@ def restore(pool: Any, header: dict[str, Any], arrays: Arrays) -> None:
             len(answers)
             and not ((answers.min(axis=0) >= 0).all() and (answers.max(axis=0) < [n, k - 1, k, 2, 3]).all())
         )
+        or (header["coming_rate"] is not None and (coming.shape[1:] != (k,) or len(coming) > n))
+        or not ((audited >= 0) & (audited < n)).all()
+        or not 0 <= header["learned"] <= len(answers)
     ):
         raise ValueError("the pool has items or answers that none could have")
     pool._X, pool._names = X, header["features"]
@@ -83,8 +87,8 @@ def restore(pool: Any, header: dict[str, Any], arrays: Arrays) -> None:
     pool._fates = bytearray(arrays["fates"].tobytes())
     pool._learned, pool._next, pool._repeats = header["learned"], header["next"], list(header["repeats"])
     pool._audit.look_at(pool._items)
-    for audited in arrays["audited"].tolist():
-        pool._audit.take(audited)
+    for one in audited.tolist():
+        pool._audit.take(one)
     for one, where, _, _, yes, reason in pool._answers:
         if reason == 2:
             pool._audit.answer(one, where, yes)
@@ -96,9 +100,9 @@ def restore(pool: Any, header: dict[str, Any], arrays: Arrays) -> None:
         pool._items.is_open[question.item] = True
         pool._items.look_at(question.item)
     for fold in range(len(pool._learners.models)):
-        pool._learners.models[fold] = learner(arrays, fold + 1)
-    part = slice(pool._learned)
-    pool._learners.recall(pool._features(), item[part], cut[part], higher[part] > 0)
+        pool._learners.models[fold] = learner(arrays, fold + 1, own)
+    firsts = np.sort(np.unique(item[: pool._learned], return_index=True)[1])
+    pool._learners.recall(pool._features(), item[firsts], cut[firsts], higher[firsts] > 0)
     if header["coming_rate"] is not None:
-        coming = Priors(arrays["coming"], header["coming_rate"])
-        pool._refresh = Refresh(lambda: coming)
+        found = Priors(coming, header["coming_rate"])
+        pool._refresh = Refresh(lambda: found)

@@ -131,7 +131,7 @@ class Fold:
             with self._counting:
                 self._looking -= 1
 
-    def packed(self) -> "Packed":
+    def packed(self) -> Packed:
         """The latest state, as bytes."""
         before = self._packed
         if before is None or before[0] is not self._state or before[1].sequence != self.sequence:
@@ -149,7 +149,7 @@ class Fold:
         """Whether the state that answers holds an answer that was taken back, as the log has it now."""
         return self._state is not None and self._holds_retracted(self._state)
 
-    def _holds_retracted(self, state: "_State") -> bool:
+    def _holds_retracted(self, state: _State) -> bool:
         return log_reader.news(self._database, self.project.id, state.sequence, state.as_of)[1]
 
     def close(self) -> None:

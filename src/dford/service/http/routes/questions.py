@@ -52,9 +52,8 @@ def add(app: FastAPI) -> None:
         """
         to.service.with_columns(to.project)
         if body is not None:
-            body = bodies.parsed(
-                models.Ask, to.body
-            )  # again, as strictly as large ones are: half of a character is none
+            # again, as strictly as large ones are: half of a character is none
+            body = bodies.parsed(models.Ask, to.body)
         features, item = (None, None) if body is None else (body.features, body.item)
         sent = None if features is None else encode_sent(to.project.columns, features)
         asked = to.service.ask(to.project, QuestionRequest(to.person, idempotency_key, sent, item))
