@@ -20,9 +20,10 @@ serve: .venv/ready
 	$(BIN)/dford serve --demo
 
 # clusters of two nodes are part of the tests; the rest does without
-.venv/cluster: .venv/ready
-	$(BIN)/python -m pip install --quiet --editable ".[dask,ray]"
-	touch $@
+.venv/cluster: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --editable ".[dev,dask,ray]"
+	touch .venv/ready $@
 
 test: .venv/cluster
 	$(MAKE) --jobs=2 lint .cache/wheel .cache/page/ready compiled

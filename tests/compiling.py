@@ -49,7 +49,7 @@ def use(model: Any, X: Any, y: Any) -> None:
 
 
 def paper() -> None:
-    from scipy.sparse import csr_matrix
+    from scipy.sparse import csr_array, csr_matrix
 
     from dford import DFORD, PRIL, PRank
     from dford.datasets import make_synthetic
@@ -58,7 +58,8 @@ def paper() -> None:
     for model in (DFORD(random_state=0), PRank(), PRIL()):
         use(model, X, y)
         use(model, csr_matrix(X), y)
-    for kernel in ("poly", "rbf", "linear"):
+        use(model, csr_array(X, dtype=float), y)
+    for kernel in ("poly", "rbf", "linear", lambda A, B: A @ B.T):
         for kind in (DFORD, PRank):
             use(kind(kernel=kernel, window=30), X, y)
 

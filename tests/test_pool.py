@@ -112,7 +112,7 @@ def test_an_items_own_answers_count_and_never_make_it_worse_than_the_learner_alo
     for seed in range(3):
         pool = fast(X, random_state=seed)
         answer(pool, y, 400, wrong=0.1, seed=seed)
-        chances = pool._learners.chances(X)
+        chances = pool._placements.learners.chances(X)
         alone.append(np.abs(1 + (chances > 0.5).sum(axis=1) - y).mean())
         placed.append(off(pool, y))
     assert np.mean(placed) < np.mean(alone)
@@ -174,7 +174,7 @@ def test_answers_are_counted_once_in_any_order() -> None:
     pool.drop(third).drop(third)
     with pytest.raises(ValueError, match="dropped already"):
         pool.tell(third, True)
-    with pytest.raises(ValueError, match="not asked by this pool"):
+    with pytest.raises(ValueError, match="not one that this pool asked"):
         pool.tell(fast(X, random_state=9).ask(), True)
     assert pool.answers_.sum() == 2
 
@@ -193,7 +193,7 @@ def test_what_somebody_decided_holds_and_what_is_out_counts_no_more() -> None:
     assert pool.probabilities_[4, [0, 3, 4]].sum() == 0
     pool.remove(5)
     answer(pool, y, 200)
-    asked = {item for item, *_ in pool._answers}
+    asked = set(pool._placements.answers["item"].tolist())
     assert not asked & {3, 5}
     with pytest.raises(ValueError, match="the lower level comes first"):
         pool.decide(1, 4, 2)
@@ -207,9 +207,9 @@ def test_no_question_is_about_what_was_decided_however_often_it_was_asked_before
     answer(pool, y, 100)
     for item in range(20):
         pool.decide(item, int(y[item]))
-    before = len(pool._answers)
+    before = len(pool._placements.answers)
     answer(pool, y, 300)
-    assert min(item for item, *_ in pool._answers[before:]) == 20
+    assert pool._placements.answers["item"][before:].min() == 20
     assert (pool.levels_[:20] == y[:20]).all()
 
 
@@ -249,7 +249,8 @@ def test_an_audit_is_kept_from_the_items_until_it_is_released() -> None:
     answer(pool, y, 100)
     value, low, high = pool.audited_error_
     assert 0 <= low <= value <= high <= 4
-    audited = [item for item in pool._audit.items if pool._audit._is_settled(pool._audit._places[item])]
+    audit = pool._placements.audit
+    audited = [item for place, item in enumerate(audit.items) if audit._is_settled(place)]
     assert value == pytest.approx(np.abs(pool.levels_ - y)[audited].mean()), "of these, the right level is known"
     pool.release()
     assert np.isnan(pool.audited_error_.value)
@@ -258,29 +259,29 @@ def test_an_audit_is_kept_from_the_items_until_it_is_released() -> None:
 
 def test_the_audits_interval_covers_as_often_as_it_says() -> None:
     random, held = np.random.default_rng(0), 0
-    for _ in range(400):
+    for _ in range(200):
         levels, y = random.integers(0, 5, size=(2, 200))
         wrong = random.random(200) < 0.2
         levels = np.where(wrong, levels, y)
-        pool, audit = Items(5, 0.0, seed=0), Audit(5, 0.0, seed=int(random.integers(2**31)))
+        pool = Items(5, 0.0, seed=0)
         pool.add(200)
-        audit.look_at(pool)
+        audit = Audit(pool, seed=int(random.integers(2**31)))
         for _ in range(random.integers(50, 200)):
-            item, cut = audit.pick(pool)  # type: ignore[misc]
+            item, cut = audit.pick(())  # type: ignore[misc]
             audit.answer(item, cut, bool(y[item] > cut))
-        _, low, high = audit.judge(levels, pool)
+        _, low, high = audit.judge(levels)
         held += bool(low <= np.abs(levels - y).mean() <= high)
-    assert held >= 0.95 * 400 - 2 * (400 * 0.05 * 0.95) ** 0.5
+    assert held >= 0.95 * 200 - 2 * (200 * 0.05 * 0.95) ** 0.5
 
 
 def test_levels_are_drawn_with_their_propensities_so_figures_of_the_log_have_no_bias() -> None:
     X, y = make_synthetic(100, random_state=3)
     differences = []
-    for seed in range(60):
+    for seed in range(40):
         pool = fast(X, random_state=seed)
-        answer(pool, y, 400, seed=seed)
+        answer(pool, y, 250, seed=seed)
         log = pool.log_
-        asked = [item for item, *_ in pool._answers]
+        asked = pool._placements.answers["item"].tolist()
         estimate = offpolicy.mae(log, log.prediction)
         differences.append(estimate.value - np.abs(log.prediction - y[asked]).mean())
     mean, error = np.mean(differences), np.std(differences) / len(differences) ** 0.5
@@ -320,8 +321,8 @@ def test_questions_asked_again_are_compared_with_their_own_answers_alone() -> No
         question = pool.ask()
         right = bool(y[question.item] > question.level)
         pool.tell(question, right if question.purpose != "audit" else n % 2 > 0)
-    assert pool._repeats[0] > 10
-    assert pool._repeats[1] == 0
+    assert pool._placements.repeats[0] > 10
+    assert pool._placements.repeats[1] == 0
 
 
 @pytest.mark.parametrize("levels", [["poor", "fair", "good", "great", "best"], [5, 4, 3, 2, 1], [0.5, 1.5, 2, 7, 9]])
@@ -375,3 +376,26 @@ def test_an_answer_is_a_bool() -> None:
     pool = fast(np.zeros((3, 1)))
     with pytest.raises(TypeError, match="higher must be True or False"):
         pool.tell(pool.ask(), 1)  # type: ignore[arg-type]
+
+
+def test_a_question_that_the_pool_did_not_ask_is_refused() -> None:
+    X, y = make_synthetic(20, random_state=0)
+    pool, other = fast(X), fast(X, random_state=1)
+    question = pool.ask()
+    with pytest.raises(ValueError, match="is not one that this pool asked"):
+        pool.tell(other.ask(), higher=True)
+    with pytest.raises(ValueError, match="is not one that this pool asked"):
+        pool.tell(question._replace(item=question.item + 1), higher=True)
+    with pytest.raises(TypeError, match="expected a question"):
+        pool.drop("1")  # type: ignore[arg-type]
+    pool.tell(question, higher=bool(y[question.item] > question.level))
+
+
+def test_what_was_decided_is_not_asked_by_the_audit_either() -> None:
+    pool = Pool(np.empty((5, 0)), LEVELS, audit=0.5, error_rate=0.0, random_state=0)
+    for item in range(5):
+        pool.decide(item, 2, 3)
+    while (question := pool.ask()) is not None:
+        assert question.level == 2
+        pool.tell(question, higher=True)
+    assert (pool.levels_ == 3).all()

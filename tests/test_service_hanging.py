@@ -32,9 +32,11 @@ LATE = 20.0  # seconds more on a machine that is busy; what hangs takes for ever
 
 
 def test_a_database_that_hangs_is_a_503_in_time_while_health_and_the_page_answer(cluster: str) -> None:
-    with serving(new_database(cluster, "hangs"), request_seconds=SECONDS) as client:
+    address = new_database(cluster, "hangs")
+    with serving(address) as client:
         project = set_up(client)
         answer_some(client, project, 3)
+    with serving(address, request_seconds=SECONDS) as client:
         number = ok(client.post(f"{project}/questions"))["number"]
         shared = httpx.Client(base_url=client.base_url, timeout=60, limits=httpx.Limits(max_connections=None))
 
@@ -151,8 +153,7 @@ def test_connections_that_broke_while_nobody_used_them_are_replaced(cluster: str
 
 def test_the_frozen_are_thawed(cluster: str) -> None:
     """What the tests above rely on."""
-    with serving(new_database(cluster, "thawed"), request_seconds=2) as client:
-        set_up(client)
+    with serving(new_database(cluster, "thawed"), request_seconds=SECONDS) as client:
         with frozen():
             assert problem(client.get("/projects")) == (503, "not-read")
         patience = time.monotonic() + 60

@@ -29,9 +29,10 @@ FLOORS = {
         {"__main__"},
     ],
     "dford.pool": [
-        {"questions", "items"},
+        {"questions", "answers", "items"},
         {"audit", "fold_learners", "forecast"},
         {"refresh"},
+        {"placements"},
         {"saving"},
         {"pool"},
     ],
@@ -165,7 +166,7 @@ def play(rounds):
         model.tell(question, bool(x[0] * 2 + 3 > question.level))
 play(20_000)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-play({300_000 if kernel == "linear" else 50_000})
+play({100_000 if kernel == "linear" else 25_000})
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -30,7 +30,7 @@ def load(
         return learners.restored(header, arrays, path, kernel, learner)
     try:
         pool = Pool(
-            np.empty((0, arrays["X"].shape[1])), header["levels"], learner=saving.learner(arrays, 0, learner),
+            np.empty((0, arrays["X"].shape[1])), header["levels"], learner=saving.learner(arrays, "learner", learner),
             error_rate=header["error_rate"], audit=header["audit"], random_state=header["seed"],
         )  # fmt: skip
         saving.restore(pool, header, arrays, learner)

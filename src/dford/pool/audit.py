@@ -1,5 +1,7 @@
 """The audit: items drawn at random are settled by answers of their own, which judge the placements of today."""
 
+from collections.abc import Collection
+
 import numpy as np
 
 from dford.engine import counter
@@ -17,61 +19,82 @@ class Audit:
     The answers are kept from the items until they are released, so they know nothing of the placements that they judge.
     """
 
-    def __init__(self, n_levels: int, rate: float, seed: int) -> None:
-        self._n_levels, self._seed = n_levels, seed
-        self._order, self._next = np.empty(0, np.int64), 0
-        self.clear(rate)
+    def __init__(self, pool: Items, seed: int) -> None:
+        self._pool, self._seed = pool, seed
+        self.clear()
 
-    def clear(self, rate: float) -> None:
-        self.known = Items(self._n_levels, rate, self._seed)
+    def clear(self) -> None:
+        self.known = Items(self._pool.n_levels, self._pool.rate, self._seed)
         self.items: list[int] = []
         self._places: dict[int, int] = {}  # of the items among those that are known
+        self._settled: list[bool] = []
+        self.look()
 
-    def look_at(self, pool: Items) -> None:
+    def look(self) -> None:
         """The pool has other items than before."""
-        draws = counter.uniforms(self._seed, np.arange(len(pool)))
+        draws = counter.uniforms(self._seed, np.arange(len(self._pool)))
         self._order, self._next = np.argsort(draws, kind="stable"), 0
 
     def believe(self, rate: float) -> None:
         self.known.believe(self.known.prior, rate)
+        self._settled = [self._is_settled(place) for place in range(len(self.items))]
 
-    def pick(self, pool: Items) -> tuple[int, int] | None:
-        """The item to ask about, and the cut. None where all are judged, and while one is asked about by others."""
+    def pick(self, auditing: Collection[int]) -> tuple[int, int] | None:
+        """The item to ask about, and the cut. None where all are judged, and while one is asked about by others.
+
+        Items that are being audited by an open question are passed over.
+        """
         for place in range(max(len(self.items) - _AT_ONCE, 0), len(self.items)):
             item = self.items[place]
-            if not pool.is_open[item] and pool.is_in_doubt(item) and not self._is_settled(place):
+            if not self._settled[place] and not self._pool.is_open[item] and self._pool.is_in_doubt(item):
                 return item, self.known.best_cut(place)
-        while self._next < len(self._order):
-            item = int(self._order[self._next])
-            if pool.is_open[item]:  # not another one instead: those that are not asked about are no random ones
-                return None
+        while self._next < len(self._order) and not self._is_new(int(self._order[self._next])):
             self._next += 1
-            if item not in self._places and pool.is_in_doubt(item):
-                self.take(item)
-                return item, self.known.best_cut(self._places[item])
+        for item in self._order[self._next :].tolist():
+            if self._is_new(item) and item not in auditing:
+                # not another one instead: those that nobody is asked about are no random ones
+                return None if self._pool.is_open[item] else (item, int(self._pool.bounds[item].sum() - 1) // 2)
         return None
 
-    def take(self, item: int) -> None:
-        """Have this item audited."""
-        self._places[item] = len(self.items)
-        self.items.append(item)
-        self.known.add(1)
-
     def belief(self, item: int) -> Floats:
-        return self.known.belief(self._places[item])
+        if item in self._places:
+            return self.known.belief(self._places[item])
+        low, high = self._pool.bounds[item]
+        belief = np.zeros(self._pool.n_levels)
+        belief[low : high + 1] = 1.0 / (1 + high - low)
+        return belief
 
     def answer(self, item: int, cut: int, higher: bool) -> None:
+        """Count an answer; with the first one, the item is among those that are audited."""
+        if item not in self._places:
+            self._places[item] = len(self.items)
+            self.items.append(item)
+            self._settled.append(False)
+            self.known.add(1)
+            self.decide(item)
         self.known.answer(self._places[item], cut, higher)
+        self._settled[self._places[item]] = self._is_settled(self._places[item])
 
-    def judge(self, levels: Ints, pool: Items) -> Estimate:
+    def decide(self, item: int) -> None:
+        """Somebody has decided about this item."""
+        if item in self._places:
+            place = self._places[item]
+            self.known.decide(place, *self._pool.bounds[item])
+            self._settled[place] = self._is_settled(place)
+
+    def judge(self, levels: Ints) -> Estimate:
         """How far these levels are from the right ones, on the mean."""
-        most = self._n_levels - 1
-        places = np.array([p for i, p in self._places.items() if self._is_settled(p) and pool.is_in_doubt(i)], np.int64)
+        most = float(self._pool.n_levels - 1)
+        judges = (self._settled[place] and self._pool.is_in_doubt(item) for place, item in enumerate(self.items))
+        places = np.flatnonzero(np.fromiter(judges, np.bool_, len(self.items)))
         if not len(places):
-            return Estimate(float("nan"), 0.0, float(most))
+            return Estimate(float("nan"), 0.0, most)
         settled = self.known.beliefs(places).argmax(axis=1)
         terms = np.abs(settled - levels[np.array(self.items)[places]]).astype(float)
-        return interval(terms, reach=(0.0, float(most)), possible=(0.0, float(most)))
+        return interval(terms, reach=(0.0, most), possible=(0.0, most))
+
+    def _is_new(self, item: int) -> bool:
+        return item not in self._places and self._pool.is_in_doubt(item)
 
     def _is_settled(self, place: int) -> bool:
         return bool(self.known.belief(place).max() >= _SETTLED)

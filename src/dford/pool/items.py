@@ -65,6 +65,20 @@ class Items:
         low, high = self.bounds[item]
         return bool(low < high and not self.is_out[item])
 
+    def is_free(self, item: int, cut: int) -> bool:
+        """Whether this may be asked: nobody is being asked about the item, and no decision answers it."""
+        low, high = self.bounds[item]
+        return bool(low <= cut < high and not self.is_open[item] and not self.is_out[item])
+
+    def set_open(self, item: int, is_open: bool) -> None:
+        """Whether somebody is being asked about it."""
+        self.is_open[item] = is_open
+        self.look_at(item)
+
+    def remove(self, item: int) -> None:
+        self.is_out[item] = True
+        self.look_at(item)
+
     def look_at(self, item: int) -> None:
         self._one[0] = item
         self.look(self._one)

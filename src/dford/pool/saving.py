@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from dford import learners
 from dford.learners import OrdinalLearner
+from dford.pool.placements import Placements
 from dford.pool.questions import ItemQuestion
 from dford.pool.refresh import Priors, Refresh
 
@@ -15,94 +16,83 @@ Arrays = dict[str, NDArray[Any]]
 
 def parts(pool: Any) -> tuple[dict[str, Any], Arrays]:
     """What a file of the pool holds. Where priors are being made, they are waited for."""
-    found = None if pool._refresh is None else pool._refresh.result()
-    header = {
+    header, arrays = placement_parts(pool._placements)
+    header |= {
         "pool": 1,
         "levels": pool._scale.names,
         "features": pool._names,
         "error_rate": pool.error_rate,
         "audit": pool.audit,
         "seed": pool.seed_,
-        "rate": pool._items.rate,
-        "coming_rate": None if found is None else found.rate,
-        "learned": pool._learned,
-        "next": pool._next,
-        "repeats": pool._repeats,
-        "open": [[*question[1:], checked] for question, checked in pool._open.values()],
+        "open": [[*question[1:], checks] for question, checks in pool._open.values()],
     }
-    answers = np.array(pool._answers, dtype=np.float64).reshape(-1, 6)
-    arrays = {
-        "X": pool._X,
-        "missing": pool._has_missing.astype(np.uint8),
-        "usual": pool._usual,
-        "answers": np.delete(answers, 3, axis=1).astype(np.int64),
-        "propensities": answers[:, 3].copy(),
-        "fates": np.frombuffer(bytes(pool._fates), np.uint8),
-        "audited": np.array(pool._audit.items, dtype=np.int64),
-        "coming": np.empty((0, 0)) if found is None else found.prior,
-        **pool._items.arrays(),
-    }
-    models = [pool.learner, *pool._learners.models]
     return header, arrays | {
-        f"learner{i}": np.frombuffer(m.packing(log=False)(), np.uint8) for i, m in enumerate(models)
+        "X": pool._placements.X,
+        "fates": np.frombuffer(bytes(pool._fates), np.uint8),
+        "learner": _packed(pool.learner),
     }
 
 
-def learner(arrays: Arrays, number: int, own: type[OrdinalLearner] | None) -> Any:
-    return learners.loads(arrays[f"learner{number}"].tobytes(), "the pool's learner", own)
+def placement_parts(placements: Placements) -> tuple[dict[str, Any], Arrays]:
+    """What is known of items but for their features."""
+    found = None if placements.refresh is None else placements.refresh.result()
+    header = {
+        "rate": placements.items.rate,
+        "coming_rate": None if found is None else found.rate,
+        "learned": placements.learned,
+        "next": placements.next,
+        "repeats": placements.repeats,
+    }
+    arrays: Arrays = {
+        "missing": placements.has_missing.astype(np.uint8),
+        "usual": placements.usual,
+        "coming": np.empty((0, 0)) if found is None else found.prior,
+        **placements.answers.arrays(),
+        **placements.items.arrays(),
+    }
+    return header, arrays | {f"learner{i}": _packed(model) for i, model in enumerate(placements.learners.models)}
+
+
+def learner(arrays: Arrays, name: str, own: type[OrdinalLearner] | None) -> Any:
+    return learners.loads(arrays[name].tobytes(), "the pool's learner", own)
 
 
 def restore(pool: Any, header: dict[str, Any], arrays: Arrays, own: type[OrdinalLearner] | None) -> None:
     """Put a new pool where the one that was saved had come to."""
-    X, answers, propensities = arrays["X"], arrays["answers"], arrays["propensities"]
-    n, k, coming, audited = len(arrays["prior"]), len(pool._scale), arrays["coming"], arrays["audited"]
+    restore_placements(pool._placements, header, arrays, arrays["X"], own)
+    pool._names, pool._fates = header["features"], bytearray(arrays["fates"].tobytes())
+    for *given, checks in header["open"]:
+        question = ItemQuestion(f"{pool._key}-{given[4]}", *given)
+        pool._open[question.id] = question, checks
+        pool._placements.items.set_open(question.item, True)
+
+
+def restore_placements(
+    placements: Placements, header: dict[str, Any], arrays: Arrays, X: NDArray[Any], own: type[OrdinalLearner] | None
+) -> None:
+    """Put placements without items where those that were saved had come to."""
+    n, k, coming = len(arrays["prior"]), len(placements.scale), arrays["coming"]
     if (
         X.ndim != 2
         or len(X) != n
-        or answers.shape != (len(propensities), 5)
-        or (
-            len(answers)
-            and not ((answers.min(axis=0) >= 0).all() and (answers.max(axis=0) < [n, k - 1, k, 2, 3]).all())
-        )
+        or not arrays["missing"].shape == arrays["usual"].shape == X.shape[1:]
         or (header["coming_rate"] is not None and (coming.shape[1:] != (k,) or len(coming) > n))
-        or not ((audited >= 0) & (audited < n)).all()
-        or not 0 <= header["learned"] <= len(answers)
+        or not 0 <= header["learned"] <= len(arrays["answers_item"])
     ):
         raise ValueError("the pool has items or answers that none could have")
-    pool._X, pool._names = X, header["features"]
-    pool._has_missing, pool._usual = arrays["missing"].astype(np.bool_), arrays["usual"]
-    pool._items.restore(header["rate"], arrays)
-    item, cut, placement, higher, why = answers.T
-    pool._answers = list(
-        zip(
-            item.tolist(),
-            cut.tolist(),
-            placement.tolist(),
-            propensities.tolist(),
-            (higher > 0).tolist(),
-            why.tolist(),
-            strict=True,
-        )
-    )
-    pool._fates = bytearray(arrays["fates"].tobytes())
-    pool._learned, pool._next, pool._repeats = header["learned"], header["next"], list(header["repeats"])
-    pool._audit.look_at(pool._items)
-    for one in audited.tolist():
-        pool._audit.take(one)
-    for one, where, _, _, yes, reason in pool._answers:
-        if reason == 2:
-            pool._audit.answer(one, where, yes)
-    pool._audit.believe(header["rate"])
-    for fields in header["open"]:
-        *given, checked = fields
-        question = ItemQuestion(f"{pool._key}-{given[4]}", *given)
-        pool._open[question.id] = question, checked
-        pool._items.is_open[question.item] = True
-        pool._items.look_at(question.item)
-    for fold in range(len(pool._learners.models)):
-        pool._learners.models[fold] = learner(arrays, fold + 1, own)
-    firsts = np.sort(np.unique(item[: pool._learned], return_index=True)[1])
-    pool._learners.recall(pool._features(), item[firsts], cut[firsts], higher[firsts] > 0)
+    placements.X, placements.has_missing, placements.usual = X, arrays["missing"].astype(np.bool_), arrays["usual"]
+    placements.items.restore(header["rate"], arrays)
+    placements.answers.restore(arrays, n, k)
+    placements.learned, placements.next = header["learned"], header["next"]
+    placements.repeats = list(header["repeats"])
+    placements.recall_audit()
+    for fold in range(len(placements.learners.models)):
+        placements.learners.models[fold] = learner(arrays, f"learner{fold}", own)
+    placements.recall_learners()
     if header["coming_rate"] is not None:
         found = Priors(coming, header["coming_rate"])
-        pool._refresh = Refresh(lambda: found)
+        placements.refresh = Refresh(lambda: found)
+
+
+def _packed(model: Any) -> NDArray[np.uint8]:
+    return np.frombuffer(model.packing(log=False)(), np.uint8)

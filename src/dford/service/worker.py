@@ -63,7 +63,7 @@ class Worker:
     def _started(self) -> Connection:
         if self._process is None or not self._process.is_alive() or self._line is None:
             self._end()
-            context = multiprocessing.get_context("spawn")  # a fork would copy locks that other threads hold
+            context = _context()
             self._line, theirs = context.Pipe()
             self._process = context.Process(target=_serve, args=(theirs,), name="dford-worker", daemon=True)
             self._process.start()
@@ -77,6 +77,18 @@ class Worker:
         if self._line is not None:
             self._line.close()
         self._process = self._line = None
+
+
+def _context() -> Any:
+    """How processes begin: from one that has imported all that they need and runs nothing else, where there are forks.
+
+    A fork of the server itself would copy locks that its threads hold.
+    """
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["dford.service.core"])
+    return context
 
 
 def _serve(line: Connection) -> None:

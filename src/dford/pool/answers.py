@@ -1,0 +1,87 @@
+"""Answers about items, one after the other."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+PURPOSES = ("place", "check", "audit")
+PLACE, CHECK, AUDIT = range(3)
+
+
+class Answer(NamedTuple):
+    """An answer, with the question as it was asked. Items, cuts and levels count from 0."""
+
+    question: int
+    """The number of the question: no two have the same."""
+    item: int
+    cut: int
+    placement: int
+    """Where the item stood when it was asked about."""
+    propensity: float
+    higher: bool
+    purpose: int
+    checks: int
+    """The number of the question that was asked again, or -1."""
+
+
+_COLUMNS = np.dtype(
+    [
+        ("question", np.int64),
+        ("item", np.int64),
+        ("cut", np.int16),
+        ("placement", np.int16),
+        ("propensity", np.float64),
+        ("higher", np.bool_),
+        ("purpose", np.int8),
+        ("checks", np.int64),
+    ]
+)
+
+
+class Answers:
+    """All answers, in the order in which they count."""
+
+    def __init__(self) -> None:
+        self._rows, self._count = np.empty(64, _COLUMNS), 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def append(self, answer: Answer) -> None:
+        if self._count == len(self._rows):
+            self._rows = np.concatenate([self._rows, np.empty_like(self._rows)])
+        self._rows[self._count] = answer
+        self._count += 1
+
+    def __getitem__(self, column: str) -> NDArray[Any]:
+        """One column, such as `answers["item"]`."""
+        found: NDArray[Any] = self._rows[column][: self._count]
+        return found
+
+    def of(self, question: int) -> int | None:
+        """Which one answers this question."""
+        found = np.flatnonzero(self["question"] == question)
+        return int(found[0]) if len(found) else None
+
+    def firsts(self, count: int) -> NDArray[np.int64]:
+        """Of so many answers, those that are the first about their items."""
+        return np.sort(np.unique(self["item"][:count], return_index=True)[1])
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        whole = {name: self[name].astype(np.int64) for name in _COLUMNS.names or () if name != "propensity"}
+        return {f"answers_{name}": column for name, column in whole.items()} | {
+            "answers_propensity": self["propensity"].copy()
+        }
+
+    def restore(self, arrays: dict[str, NDArray[Any]], n_items: int, n_levels: int) -> None:
+        found = {name: arrays[f"answers_{name}"] for name in _COLUMNS.names or ()}
+        count = len(found["item"])
+        most = {"item": n_items, "cut": n_levels - 1, "placement": n_levels, "higher": 2, "purpose": len(PURPOSES)}
+        if any(column.shape != (count,) for column in found.values()) or not all(
+            ((found[name] >= 0) & (found[name] < limit)).all() for name, limit in most.items()
+        ):
+            raise ValueError("the pool has answers that none could have")
+        self._rows, self._count = np.empty(max(count, 64), _COLUMNS), count
+        for name, column in found.items():
+            self._rows[name][:count] = column

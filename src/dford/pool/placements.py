@@ -1,0 +1,177 @@
+"""What is known of all items: the fold of the answers about them, and what is best asked next."""
+
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dford.engine import counter, posteriors
+from dford.engine._compiled import Bools, Floats
+from dford.estimates import Estimate
+from dford.learners import LiveLearner
+from dford.pool.answers import AUDIT, CHECK, PLACE, Answer, Answers
+from dford.pool.audit import Audit
+from dford.pool.fold_learners import FoldLearners
+from dford.pool.items import Items
+from dford.pool.refresh import Calibration, Priors, Refresh, believed_rate, next_stage
+from dford.scale import Scale
+
+_SPREAD = 0.05  # of the questions are about a level that is drawn: without them, a wrong belief would stay unseen
+_CHECKS = 0.02  # of the questions are asked again, to see how often answers differ
+_FIRST_CHECK = 20
+
+
+class ProposedQuestion(NamedTuple):
+    """A question about an item, before it is asked. Items, cuts and levels count from 0."""
+
+    item: int
+    cut: int
+    placement: int
+    propensity: float
+    purpose: int
+    checks: int
+    """The number of the question that is asked again, or -1."""
+
+
+class Placements:
+    """The items of a pool and the answers about them; it knows neither names nor who has been asked what.
+
+    The same items and the same answers in the same order give the same bits. Priors are made in the background, and
+    take effect at numbers of answers that are fixed.
+    """
+
+    def __init__(self, scale: Scale, learner: LiveLearner, error_rate: float | None, audit: float, seed: int) -> None:
+        self.scale, self.error_rate, self.audit_share, self.seed = scale, error_rate, audit, seed
+        rate = believed_rate(error_rate)
+        self.items = Items(len(scale), rate, seed + 1)
+        self.audit = Audit(self.items, seed + 2)
+        self.learners = FoldLearners(learner, scale, seed + 3)
+        self.answers = Answers()
+        self.repeats = [0, 0]  # questions asked again, and those answered otherwise
+        self.X, self.usual = np.empty((0, 0)), np.empty(0)
+        self.has_missing: Bools = np.empty(0, np.bool_)
+        self.refresh: Refresh | None = None
+        self.learned, self.next = 0, next_stage(0, 0)
+
+    def add(self, rows: Floats) -> None:
+        """More items. The first ones say which features may be missing, and what is usual of them."""
+        if not len(self.items):
+            self.X = np.empty((0, rows.shape[1]))
+            self.has_missing = np.isnan(rows).sum(axis=0) > 0
+            self.usual = np.array(
+                [np.mean(column[~np.isnan(column)]) if not np.isnan(column).all() else 0.0 for column in rows.T]
+            )
+        if rows.shape[1] != self.X.shape[1]:
+            raise ValueError(f"the items have {self.X.shape[1]} features, and these have {rows.shape[1]}")
+        self.X = np.concatenate([self.X, rows])
+        self.items.add(len(rows))
+        self.audit.look()
+
+    def decide(self, item: int, low: int, high: int) -> None:
+        """Somebody knows the lowest and the highest level that an item can be."""
+        self.items.decide(item, low, high)
+        self.audit.decide(item)
+
+    def propose(self, number: int, auditing: Collection[int] = ()) -> ProposedQuestion | None:
+        """What is best asked now, by draw `number` of the stream; None where no answer would tell anything.
+
+        `auditing` are the items about which an open question audits.
+        """
+        why, what = counter.uniforms(self.seed, np.array([2 * number, 2 * number + 1])).tolist()
+        share = _CHECKS if self.error_rate is None and len(self.answers) >= _FIRST_CHECK else 0.0
+        found, purpose, checks = None, PLACE, -1
+        if why < self.audit_share:
+            if (found := self.audit.pick(auditing)) is not None:
+                purpose = AUDIT
+        elif why < self.audit_share + share:
+            drawn = int((why - self.audit_share) / share * len(self.answers))
+            item, cut = int(self.answers["item"][drawn]), int(self.answers["cut"][drawn])
+            if self.answers["purpose"][drawn] != AUDIT and self.items.is_free(item, cut):
+                found, purpose, checks = (item, cut), CHECK, int(self.answers["question"][drawn])
+        if found is None and (found := self.items.best()) is None:
+            return None
+        item, best = found
+        belief = self.audit.belief(item) if purpose == AUDIT else self.items.belief(item)
+        possible = np.flatnonzero(belief)
+        free = np.arange(possible[0], possible[-1])  # the cuts whose answers are not known
+        chances = np.zeros(len(belief) - 1)
+        chances[free] = _SPREAD / len(free)
+        chances[best] += 1.0 - _SPREAD
+        cut = min(int(np.searchsorted(chances.cumsum(), what, side="right")), int(free[-1]))
+        placement = int(posteriors.place_one(self.items.belief(item)))
+        return ProposedQuestion(item, cut, placement, float(chances[cut]), purpose, checks)
+
+    def count(self, answer: Answer) -> None:
+        if answer.purpose == CHECK:
+            earlier = self.answers.of(answer.checks)
+            if earlier is not None and self.answers["cut"][earlier] == answer.cut:
+                self.repeats[0] += 1
+                self.repeats[1] += bool(self.answers["higher"][earlier]) != answer.higher
+        (self.audit if answer.purpose == AUDIT else self.items).answer(answer.item, answer.cut, answer.higher)
+        self.answers.append(answer)
+        if len(self.answers) == self.next:
+            if self.refresh is not None:
+                self._take_effect(self.refresh.result())
+            self.next = next_stage(len(self.answers), len(self.items))
+            self.refresh = self._begin()
+
+    def release(self) -> None:
+        """Give the audit's answers to their items."""
+        audited = self.answers["purpose"] == AUDIT
+        for i in np.flatnonzero(audited).tolist():
+            self.items.answer(*self._told(i))
+        self.answers["purpose"][audited] = PLACE
+        self.audit.clear()
+
+    def expected_error(self) -> float:
+        """How far the placements are from the right levels on the mean, by what is known of each."""
+        errors = self.items.placements()[1][~self.items.is_out]
+        return float(errors.mean()) if len(errors) else 0.0
+
+    def audited_error(self) -> Estimate:
+        """The same, by the audit."""
+        return self.audit.judge(self.items.placements()[0])
+
+    def features(self) -> Floats:
+        """The items' features, with what is missing filled in, and said to be missing."""
+        missing = np.isnan(self.X)
+        if not missing.any():
+            return self.X
+        return np.column_stack([np.where(missing, self.usual, self.X), missing[:, self.has_missing]])
+
+    def recall_audit(self) -> None:
+        """Have the audit count its answers again."""
+        self.audit.clear()
+        for i in np.flatnonzero(self.answers["purpose"] == AUDIT).tolist():
+            self.audit.answer(*self._told(i))
+
+    def recall_learners(self) -> None:
+        """Give the learners the answers that they were packed without."""
+        firsts = self.answers.firsts(self.learned)
+        item, cut, higher = (self.answers[name][firsts] for name in ("item", "cut", "higher"))
+        self.learners.recall(self.features(), item, cut, higher)
+
+    def _told(self, i: int) -> tuple[int, int, bool]:
+        return int(self.answers["item"][i]), int(self.answers["cut"][i]), bool(self.answers["higher"][i])
+
+    def _begin(self) -> Refresh:
+        """Learn all answers so far, in the background."""
+        calibration = Calibration(self.items, self.audit, self.error_rate, *self.repeats)
+        X, learners, answers = self.features(), self.learners, self.answers
+        # which cut comes second hangs on the first answer, so a learner would be misled by what is said of it
+        firsts = answers.firsts(len(answers))
+        new = firsts[firsts >= self.learned]
+        self.learned = len(answers)
+        if not X.shape[1]:
+            return Refresh(calibration.shares)
+        told: Any = [answers[name][new] for name in ("item", "cut", "placement", "propensity", "higher")]
+
+        def work() -> Priors:
+            learners.learn(X, *told)
+            return calibration.priors(learners.chances(X))
+
+        return Refresh(work)
+
+    def _take_effect(self, found: Priors) -> None:
+        self.items.believe(found.prior, found.rate)
+        self.audit.believe(found.rate)
