@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from dford.service.core import Service
 from dford.service.learning import fold as folding
 from dford.service.learning import log_reader, snapshots
+from dford.service.learning.learned import Learned, new
 from dford.service.projects import projects
 from dford.service.projects.columns import Column
 from dford.service.settings import Settings
@@ -38,22 +39,22 @@ class Gate:
     """Learning that stops where a test says."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.open, self.learned, self._learn = threading.Event(), 0, folding.learn
-        self.at = 10**9
-        monkeypatch.setattr(folding, "learn", self)
+        self.open, self.learned, self.at, learn = threading.Event(), 0, 10**9, Learned.learn
 
-    def __call__(self, model: Any, page: Any, part: slice) -> None:
-        if self.learned >= self.at:
-            assert self.open.wait(60)
-        self._learn(model, page, part)
-        self.learned += len(page.level[part])
+        def learn_here(model: Learned, page: Any, part: slice, arrivals: Any) -> None:
+            if self.learned >= self.at:
+                assert self.open.wait(60)
+            learn(model, page, part, arrivals)
+            self.learned += len(page.level[part])
+
+        monkeypatch.setattr(Learned, "learn", learn_here)
 
 
 def without_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who waits for a learner is refused at once, long before the request has taken too long."""
     ready, wait = folding.Fold.ready, folding.Fold.wait
     monkeypatch.setattr(folding.Fold, "ready", lambda fold, _: ready(fold, 0.1))
-    monkeypatch.setattr(folding.Fold, "wait", lambda fold, head, _: wait(fold, head, 0.1))
+    monkeypatch.setattr(folding.Fold, "wait", lambda fold, head, _, items=0: wait(fold, head, 0.1, items))
 
 
 def forget_snapshots(file: Path) -> None:
@@ -157,9 +158,9 @@ def test_a_state_made_anew_is_not_taken_for_the_old_one_of_the_same_number(file:
         fold = service.fold(service.project("rain"))
         assert fold.wait(30, 60)
         before = fold.packed()
-        other = folding.new_model(service.project("rain"))
+        other = new(service.project("rain"))
         fold._answer_by(folding._State(other, 30, 30))
-        assert fold.packed().model == other.packing(log=False)() != before.model
+        assert fold.packed().model == other.learner.packing(log=False)() != before.model
     finally:
         service.close()
 
@@ -182,30 +183,28 @@ def test_catching_up_makes_lasting_progress_whatever_is_killed(
             ok(client.post(f"{project}/questions/{asked[1]['number']}/retract"))
         digest = learned_soon(client)["digest"]
     forget_snapshots(file)
-    learn, count, lives = folding.learn, 0, 0
+    learn, count, lives = Learned.learn, 0, 0
     while True:
         lives += 1
         service = Service(Settings(database=str(file)))
         pages = 0
 
-        def two_pages(model: Any, page: Any, part: slice) -> None:
+        def two_pages(model: Learned, page: Any, part: slice, arrivals: Any) -> None:
             nonlocal pages, count
             pages += 1
             if pages > 2:
                 died()
-            learn(model, page, part)
+            learn(model, page, part, arrivals)
             count += len(page.level[part])
 
-        monkeypatch.setattr(folding, "learn", two_pages)
+        monkeypatch.setattr(Learned, "learn", two_pages)
         monkeypatch.setattr(folding.Fold, "close", lambda self: None)  # a kill keeps nothing
         fold = folding.Fold(service.database, service.writer, service.project("rain"), service._folds.threads, 10**9)
         try:
             fold._catch_up()
             done = fold._state is not None and fold.sequence >= 100 and not fold.stale
             if done:
-                import hashlib
-
-                assert hashlib.sha256(fold.packed()[1]).hexdigest() == digest
+                assert fold.digest()[1] == digest
         finally:
             service.close()
         if done:
@@ -307,15 +306,15 @@ def test_auto_learns_on_past_its_first_trees_through_kills_and_retractions(file:
 def test_one_project_that_learns_much_holds_up_no_other(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A question in one project does not wait for what another one learns, however long that takes."""
     build(file, 400, 100, "Auto")
-    learn, go_on, learning = folding.learn, threading.Event(), threading.Event()
+    learn, go_on, learning = Learned.learn, threading.Event(), threading.Event()
 
-    def slowly(model: Any, page: Any, part: slice) -> None:
+    def slowly(model: Learned, page: Any, part: slice, arrivals: Any) -> None:
         if page.X.shape[1] == 100:
             learning.set()
             assert go_on.wait(60)
-        learn(model, page, part)
+        learn(model, page, part, arrivals)
 
-    monkeypatch.setattr(folding, "learn", slowly)
+    monkeypatch.setattr(Learned, "learn", slowly)
     with serving(file) as client:
         try:
             set_up(client, "snow", learner="NewtonLogit")

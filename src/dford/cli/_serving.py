@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import uvicorn
 
     from dford.service.core import Service
+    from dford.service.learning.learned import Standing
     from dford.service.projects.projects import Project
     from dford.service.settings import Settings
     from dford.service.store.database import Database
@@ -90,19 +91,18 @@ def _opening() -> Iterator[None]:
         raise ValueError(f"the database cannot be opened: {getattr(error, 'orig', error)}") from None
 
 
-def learned(service: "Service", project: "Project") -> bytes:
-    """The model of a project, packed, once all answers up to now are learned."""
-    from dford.service.learning.log_reader import head_of
+def learned(service: "Service", project: "Project") -> tuple[bytes, "Standing | None"]:
+    """The learner of a project, packed, and where its items stand, once all answers up to now are learned."""
     from dford.service.refusal import Refusal
 
-    head = head_of(service.database, project.id)
     while True:
         with suppress(Refusal):
             fold = service.fold(project)
-            while not fold.wait(head, seconds=1.0):
+            head, items = fold.head()
+            while not fold.wait(head, 1.0, items):
                 if fold.failure is not None:
                     raise ValueError(f"project {project.name} could not learn: {fold.failure}")
-            return fold.packed()[1]
+            return fold.packed()[1], fold.look(lambda model, _: model.standing())
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -62,7 +62,7 @@ def _export(name: str, file: Path, what: str, database: str) -> None:
         if what == "log":
             read = exports.log_file(service.database, project, file.suffix)
         else:
-            read = exports.levels_file(service.database, project, learned(service, project))
+            read = exports.levels_file(service.database, project, *learned(service, project))
         with writing_to(file.parent, "FILE"), atomic_write(file) as draft:
             draft.write_bytes(read)
 

@@ -102,7 +102,7 @@ def _label(table: "TableProject", file: Path, out: Path | None, browser: bool, d
             run(server, listening, more=True)
         if out is not None:
             with writing_to(out.parent), atomic_write(out) as draft:
-                draft.write_bytes(levels_file(service.database, project, learned(service, project)))
+                draft.write_bytes(levels_file(service.database, project, *learned(service, project)))
             print(f"Levels: {out}")
         else:
             where = f" --database {database}" if database else ""

@@ -77,7 +77,7 @@ class Answers:
     def restore(self, arrays: dict[str, NDArray[Any]], n_items: int, n_levels: int) -> None:
         found = {name: arrays[f"answers_{name}"] for name in _COLUMNS.names or ()}
         count = len(found["item"])
-        most = {"item": n_items, "cut": n_levels - 1, "placement": n_levels, "higher": 2, "purpose": len(PURPOSES)}
+        most = {"item": n_items, "cut": n_levels, "placement": n_levels, "higher": 2, "purpose": len(PURPOSES)}
         if any(column.shape != (count,) for column in found.values()) or not all(
             ((found[name] >= 0) & (found[name] < limit)).all() for name, limit in most.items()
         ):

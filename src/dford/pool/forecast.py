@@ -11,15 +11,22 @@ _SAMPLE = 1000  # items, of larger pools
 _MOST = 100  # answers an item
 
 
-def remaining(items: Items, target: float, seed: int) -> Estimate:
-    """The mean, the least and the most of some futures, in which no answer teaches anything about another item."""
-    kept = np.flatnonzero(~items.is_out)
-    if not len(kept):
-        return Estimate(0.0, 0.0, 0.0)
-    some = kept[np.argsort(counter.uniforms(seed, kept), kind="stable")[:_SAMPLE]]
-    known = items.prior[some], items.wrong[some], items.bounds[some], items.rate
-    found = [
-        posteriors.answers_needed(*known, seed + 1 + future, target, _MOST * len(some)) * len(kept) / len(some)
-        for future in range(_FUTURES)
-    ]
-    return Estimate(float(np.mean(found)), min(found), max(found))
+class Forecast:
+    """What is known of some items now, from which futures are drawn; no answer teaches anything about another item."""
+
+    def __init__(self, items: Items, seed: int) -> None:
+        kept = np.flatnonzero(~items.is_out)
+        some = kept[np.argsort(counter.uniforms(seed, kept), kind="stable")[:_SAMPLE]]
+        self._known = items.prior[some], items.wrong[some], items.bounds[some], items.rate
+        self._seed, self._scale = seed, len(kept) / max(len(some), 1)
+
+    def remaining(self, target: float) -> Estimate:
+        """How many answers until the expected error is at most the target: the mean, the least and the most."""
+        count = len(self._known[0])
+        if not count:
+            return Estimate(0.0, 0.0, 0.0)
+        found = [
+            posteriors.answers_needed(*self._known, self._seed + 1 + future, target, _MOST * count) * self._scale
+            for future in range(_FUTURES)
+        ]
+        return Estimate(float(np.mean(found)), min(found), max(found))

@@ -23,6 +23,7 @@ class Items:
         self.counts = np.empty(0, np.int32)
         self.is_open = np.empty(0, np.bool_)
         self.is_out = np.empty(0, np.bool_)
+        self._usual = np.full(n_levels, 1 / n_levels)  # the prior of those that no prior was made for
         self._gaps, self._cuts = np.empty(0), np.empty(0, np.int16)
         self._belief, self._one = np.empty(n_levels), np.empty(1, np.int64)
         self._powers = posteriors.powers(rate)
@@ -32,9 +33,8 @@ class Items:
 
     def add(self, n: int) -> None:
         """More items, of which no more is known than of the others on the mean."""
-        usual = self.prior.mean(axis=0) if len(self) else np.full(self.n_levels, 1 / self.n_levels)
         first = len(self)
-        self.prior = np.concatenate([self.prior, np.tile(usual, (n, 1))])
+        self.prior = np.concatenate([self.prior, np.tile(self._usual, (n, 1))])
         self.wrong = np.concatenate([self.wrong, np.zeros((n, self.n_levels), np.int16)])
         self.bounds = np.concatenate([self.bounds, np.tile(np.array([0, self.n_levels - 1], np.int16), (n, 1))])
         for name in ("counts", "is_open", "is_out", "_gaps", "_cuts"):
@@ -45,8 +45,8 @@ class Items:
     def believe(self, prior: Floats, rate: float) -> None:
         """Other priors, of the first items or of all, and another error rate."""
         self.prior[: len(prior)] = prior
-        if len(prior) < len(self):
-            self.prior[len(prior) :] = prior.mean(axis=0)
+        self._usual = prior.mean(axis=0) if len(prior) else self._usual
+        self.prior[len(prior) :] = self._usual
         self.rate, self._powers = rate, posteriors.powers(rate)
         self.look(np.arange(len(self)))
 
@@ -119,7 +119,8 @@ class Items:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {
-            "prior": self.prior,
+            "prior": self.prior.copy(),
+            "usual": self._usual,
             "wrong": self.wrong.astype(np.int64),
             "bounds": self.bounds.astype(np.int64),
             "counts": self.counts.astype(np.int64),
@@ -128,11 +129,11 @@ class Items:
 
     def restore(self, rate: float, arrays: dict[str, NDArray[Any]]) -> None:
         n, k = len(arrays["prior"]), self.n_levels
-        shapes = {"prior": (n, k), "wrong": (n, k), "bounds": (n, 2), "counts": (n,), "out": (n,)}
+        shapes = {"prior": (n, k), "usual": (k,), "wrong": (n, k), "bounds": (n, 2), "counts": (n,), "out": (n,)}
         low, high = arrays["bounds"].T
         if any(arrays[name].shape != shape for name, shape in shapes.items()) or not (
             ((low >= 0) & (low <= high) & (high < k)).all()
-            and ((arrays["prior"] > 0) & (arrays["prior"] <= 1)).all()
+            and all(((arrays[name] > 0) & (arrays[name] <= 1)).all() for name in ("prior", "usual"))
             and (arrays["wrong"] >= 0).all()
             and 0 <= rate < 0.5
         ):
@@ -143,3 +144,4 @@ class Items:
         self.is_open = np.zeros(n, np.bool_)
         self._gaps, self._cuts = np.empty(n), np.empty(n, np.int16)
         self.believe(self.prior, rate)
+        self._usual = arrays["usual"]

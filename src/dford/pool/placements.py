@@ -48,17 +48,17 @@ class Placements:
         self.learners = FoldLearners(learner, scale, seed + 3)
         self.answers = Answers()
         self.repeats = [0, 0]  # questions asked again, and those answered otherwise
-        self.X, self.usual = np.empty((0, 0)), np.empty(0)
+        self.X, self.fillings = np.empty((0, 0)), np.empty(0)
         self.has_missing: Bools = np.empty(0, np.bool_)
         self.refresh: Refresh | None = None
         self.learned, self.next = 0, next_stage(0, 0)
 
     def add(self, rows: Floats) -> None:
-        """More items. The first ones say which features may be missing, and what is usual of them."""
+        """More items. The first ones say which features may be missing, and what is filled in."""
         if not len(self.items):
             self.X = np.empty((0, rows.shape[1]))
             self.has_missing = np.isnan(rows).sum(axis=0) > 0
-            self.usual = np.array(
+            self.fillings = np.array(
                 [np.mean(column[~np.isnan(column)]) if not np.isnan(column).all() else 0.0 for column in rows.T]
             )
         if rows.shape[1] != self.X.shape[1]:
@@ -90,7 +90,14 @@ class Placements:
                 found, purpose, checks = (item, cut), CHECK, int(self.answers["question"][drawn])
         if found is None and (found := self.items.best()) is None:
             return None
-        item, best = found
+        return self._question(*found, purpose, checks, what)
+
+    def propose_about(self, item: int, number: int) -> ProposedQuestion:
+        """What is best asked about this item, by draw `number` of the stream."""
+        what = float(counter.uniforms(self.seed, np.array([2 * number + 1]))[0])
+        return self._question(item, max(self.items.best_cut(item), 0), PLACE, -1, what)
+
+    def _question(self, item: int, best: int, purpose: int, checks: int, what: float) -> ProposedQuestion:
         belief = self.audit.belief(item) if purpose == AUDIT else self.items.belief(item)
         possible = np.flatnonzero(belief)
         free = np.arange(possible[0], possible[-1])  # the cuts whose answers are not known
@@ -115,6 +122,21 @@ class Placements:
             self.next = next_stage(len(self.answers), len(self.items))
             self.refresh = self._begin()
 
+    def prepare(self, n: int) -> int:
+        """How many of the next n answers can be counted without waiting for priors, once this has returned."""
+        until = self.next - len(self.answers)
+        if n < until:
+            return n
+        if until > 1 and self.refresh is not None and not self.refresh.is_done():
+            return until - 1
+        self.settle()
+        return until
+
+    def settle(self) -> None:
+        """Wait for the priors that are being made."""
+        if self.refresh is not None:
+            self.refresh.result()
+
     def release(self) -> None:
         """Give the audit's answers to their items."""
         audited = self.answers["purpose"] == AUDIT
@@ -137,7 +159,7 @@ class Placements:
         missing = np.isnan(self.X)
         if not missing.any():
             return self.X
-        return np.column_stack([np.where(missing, self.usual, self.X), missing[:, self.has_missing]])
+        return np.column_stack([np.where(missing, self.fillings, self.X), missing[:, self.has_missing]])
 
     def recall_audit(self) -> None:
         """Have the audit count its answers again."""

@@ -18,7 +18,7 @@ from dford.learners import Auto, LiveLearner
 from dford.log import FeedbackLog
 from dford.pool import saving
 from dford.pool.answers import AUDIT, PURPOSES, Answer
-from dford.pool.forecast import remaining
+from dford.pool.forecast import Forecast
 from dford.pool.placements import Placements
 from dford.pool.questions import ItemQuestion
 from dford.scale import Scale
@@ -231,7 +231,7 @@ class Pool:
         """
         if not target >= 0:
             raise ValueError(f"the target is an error in levels, 0 or more; got {target!r}")
-        return remaining(self._placements.items, target, self.seed_ + 4)
+        return Forecast(self._placements.items, self.seed_ + 4).remaining(target)
 
     def _ask_one(self) -> ItemQuestion | None:
         number, names = len(self._fates), self._scale.names

@@ -82,6 +82,9 @@ class Refresh:
         self._thread = threading.Thread(target=self._run, name="dford-pool")
         self._thread.start()
 
+    def is_done(self) -> bool:
+        return not self._thread.is_alive()
+
     def result(self) -> Priors:
         self._thread.join()
         if self._error is not None:

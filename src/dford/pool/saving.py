@@ -28,6 +28,8 @@ def parts(pool: Any) -> tuple[dict[str, Any], Arrays]:
     }
     return header, arrays | {
         "X": pool._placements.X,
+        "missing": pool._placements.has_missing.astype(np.uint8),
+        "fillings": pool._placements.fillings,
         "fates": np.frombuffer(bytes(pool._fates), np.uint8),
         "learner": _packed(pool.learner),
     }
@@ -44,8 +46,6 @@ def placement_parts(placements: Placements) -> tuple[dict[str, Any], Arrays]:
         "repeats": placements.repeats,
     }
     arrays: Arrays = {
-        "missing": placements.has_missing.astype(np.uint8),
-        "usual": placements.usual,
         "coming": np.empty((0, 0)) if found is None else found.prior,
         **placements.answers.arrays(),
         **placements.items.arrays(),
@@ -59,7 +59,11 @@ def learner(arrays: Arrays, name: str, own: type[OrdinalLearner] | None) -> Any:
 
 def restore(pool: Any, header: dict[str, Any], arrays: Arrays, own: type[OrdinalLearner] | None) -> None:
     """Put a new pool where the one that was saved had come to."""
-    restore_placements(pool._placements, header, arrays, arrays["X"], own)
+    X, missing, fillings = arrays["X"], arrays["missing"].astype(np.bool_), arrays["fillings"]
+    if X.ndim != 2 or not missing.shape == fillings.shape == X.shape[1:]:
+        raise ValueError("the pool has features that none could have")
+    pool._placements.X, pool._placements.has_missing, pool._placements.fillings = X, missing, fillings
+    restore_placements(pool._placements, header, arrays, own)
     pool._names, pool._fates = header["features"], bytearray(arrays["fates"].tobytes())
     for *given, checks in header["open"]:
         question = ItemQuestion(f"{pool._key}-{given[4]}", *given)
@@ -68,19 +72,16 @@ def restore(pool: Any, header: dict[str, Any], arrays: Arrays, own: type[Ordinal
 
 
 def restore_placements(
-    placements: Placements, header: dict[str, Any], arrays: Arrays, X: NDArray[Any], own: type[OrdinalLearner] | None
+    placements: Placements, header: dict[str, Any], arrays: Arrays, own: type[OrdinalLearner] | None = None
 ) -> None:
-    """Put placements without items where those that were saved had come to."""
+    """Put placements that have features and no items where those that were saved had come to."""
     n, k, coming = len(arrays["prior"]), len(placements.scale), arrays["coming"]
     if (
-        X.ndim != 2
-        or len(X) != n
-        or not arrays["missing"].shape == arrays["usual"].shape == X.shape[1:]
+        len(placements.X) != n
         or (header["coming_rate"] is not None and (coming.shape[1:] != (k,) or len(coming) > n))
         or not 0 <= header["learned"] <= len(arrays["answers_item"])
     ):
         raise ValueError("the pool has items or answers that none could have")
-    placements.X, placements.has_missing, placements.usual = X, arrays["missing"].astype(np.bool_), arrays["usual"]
     placements.items.restore(header["rate"], arrays)
     placements.answers.restore(arrays, n, k)
     placements.learned, placements.next = header["learned"], header["next"]

@@ -6,16 +6,19 @@ opposite of what the rule says. They are in the log as those of a person called 
 
 import json
 import random
+from collections import Counter
+from functools import partial
 from typing import Any
 
+import numpy as np
 from sqlalchemy import Connection
 
 from dford.service.core import Service
-from dford.service.learning import snapshots
-from dford.service.learning.fold import new_model
-from dford.service.learning.log_reader import head_of
+from dford.service.learning import learned, snapshots
+from dford.service.learning.log_reader import Arrivals, Rounds, head_of
+from dford.service.learning.next_question import wording_of
 from dford.service.projects import answering, asking
-from dford.service.projects.asking import AskedQuestion, Limits, QuestionRequest, Subject
+from dford.service.projects.asking import AskedQuestion, Limits, QuestionRequest, Subject, Wording
 from dford.service.projects.columns import encode
 from dford.service.projects.projects import Project, all_projects
 from dford.service.table_project import TableProject, fill_project
@@ -81,21 +84,33 @@ def severity(day: dict[str, Any]) -> int:
     return 1 + sum(weight > limit for limit in (0.7, 1.7, 2.9))
 
 
+def _say(wording: Wording, _: int) -> Wording:
+    return wording
+
+
 def _answer(connection: Connection, project: Project) -> None:
     """Ask and answer as people would, one after the other, all in one commit."""
-    chance, model, items = random.Random(1), new_model(project), days()
+    chance, model, items = random.Random(1), learned.new(project), days()
+    rows = np.array([encode(project.columns, day, "item") for day in items])
+    arrivals, turns = Arrivals(0, np.zeros(_DAYS, np.int64), rows), Counter[int]()
+    model.admit(arrivals, _DAYS)
     request, limits = (
         QuestionRequest("simulated"),
         Limits(lease_seconds=1.0, open_questions=_ANSWERS, open_per_person=_ANSWERS),
     )
-    for n in range(_ANSWERS):
-        item, turns = n % _DAYS + 1, n // _DAYS
-        subject = Subject(item, turns, json.dumps(items[item - 1]), encode(project.columns, items[item - 1], "item"))
-        asked = asking.ask(connection, project, request, subject, model.propose(subject.x), limits)
+    for n in range(1, _ANSWERS + 1):
+        found = model.propose(n, {})
+        assert found is not None
+        wording, item = wording_of(found), found.item
+        subject = Subject(item + 1, turns[item], json.dumps(items[item]), rows[item])
+        asked = asking.ask(connection, project, request, subject, partial(_say, wording), limits)
         assert isinstance(asked, AskedQuestion)  # the item is nobody else's
-        above = severity(items[item - 1]) > 1 + LEVELS.index(asked.question.level)
-        higher = above != (chance.random() < _WRONG)
+        higher = (severity(items[item]) > wording.level) != (chance.random() < _WRONG)
         answering.record(connection, project.id, [answering.SentAnswer(asked.number, higher, "simulated")])
-        model.learn(asked.question, higher)
-    state = snapshots.Snapshot(_ANSWERS, _ANSWERS, model.packing(log=False)(), snapshots.versions())
+        turns[item] += 1
+        told = n, n, rows[item], wording.level, wording.prediction, wording.propensity, higher, item + 1
+        page = Rounds(*(np.array([value]) for value in (*told, found.purpose, found.checks)))
+        model.learn(page, slice(1), arrivals)
+    model.settle()
+    state = snapshots.Snapshot(_ANSWERS, _ANSWERS, *model.packing()(), snapshots.versions())
     snapshots.keep(connection, project.id, state)

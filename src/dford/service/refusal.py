@@ -37,6 +37,7 @@ CODES = {
     (404, "no-question"): "The project has no question of this number.",
     (404, "nothing-to-ask"): "All items are assigned to other people right now, or there are none. Add items, or wait.",
     (408, "slow"): "The body did not arrive within `request_seconds`. Nothing was done.",
+    (409, "no-placements"): "The project's learner has no probabilities, so nothing is expected of its items' levels.",
     (409, "answered"): "An answered question cannot be skipped. Retract the answer instead.",
     (409, "answered-otherwise"): "The question has the other answer already, which stands.",
     (409, "columns-set"): "The project has other columns, and they do not change.",

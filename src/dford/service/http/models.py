@@ -43,6 +43,11 @@ class NewProject(_In):
         {}, description='Of the learner; a policy is {"policy": "Nearby", "exploration": 0.1}.'
     )
     seed: Annotated[int, Field(ge=0, lt=2**32)] | None = Field(None, description="Of the policy's draws.")
+    choice: Literal["pool", "turns"] | None = Field(
+        None,
+        description="The next item: the one whose answer tells most (`pool`, where the learner has probabilities, and "
+        "then where not given), or the one that was asked about least often (`turns`).",
+    )
 
 
 class ProjectOut(BaseModel):
@@ -52,6 +57,7 @@ class ProjectOut(BaseModel):
     learner: str
     parameters: dict[str, Any]
     seed: int
+    choice: Literal["pool", "turns"] = Field(description="Of the next item.")
 
 
 class Columns(_In):
@@ -176,6 +182,14 @@ class Predictions(BaseModel):
     predictions: list[Prediction] = Field(description="In the order asked for: items, then rows.")
 
 
+class Estimate(BaseModel):
+    """A figure, and the interval that it is in."""
+
+    value: float
+    low: float
+    high: float
+
+
 class Unsure(BaseModel):
     """An item, its long texts cut, and how it is predicted."""
 
@@ -193,15 +207,22 @@ class Levels(BaseModel):
     stale: bool = Field(description=_STALE)
     items: int
     counts: dict[str, int] = Field(description="Of items, by level.")
-    unsure: list[Unsure] = Field(description="The items that the learner is least sure of, least first.")
+    unsure: list[Unsure] = Field(description="The items that are least certain, least first.")
+    expected_error: float | None = Field(
+        description="How far items are from their right levels on the mean, by the probabilities; null without any."
+    )
+    audited_error: Estimate | None = Field(
+        description="The same by the audit, which believes no model; null until an item is settled by its answers."
+    )
+    error_rate: float | None = Field(description="How often an answer is believed to be wrong.")
 
 
-class Estimate(BaseModel):
-    """A figure, and the interval that it is in."""
+class Remaining(BaseModel):
+    """About how many more answers it takes until the expected error is at most the target."""
 
-    value: float
-    low: float
-    high: float
+    target: float
+    expected_error: float
+    answers: Estimate = Field(description="The mean, the least and the most of eight simulated futures.")
 
 
 class Point(Estimate):

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from functools import partial
-from typing import NamedTuple, TypeVar, cast
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dford import learners
-from dford.learners import LiveLearner, Proposal
-from dford.service.learning import log_reader, snapshots
-from dford.service.learning.log_reader import Rounds
+from dford.learners import Proposal
+from dford.service.learning import learned, log_reader, snapshots
+from dford.service.learning.learned import Learned
+from dford.service.learning.log_reader import Arrivals
 from dford.service.learning.snapshots import Snapshot
 from dford.service.projects.projects import Project
 from dford.service.refusal import Refusal
@@ -33,13 +33,13 @@ _LOG = logging.getLogger(__name__)
 class _State:
     """A model that has learned all answers up to `sequence`, but those that retractions up to `as_of` take back."""
 
-    def __init__(self, model: LiveLearner, sequence: int, as_of: int) -> None:
+    def __init__(self, model: Learned, sequence: int, as_of: int) -> None:
         self.model, self.sequence, self.as_of = model, sequence, as_of
         self.recalled = 0  # up to which the answers that a snapshot left to the log are back
 
 
 class Packed(NamedTuple):
-    """A state as bytes."""
+    """The learner of a state as bytes."""
 
     sequence: int
     model: bytes
@@ -68,7 +68,7 @@ class Fold:
         self._lock = threading.Lock()  # of the model that answers: held for a moment at a time
         self._looking, self._counting = 0, threading.Lock()  # those who have it, or wait for it, to look
         self._moved = threading.Condition()
-        self._wanted, self._running = 0, False
+        self._wanted, self._items, self._running = 0, 0, False
         self.failure: BaseException | None = None
         self.unkept = 0
         """Snapshots that could not be written."""
@@ -88,20 +88,26 @@ class Fold:
         far = max((state.sequence for state in (self._state, self._apart) if state is not None), default=0)
         return f"{far:,} of {max(self._goal, self._wanted):,} answers learned"
 
-    def follow(self, head: int) -> None:
-        """Learn, soon, what is new up to `head`."""
+    def follow(self, head: int, items: int = 0) -> None:
+        """Learn, soon, what is new up to `head`, and have so many items."""
         with self._moved:
-            self._wanted = max(self._wanted, head)
-            if self._running or self._closing or (self._state is not None and self.sequence >= self._wanted):
+            self._wanted, self._items = max(self._wanted, head), max(self._items, items)
+            if self._running or self._closing or self._has(self._wanted, self._items):
                 return
             self._running = True
         self._workers.submit(self._catch_up)
 
-    def wait(self, head: int, seconds: float) -> bool:
-        """Wait until everything up to `head` is learned, and nothing taken back is, but not for long."""
-        self.follow(head)
+    def _has(self, head: int, items: int) -> bool:
+        state = self._state
+        if state is None or state.sequence < head:
+            return False
+        return state.model.placements is None or state.model.n_items >= items
+
+    def wait(self, head: int, seconds: float, items: int = 0) -> bool:
+        """Wait until everything up to `head` is learned and nothing taken back is, with so many items; not for long."""
+        self.follow(head, items)
         with self._moved:
-            return self._moved.wait_for(lambda: self.sequence >= head and not self.stale, seconds)
+            return self._moved.wait_for(lambda: self._has(head, items) and not self.stale, seconds)
 
     def ready(self, seconds: float) -> "Fold":
         """Have a state that answers, or refuse for the moment."""
@@ -117,9 +123,9 @@ class Fold:
         return self
 
     def propose(self, x: NDArray[np.float64]) -> Proposal:
-        return self.look(lambda model, _: model.propose(x))
+        return self.look(lambda model, _: model.learner.propose(x))
 
-    def look(self, at: Callable[[LiveLearner, int], T]) -> T:
+    def look(self, at: Callable[[Learned, int], T]) -> T:
         """Something of the latest state, and of its sequence number. It must be quick: learning waits for it."""
         with self._counting:
             self._looking += 1
@@ -135,15 +141,31 @@ class Fold:
         """The latest state, as bytes."""
         before = self._packed
         if before is None or before[0] is not self._state or before[1].sequence != self.sequence:
-            state, sequence, finish = self.look(lambda model, now: (self._state, now, model.packing(log=False)))
+            state, sequence, finish = self.look(lambda model, now: (self._state, now, model.learner.packing(log=False)))
             assert state is not None
             before = self._packed = state, Packed(sequence, finish(), stale=False)
         return before[1]._replace(stale=self._holds_retracted(before[0]))
 
+    def digest(self) -> tuple[int, str]:
+        """Of the latest state: its sequence number, and the digest of all that it holds."""
+        while True:
+            sequence, model, finish = self.look(
+                lambda model, now: (now, model, model.packing() if model.is_settled() else None)
+            )
+            if finish is not None:
+                return sequence, learned.digest(*finish())
+            model.settle()
+
     def near(self) -> "Fold":
         """Follow the log to where it is now, and wait for that for a moment."""
-        self.wait(log_reader.head_of(self._database, self.project.id), _PATIENCE)
+        head, items = self.head()
+        self.wait(head, _PATIENCE, items)
         return self
+
+    def head(self) -> tuple[int, int]:
+        """Where the log is now, and how many items there are."""
+        head = log_reader.head_of(self._database, self.project.id)
+        return head, log_reader.items_of(self._database, self.project.id)
 
     def is_stale(self) -> bool:
         """Whether the state that answers holds an answer that was taken back, as the log has it now."""
@@ -164,7 +186,7 @@ class Fold:
                 head = self._advance()
                 with self._moved:
                     self._moved.notify_all()
-                    done = self._state is not None and self._apart is None and self.sequence >= min(self._wanted, head)
+                    done = self._apart is None and self._has(min(self._wanted, head), self._items)
                     if done or self._closing:
                         self._running = False
                         return
@@ -209,16 +231,22 @@ class Fold:
         self._kept_at = time.monotonic()
         if kept is not None:
             try:
-                model = cast(LiveLearner, learners.loads(kept.model, f"snapshot {kept.sequence}"))
-                count = log_reader.count(self._database, self.project.id, kept.sequence, kept.as_of)
-                if model.rounds_ != count:
-                    raise ValueError(f"snapshot {kept.sequence} is of {model.rounds_} answers, and the log has {count}")
+                model = learned.loads(self.project, kept, self._arrivals(0, kept.sequence).X)
+                count, rounds = self._count(kept), model.learner.rounds_
+                if rounds != count:
+                    raise ValueError(f"snapshot {kept.sequence} is of {rounds} answers, and the log has {count}")
                 self._kept = kept.sequence
                 return _State(model, kept.sequence, kept.as_of)
             except ValueError as error:  # of another version, say: the log makes it again
                 _LOG.warning("project %s learns from the beginning: %s", self.project.name, error)
         self._kept = 0
-        return _State(new_model(self.project), 0, head)
+        return _State(learned.new(self.project), 0, head)
+
+    def _count(self, kept: Snapshot) -> int:
+        return log_reader.count(self._database, self.project.id, kept.sequence, kept.as_of)
+
+    def _arrivals(self, after: int, until: int) -> Arrivals:
+        return log_reader.arrivals(self._database, self.project.id, self.project.width(), after, until)
 
     def _answer_by(self, state: _State) -> None:
         with self._lock:
@@ -230,8 +258,11 @@ class Fold:
         most = log_reader.PAGE if answers else log_reader.MANY
         page = next(log_reader.pages(self._database, self.project.id, state.sequence, head, most=most), None)
         as_of = state.as_of if taken_back else head
+        arrivals = self._arrivals(state.model.n_items, head if page is None else int(page.sequence[-1]) - 1)
         if page is None:
-            state.sequence, state.as_of = head, as_of
+            with self._held(state):
+                state.model.admit(arrivals, arrivals.before(head + 1))
+                state.sequence, state.as_of = head, as_of
             return
         self._recall(state)
         count, begin = len(page.level), 0
@@ -242,7 +273,7 @@ class Fold:
                     end = begin + state.model.prepare(end - begin)
                 moment = time.perf_counter()
                 with self._held(state):
-                    learn(state.model, page, slice(begin, end))
+                    state.model.learn(page, slice(begin, end), arrivals)
                     state.sequence, state.as_of = int(page.sequence[end - 1]), as_of
                 self._pace = max((time.perf_counter() - moment) / (end - begin), 1e-6)
                 begin = end
@@ -251,17 +282,21 @@ class Fold:
                 self._state = self._apart = None
             raise
         if begin == count < most:
-            state.sequence = head  # after the last answer there are retractions at most
+            arrivals = self._arrivals(state.model.n_items, head)
+            with self._held(state):
+                state.model.admit(arrivals, arrivals.before(head + 1))
+                state.sequence = head  # after the last answer there are retractions at most
         self._keep_now_and_then(state, head, taken_back)
 
     def _recall(self, state: _State) -> None:
         """Give a model the answers that its snapshot left to the log. Whoever looks at it needs none of them."""
-        if state.model.missing_:
+        learner = state.model.learner
+        if learner.missing_:
             left = log_reader.pages(
                 self._database, self.project.id, state.recalled, state.as_of, state.sequence, most=log_reader.MANY
             )
             for page in left:
-                state.model.recall(page.X, state.model.classes_[page.level - 1], page.higher)
+                learner.recall(page.X, learner.classes_[page.level - 1], page.higher)
                 state.recalled = int(page.sequence[-1])
 
     @contextmanager
@@ -285,9 +320,10 @@ class Fold:
             self._keep(state)
 
     def _keep(self, state: _State, wait: bool = True) -> None:
+        state.model.settle()
         with self._held(state):
-            sequence, as_of, finish = state.sequence, state.as_of, state.model.packing(log=False)
-        new = Snapshot(sequence, as_of, finish(), snapshots.versions())
+            sequence, as_of, finish = state.sequence, state.as_of, state.model.packing()
+        new = Snapshot(sequence, as_of, *finish(), snapshots.versions())
         try:
             work = self._writer.submit(self.project.id, partial(snapshots.keep, project=self.project.id, new=new))
             if wait:
@@ -297,15 +333,3 @@ class Fold:
             self.unkept += 1
             _LOG.warning("a snapshot of project %s at %d was not kept: %s", self.project.name, sequence, refusal)
         self._kept_at = time.monotonic()
-
-
-def new_model(project: Project) -> LiveLearner:
-    """The learner before any answer, ready to predict."""
-    model = project.new_learner()
-    model.question(np.zeros(sum(column.width() for column in project.columns)), 0)
-    return model
-
-
-def learn(model: LiveLearner, page: Rounds, part: slice) -> None:
-    level, prediction = (model.classes_[places[part] - 1] for places in (page.level, page.prediction))
-    model.learn_many(page.X[part], level, prediction, page.propensity[part], page.higher[part])

@@ -3,7 +3,6 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from dford.service.learning import log_reader
 from dford.service.learning.fold import Fold
 from dford.service.projects.projects import Project, require_columns
 from dford.service.refusal import Refusal
@@ -45,8 +44,9 @@ class Folds:
 
     def final(self, project: Project) -> Fold:
         """The project's learner, once it has learned all answers up to now: files are of nothing less."""
-        fold, head = self.current(project), log_reader.head_of(self._database, project.id)
-        if not fold.wait(head, self._patience):
+        fold = self.current(project)
+        head, items = fold.head()
+        if not fold.wait(head, self._patience, items):
             sentence = f"project {project.name} is catching up: {fold.progress()}; try again in a moment"
             raise Refusal(503, "catching-up", sentence, retry_after=1)
         return fold

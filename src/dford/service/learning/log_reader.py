@@ -24,6 +24,37 @@ class Rounds(NamedTuple):
     prediction: NDArray[np.int64]
     propensity: NDArray[np.float64]
     higher: NDArray[np.bool_]
+    item: NDArray[np.int64]
+    """0 where the question was about features that came with it."""
+    purpose: NDArray[np.int64]
+    checks: NDArray[np.int64]
+    """The question that was asked again, or -1."""
+
+
+class Arrivals(NamedTuple):
+    """Items with numbers above `after`, in order, and which answer or retraction was the last before each came."""
+
+    after: int
+    sequence: NDArray[np.int64]
+    X: NDArray[np.float64]
+
+    def before(self, sequence: int) -> int:
+        """The number of the last item that came before the answer or retraction with this number."""
+        return self.after + int(np.searchsorted(self.sequence, sequence))
+
+
+def arrivals(database: Database, project: int, width: int, after: int, until: int) -> Arrivals:
+    """The items with numbers above `after` that came when the log had not passed `until`."""
+    sequences, rows = list[int](), list[bytes]()
+    with database.reading() as connection:
+        while True:
+            place = {"project": project, "after": after + len(rows), "until": until, "most": MANY}
+            page = connection.execute(_ARRIVALS, place).all()
+            sequences += [row.sequence for row in page]
+            rows += [row.x for row in page]
+            if len(page) < MANY:
+                X = np.frombuffer(b"".join(rows)).reshape(-1, width).copy()
+                return Arrivals(after, np.array(sequences, dtype=np.int64), X)
 
 
 def head_of(database: Database, project: int) -> int:
@@ -57,6 +88,12 @@ def pages(
             return
 
 
+def items_of(database: Database, project: int) -> int:
+    """How many items there are."""
+    with database.reading() as connection:
+        return int(connection.scalar(_ITEMS, {"project": project}) or 0)
+
+
 def news(database: Database, project: int, sequence: int, as_of: int) -> tuple[int, bool]:
     """The head, and whether a retraction since `as_of` takes back an answer up to `sequence`."""
     with database.reading() as connection:
@@ -65,7 +102,9 @@ def news(database: Database, project: int, sequence: int, as_of: int) -> tuple[i
 
 
 def _rounds(rows: Any) -> Rounds:
-    sequence, number, higher, level, prediction, propensity, own, pooled = zip(*rows, strict=True)
+    sequence, number, higher, level, prediction, propensity, item, purpose, checks, own, pooled = zip(
+        *rows, strict=True
+    )
     x = [mine if mine is not None else theirs for mine, theirs in zip(own, pooled, strict=True)]
     return Rounds(
         np.array(sequence),
@@ -75,9 +114,23 @@ def _rounds(rows: Any) -> Rounds:
         np.array(prediction),
         np.array(propensity),
         np.array(higher, dtype=bool),
+        np.array([number or 0 for number in item]),
+        np.array(purpose),
+        np.array([-1 if number is None else number for number in checks]),
     )
 
 
+_ITEMS = sa.select(heads.c.item).where(heads.c.project == sa.bindparam("project"))
+_ARRIVALS = (
+    sa.select(items.c.sequence, items.c.x)
+    .where(
+        items.c.project == sa.bindparam("project"),
+        items.c.number > sa.bindparam("after"),
+        items.c.sequence <= sa.bindparam("until"),
+    )
+    .order_by(items.c.number)
+    .limit(sa.bindparam("most"))
+)
 _HEAD = sa.select(heads.c.sequence).where(heads.c.project == sa.bindparam("project"))
 _retracted = sa.exists().where(
     retractions.c.project == answers.c.project,
@@ -99,6 +152,9 @@ _ROUNDS = (
         questions.c.level,
         questions.c.prediction,
         questions.c.propensity,
+        questions.c.item,
+        questions.c.purpose,
+        questions.c.checks,
         questions.c.x.label("own"),
         items.c.x.label("pooled"),
     )

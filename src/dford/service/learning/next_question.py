@@ -1,10 +1,14 @@
 """The next question: about an item that nobody else has, at the level that the learner proposes."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 
+from dford.pool.placements import ProposedQuestion
+from dford.scale import Scale
 from dford.service.learning.fold import Fold
 from dford.service.projects import asking
-from dford.service.projects.asking import AskedQuestion, Claims, Limits, QuestionRequest
+from dford.service.projects.asking import AskedQuestion, Claims, Limits, QuestionRequest, Subject, Wording
 from dford.service.projects.projects import Project
 from dford.service.refusal import busy
 from dford.service.store.database import Database
@@ -25,12 +29,40 @@ class NextQuestion:
             if before is not None:
                 return before
         fold.near()
+        by_pool = project.choice == "pool" and request.sent is None
         for _ in range(_TRIES):
-            with self._claims.subject(self._database, project.id, request) as subject:
-                # the learner is asked here, and not in the transaction, where all others would wait for it
-                proposal = fold.propose(subject.x.copy())
-                job = partial(asking.ask, project=project, request=request, subject=subject, proposal=proposal)
+            # the learner is asked here, and not in the transaction, where all others would wait for it
+            with (self._by_pool if by_pool else self._by_turns)(fold, project, request) as (subject, word):
+                job = partial(asking.ask, project=project, request=request, subject=subject, word=word)
                 asked = self._writer.do(project.id, partial(job, limits=self._limits))
             if asked is not None:
                 return asked
         raise busy("another server was quicker each time; try again in a moment")
+
+    @contextmanager
+    def _by_turns(
+        self, fold: Fold, project: Project, request: QuestionRequest
+    ) -> Iterator[tuple[Subject, asking.Word]]:
+        with self._claims.subject(self._database, project.id, request) as subject:
+            proposal, scale = fold.propose(subject.x.copy()), Scale(project.levels)
+
+            def word(number: int) -> Wording:
+                question = proposal.question(number)
+                level, prediction = scale.number(question.level), scale.number(question.prediction)
+                return Wording(level, prediction, float(question.propensity))
+
+            yield subject, word
+
+    @contextmanager
+    def _by_pool(self, fold: Fold, project: Project, request: QuestionRequest) -> Iterator[tuple[Subject, asking.Word]]:
+        def choose(number: int, assigned: dict[int, bool]) -> tuple[int, Wording] | None:
+            found = fold.look(lambda model, _: model.propose(number, assigned, request.item))
+            return None if found is None else (found.item + 1, wording_of(found))
+
+        with self._claims.chosen(self._database, project.id, request.item, choose) as (subject, wording):
+            yield subject, lambda _: wording
+
+
+def wording_of(found: ProposedQuestion) -> Wording:
+    checks = None if found.checks < 0 else found.checks
+    return Wording(found.cut + 1, found.placement + 1, found.propensity, found.purpose, checks)

@@ -19,6 +19,7 @@ class Snapshot(NamedTuple):
     sequence: int
     as_of: int
     model: bytes
+    placements: bytes | None
     versions: str
 
 
@@ -90,4 +91,5 @@ def _outdated(head: int) -> Any:
 
 
 def _snapshot(row: Any) -> Snapshot:
-    return Snapshot(row.sequence, row.as_of, bytes(row.model), row.versions)
+    placements = None if row.placements is None else bytes(row.placements)
+    return Snapshot(row.sequence, row.as_of, bytes(row.model), placements, row.versions)

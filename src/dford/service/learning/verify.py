@@ -1,12 +1,14 @@
 """Replaying the whole log from zero, and comparing."""
 
-import hashlib
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from dford.service.learning import log_reader, snapshots
-from dford.service.learning.fold import learn, new_model
+from dford import persistence
+from dford.service.learning import learned, log_reader, snapshots
+from dford.service.learning.learned import Learned
+from dford.service.learning.log_reader import Arrivals
+from dford.service.learning.snapshots import Snapshot
 from dford.service.projects.projects import Project
 from dford.service.store.database import Database
 from dford.service.store.tables import answers, retractions
@@ -33,37 +35,51 @@ def verify(database: Database, project: Project) -> Verification:
     head, faults, remarks = log_reader.head_of(database, project.id), _numbering(database, project), list[str]()
     if not project.columns:
         return Verification(project.name, 0, 0, head, "", faults, remarks)
-    kept = {one.sequence: one._replace(model=_digest(one.model)) for one in snapshots.each(database, project.id)}
+    known: dict[int, int] = {}  # items, of snapshots: others may have come before the next answer
+    kept = {}
+    for one in snapshots.each(database, project.id):
+        known[one.sequence] = _n_items(one)
+        # with the digest in the place of the bytes, of which there may be many
+        kept[one.sequence] = one._replace(model=learned.digest(one.model, one.placements).encode(), placements=None)
     # one that holds an answer which was taken back later is folded as of its own time
     on_the_way = {at for at, one in kept.items() if not _taken_back(database, project.id, one.sequence, one.as_of)}
-    made = {at: _fold(database, project, kept[at].as_of, {at})[1][at] for at in kept if at not in on_the_way}
-    count, states = _fold(database, project, head, on_the_way | {head})
+    made = {at: _fold(database, project, kept[at].as_of, {at: known[at]})[1][at] for at in kept if at not in on_the_way}
+    known[head] = log_reader.items_of(database, project.id)
+    count, states = _fold(database, project, head, {at: known[at] for at in {*on_the_way, head}})
     made |= states
     for at, one in kept.items():
-        if made[at] != one.model:
+        if made[at] != one.model.decode():
             if one.versions == snapshots.versions():
                 faults.append(f"the snapshot at {at} is not the state that its answers make")
             else:
                 remarks.append(f"the snapshot at {at} differs, and was made by other versions: {one.versions}")
-    return Verification(project.name, count, len(kept), head, made[head].decode(), faults, remarks)
+    return Verification(project.name, count, len(kept), head, made[head], faults, remarks)
 
 
-def _fold(database: Database, project: Project, as_of: int, stops: set[int]) -> tuple[int, dict[int, bytes]]:
-    """How many answers count as of a number, and the digests of the states at the stops, from zero."""
-    model, states, waiting, count = new_model(project), dict[int, bytes](), sorted(stops), 0
+def _fold(database: Database, project: Project, as_of: int, stops: dict[int, int]) -> tuple[int, dict[int, str]]:
+    """How many answers count as of a number, and the digests of the states at the stops, with so many items."""
+    model, states, waiting, count = learned.new(project), dict[int, str](), sorted(stops), 0
+    items = log_reader.arrivals(database, project.id, project.width(), 0, as_of)
     for page in log_reader.pages(database, project.id, 0, as_of, most=log_reader.MANY):
         begin = 0
         for stop in [at for at in waiting if at < page.sequence[-1]]:
             end = int((page.sequence <= stop).sum())
-            learn(model, page, slice(begin, end))
-            states[waiting.pop(0)], begin = _digest(model.packing(log=False)()), end
-        learn(model, page, slice(begin, None))
+            model.learn(page, slice(begin, end), items)
+            states[waiting.pop(0)], begin = _digest(model, items, stops[stop]), end
+        model.learn(page, slice(begin, None), items)
         count += len(page.level)
-    return count, states | {at: _digest(model.packing(log=False)()) for at in waiting}
+    return count, states | {at: _digest(model, items, stops[at]) for at in waiting}
 
 
-def _digest(model: bytes) -> bytes:
-    return hashlib.sha256(model).hexdigest().encode()
+def _digest(model: Learned, items: Arrivals, n_items: int) -> str:
+    model.admit(items, n_items)
+    model.settle()
+    return learned.digest(*model.packing()())
+
+
+def _n_items(kept: Snapshot) -> int:
+    """How many items a snapshot knows."""
+    return 0 if kept.placements is None else len(persistence.unpack(kept.placements, "snapshot")[1]["prior"])
 
 
 def _taken_back(database: Database, project: int, sequence: int, as_of: int) -> bool:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -11,14 +11,13 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
-from dford.feedback import Question
-from dford.learners import Proposal
-from dford.scale import Scale
+from dford.pool.answers import AUDIT
 from dford.service.projects.projects import Project
 from dford.service.refusal import Refusal
 from dford.service.store.database import Database
-from dford.service.store.tables import heads, items, leases, pool, questions
+from dford.service.store.tables import heads, items, leases, pool, questions, skips
 
+_SKIPS_LAST = 100  # questions, before a skipped item is asked about like any other
 _SPARE = 8  # free items looked up beyond those that are claimed
 # Statements are made once: making one takes longer than running it.
 _project: Any = sa.bindparam("project_")
@@ -63,12 +62,27 @@ class Subject(NamedTuple):
     x: NDArray[np.float64]
 
 
+class Wording(NamedTuple):
+    """What is asked about the subject. Levels count from 1."""
+
+    level: int
+    prediction: int
+    propensity: float
+    purpose: int = 0
+    checks: int | None = None
+    """The number of the question that is asked again."""
+
+
+Word = Callable[[int], Wording]
+"""The words for a question, by its number."""
+
+
 class AskedQuestion(NamedTuple):
     """A question that was asked just now."""
 
     number: int
     subject: Subject
-    question: Question
+    wording: Wording
     expires: float
 
 
@@ -77,6 +91,8 @@ class Claims:
 
     def __init__(self) -> None:
         self._claimed: dict[int, set[int]] = {}
+        self._choosing: dict[int, threading.Lock] = {}
+        self._drawn: dict[int, int] = {}
         self._lock = threading.Lock()
 
     @contextmanager
@@ -94,6 +110,43 @@ class Claims:
             assert subject.item is not None
             claimed.discard(subject.item)
 
+    @contextmanager
+    def chosen(
+        self,
+        database: Database,
+        project: int,
+        wanted: int | None,
+        choose: Callable[[int, dict[int, bool]], tuple[int, Wording] | None],
+    ) -> Iterator[tuple[Subject, Wording]]:
+        """The item that `choose` takes, claimed for as long as this takes.
+
+        It is given a number for its draws, which none had before in this process, and the items that are assigned to
+        somebody, with whether the question audits. Those that were skipped lately count as assigned, while there are
+        others.
+        """
+        claimed = self._claimed.setdefault(project, set())
+        with self._choosing.setdefault(project, threading.Lock()):
+            here = {"project": project, "now": time.time()}
+            with database.reading() as connection:
+                last = int(connection.scalar(_LAST, here) or 0)
+                assigned = {item: purpose == AUDIT for item, purpose in connection.execute(_ASSIGNED, here)}
+                skipped = connection.scalars(_SKIPPED, here | {"after": last - _SKIPS_LAST}).all()
+                if wanted is not None:
+                    _check_item(connection, here, wanted, claimed)
+            number = self._drawn[project] = max(last, self._drawn.get(project, 0)) + 1
+            busy = assigned | dict.fromkeys(claimed, False)
+            found = choose(number, dict.fromkeys(skipped, False) | busy) or choose(number, busy)
+            if found is None:
+                raise nothing_to_ask()
+            item, wording = found
+            claimed.add(item)
+        try:
+            with database.reading() as connection:
+                row = connection.execute(_ITEM, {"project": project, "item": item}).one()
+            yield Subject(item, row.turns, row.shown, np.frombuffer(row.x)), wording
+        finally:
+            claimed.discard(item)
+
     def _claim(self, database: Database, project: int, wanted: int | None, claimed: set[int]) -> Subject | None:
         here = {"project": project, "now": time.time()}
         with database.reading() as connection:
@@ -109,10 +162,14 @@ class Claims:
             if item is None and free:
                 return None
             if item is None:
-                sentence = "all items are assigned to other people right now, or there are none; add items or wait"
-                raise Refusal(404, "nothing-to-ask", sentence)
+                raise nothing_to_ask()
             row = connection.execute(_ITEM, {"project": project, "item": item}).one()
         return Subject(item, row.turns, row.shown, np.frombuffer(row.x))
+
+
+def nothing_to_ask() -> Refusal:
+    sentence = "all items are assigned to other people right now, or there are none; add items or wait"
+    return Refusal(404, "nothing-to-ask", sentence)
 
 
 def ask(
@@ -120,10 +177,10 @@ def ask(
     project: Project,
     request: QuestionRequest,
     subject: Subject,
-    proposal: Proposal,
+    word: Word,
     limits: Limits,
 ) -> AskedQuestion | int | None:
-    """Ask what was proposed; a job for the writer.
+    """Ask, in the words for the number that the question gets; a job for the writer.
 
     Returns the number alone of a question that was asked before, by the same key; None if somebody else was asked about
     the item meanwhile.
@@ -142,7 +199,7 @@ def ask(
     if item is not None and connection.execute(_LEASED, {"project": project.id, "item": item}).first() is not None:
         return None
     number: int = connection.execute(_NUMBER, here).scalar_one()
-    question, scale, sent = proposal.question(number), Scale(project.levels), item is None
+    wording, sent = word(number), item is None
     connection.execute(
         _ADD_QUESTION,
         {
@@ -151,9 +208,7 @@ def ask(
             "item": item,
             "shown": subject.shown if sent else None,
             "x": subject.x.tobytes() if sent else None,
-            "level": scale.number(question.level),
-            "prediction": scale.number(question.prediction),
-            "propensity": float(question.propensity),
+            **wording._asdict(),
             "expires": expires,
             "key": request.key,
             "person": request.person,
@@ -162,7 +217,7 @@ def ask(
     )
     lease = {"project": project.id, "question": number, "item": item, "expires": expires, "person": request.person}
     connection.execute(_ADD_LEASE, lease)
-    return AskedQuestion(number, subject, question, expires)
+    return AskedQuestion(number, subject, wording, expires)
 
 
 def asked_before(connection: Connection, project: int, request: QuestionRequest) -> int | None:
@@ -203,6 +258,23 @@ _ITEM = (
     sa.select(items.c.shown, items.c.x, pool.c.turns)
     .join(pool, (pool.c.project == items.c.project) & (pool.c.item == items.c.number))
     .where(items.c.project == sa.bindparam("project"), items.c.number == sa.bindparam("item"))
+)
+_LAST = sa.select(heads.c.question).where(heads.c.project == sa.bindparam("project"))
+_ASSIGNED = (
+    sa.select(leases.c.item, questions.c.purpose)
+    .join(questions, (questions.c.project == leases.c.project) & (questions.c.number == leases.c.question))
+    .where(
+        leases.c.project == sa.bindparam("project"), leases.c.expires > sa.bindparam("now"), leases.c.item.is_not(None)
+    )
+)
+_SKIPPED = (
+    sa.select(questions.c.item)
+    .join(skips, (skips.c.project == questions.c.project) & (skips.c.question == questions.c.number))
+    .where(
+        skips.c.project == sa.bindparam("project"),
+        skips.c.question > sa.bindparam("after"),
+        questions.c.item.is_not(None),
+    )
 )
 _LEASED = sa.select(leases.c.question).where(
     leases.c.project == sa.bindparam("project"), leases.c.item == sa.bindparam("item")

@@ -21,15 +21,18 @@ PAGE = 1000
 
 def add(connection: Connection, project: int, ready: Sequence[Ready]) -> int:
     """Returns the number of the first."""
-    head: int = connection.execute(
-        heads.update().where(heads.c.project == project).values(item=heads.c.item + len(ready)).returning(heads.c.item)
-    ).scalar_one()
+    head, sequence = connection.execute(
+        heads.update()
+        .where(heads.c.project == project)
+        .values(item=heads.c.item + len(ready))
+        .returning(heads.c.item, heads.c.sequence)
+    ).one()
     first = head - len(ready) + 1
     numbers = range(first, head + 1)
-    rows = [(project, number, shown, x) for number, (shown, x) in zip(numbers, ready, strict=True)]
-    insert_rows(connection, items, ("project", "number", "shown", "x"), rows)
+    rows = [(project, number, shown, x, sequence) for number, (shown, x) in zip(numbers, ready, strict=True)]
+    insert_rows(connection, items, ("project", "number", "shown", "x", "sequence"), rows)
     insert_rows(connection, pool, ("project", "item", "turns"), [(project, number, 0) for number in numbers])
-    return first
+    return int(first)
 
 
 def pages(database: Database, project: int) -> Iterator[Sequence[Any]]:

@@ -19,6 +19,8 @@ from dford.service.store.database import Database
 from dford.service.store.tables import columns, heads, projects
 
 LIVE = sorted(name for name, learner in CLASSES.items() if issubclass(learner, LiveLearner))
+CHOICES = ("pool", "turns")
+"""What tells most about where items stand; or whatever was asked about least often."""
 POLICIES = {policy.__name__: policy for policy in (Boundary, Greedy, Nearby, Triangular, Uniform)}
 # what one project may cost in memory and time
 _LARGEST = {"degree": 4, "n_components": 1000, "max_iter": 1000}
@@ -36,10 +38,16 @@ class Project(NamedTuple):
     parameters: dict[str, Any]
     seed: int
     columns: list[Column]
+    choice: str
+    """Which item is asked about next: one of CHOICES."""
 
     def new_learner(self) -> LiveLearner:
         """The learner before any answer."""
         return make_learner(self.learner, self.parameters, self.levels, self.seed)
+
+    def width(self) -> int:
+        """The number of features."""
+        return sum(column.width() for column in self.columns)
 
 
 def make_learner(name: str, parameters: dict[str, Any], levels: list[str], seed: int) -> LiveLearner:
@@ -102,9 +110,19 @@ def name_of(database: Database, project: int) -> str:
 
 
 def create(
-    connection: Connection, name: str, levels: list[str], learner: str, parameters: dict[str, Any], seed: int | None
+    connection: Connection,
+    name: str,
+    levels: list[str],
+    learner: str,
+    parameters: dict[str, Any],
+    seed: int | None,
+    choice: str | None = None,
 ) -> int:
-    """Returns its number."""
+    """Returns its number. Where no choice is given, the pool's is taken if the learner has probabilities."""
+    has_placements = hasattr(CLASSES[learner], "predict_proba")
+    if choice == "pool" and not has_placements:
+        sentence = f"{learner} has no probabilities, which the choice 'pool' needs; take 'turns', or another learner"
+        raise Refusal(422, "bad-learner", sentence, "choice")
     if connection.scalar(sa.select(projects.c.id).where(projects.c.name == name)) is not None:
         raise Refusal(409, "project-exists", f"there is a project {name!r} already", "name")
     created = connection.execute(
@@ -115,6 +133,7 @@ def create(
             parameters=json.dumps(parameters),
             seed=secrets.randbits(32) if seed is None else seed,
             at=time.time(),
+            choice=choice or ("pool" if has_placements else "turns"),
         )
     )
     assert created.inserted_primary_key is not None
@@ -138,4 +157,5 @@ _PROJECTS = sa.select(projects, columns.c.columns).join(columns, columns.c.proje
 
 def _project(row: Any) -> Project:
     chosen = [] if row.columns is None else from_json(row.columns)
-    return Project(row.id, row.name, json.loads(row.levels), row.learner, json.loads(row.parameters), row.seed, chosen)
+    levels, parameters = json.loads(row.levels), json.loads(row.parameters)
+    return Project(row.id, row.name, levels, row.learner, parameters, row.seed, chosen, row.choice)

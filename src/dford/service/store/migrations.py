@@ -34,8 +34,22 @@ def _as_of(connection: Connection) -> None:
     connection.execute(sa.text(f"CREATE TABLE requests ({texts}, {rest})"))
 
 
+def _placements(connection: Connection) -> None:
+    """Items know when they came, questions why they were asked. The log makes old snapshots again."""
+    bytes_ = "BYTEA" if connection.dialect.name == "postgresql" else "BLOB"
+    connection.execute(sa.text("DELETE FROM snapshots"))
+    for table, column in (
+        ("projects", "choice TEXT NOT NULL DEFAULT 'turns'"),
+        ("items", "sequence INTEGER NOT NULL DEFAULT 0"),
+        ("questions", "purpose INTEGER NOT NULL DEFAULT 0"),
+        ("questions", "checks INTEGER"),
+        ("snapshots", f"placements {bytes_}"),
+    ):
+        connection.execute(sa.text(f"ALTER TABLE {table} ADD COLUMN {column}"))
+
+
 # Number n makes version n of n - 1, in SQL of its own: tables.py says what they come to, and may change later.
-MIGRATIONS: list[Callable[[Connection], None]] = [_first, _expiry, _as_of]
+MIGRATIONS: list[Callable[[Connection], None]] = [_first, _expiry, _as_of, _placements]
 
 
 def migrate(connection: Connection) -> None:

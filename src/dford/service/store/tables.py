@@ -32,6 +32,7 @@ projects = Table(
     Column("parameters", Text, nullable=False),
     Column("seed", BigInteger, nullable=False),
     Column("at", Double, nullable=False),
+    Column("choice", Text, nullable=False, server_default="turns"),  # of the next item
 )
 columns = Table("columns", metadata, _project(), Column("columns", Text, nullable=False))
 items = Table(
@@ -41,6 +42,7 @@ items = Table(
     _number("number"),
     Column("shown", Text, nullable=False),
     Column("x", LargeBinary, nullable=False),
+    Column("sequence", Integer, nullable=False, server_default="0"),  # of the last answer or retraction before it
 )
 questions = Table(
     "questions",
@@ -56,6 +58,8 @@ questions = Table(
     Column("expires", Double, nullable=False),
     Column("key", Text),
     *_who_and_when(),
+    Column("purpose", Integer, nullable=False, server_default="0"),
+    Column("checks", Integer),  # the question that is asked again
 )
 Index("questions_by_key", questions.c.project, questions.c.person, questions.c.key, unique=True)
 # answers and retractions of a project share one sequence, so that a state has a number
@@ -111,6 +115,7 @@ snapshots = Table(
     Column("as_of", Integer, nullable=False),
     Column("versions", Text, nullable=False),  # of the libraries that made it, as JSON
     Column("model", LargeBinary, nullable=False),
+    Column("placements", LargeBinary),  # where items stand; none where the learner has no probabilities
 )
 keys = Table(
     "keys",

@@ -4,7 +4,9 @@ import csv
 import io
 import json
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
@@ -12,6 +14,7 @@ import sqlalchemy as sa
 from dford.feedback import Question
 from dford.log import FeedbackLog
 from dford.service.learning import log_reader
+from dford.service.learning.learned import Placed, Standing
 from dford.service.projects import items
 from dford.service.projects.projects import Project
 from dford.service.projects.uploads import apart, feature_names
@@ -26,7 +29,7 @@ def read_log(database: Database, project: Project) -> FeedbackLog:
     """The answers that count, in order."""
     log, names = FeedbackLog(project.levels), project.levels
     for page in log_reader.pages(database, project.id, 0, log_reader.head_of(database, project.id)):
-        for _, number, x, level, prediction, propensity, higher in zip(*page, strict=True):
+        for _, number, x, level, prediction, propensity, higher in zip(*page[:7], strict=True):
             asked = Question("", x, names[level - 1], names[prediction - 1], float(propensity), int(number))
             log.append(asked, bool(higher))
     return log
@@ -42,32 +45,39 @@ def log_file(database: Database, project: Project, suffix: str) -> bytes:
         return path.read_bytes()
 
 
-def levels_file(database: Database, project: Project, packed: bytes) -> bytes:
+def levels_file(database: Database, project: Project, packed: bytes, standing: Standing | None) -> bytes:
     """One line per item: its number, what was shown, its level, the probabilities, and what its answers leave."""
     model = loaded(packed)
     known, shown = _intervals(database, project), [column.name for column in project.columns]
     text = io.StringIO(newline="")
     out = csv.writer(text)
-    own = ["level", *(f"P({level})" for level in project.levels), "lowest", "highest"]
+    own = ["level", *(f"P({level})" for level in project.levels), "lowest", "highest", "answers"]
     out.writerow(["item", *apart(shown, ["item", *own]), *own])
     for page in items.pages(database, project.id):
-        predicted = predictions(model, project.levels, np.array([np.frombuffer(row.x) for row in page]))
+        placed = None if standing is None else some(standing.placed, page)
+        predicted = predictions(model, project.levels, np.array([np.frombuffer(row.x) for row in page]), placed)
         for row, one in zip(page, predicted, strict=True):
             values = json.loads(row.shown)
-            low, high = known.get(row.number, (1, len(project.levels)))
+            low, high, count = known.get(row.number, (1, len(project.levels), 0))
             # answers may contradict each other: then nothing is known
             interval = [project.levels[low - 1], project.levels[high - 1]] if low <= high else ["", ""]
             chances = one["probabilities"] or {}
             out.writerow(
                 [row.number, *(values.get(name) for name in shown), one["level"]]
                 + [chances.get(level, "") for level in project.levels]
-                + interval
+                + [*interval, count]
             )
     return text.getvalue().encode()
 
 
-def _intervals(database: Database, project: Project) -> dict[int, tuple[int, int]]:
-    """[lowest, highest] of every item that was answered."""
+def some(placed: Placed, page: Sequence[Any]) -> Placed:
+    """Where the first items of a page stand: those that were there when it was found out."""
+    part = slice(page[0].number - 1, page[-1].number)
+    return Placed(placed.levels[part], placed.beliefs[part])
+
+
+def _intervals(database: Database, project: Project) -> dict[int, tuple[int, int, int]]:
+    """[lowest, highest] of every item that was answered, and the number of answers."""
     told = (
         sa.select(questions.c.item, questions.c.level, answers.c.higher)
         .join(answers, (answers.c.project == questions.c.project) & (answers.c.question == questions.c.number))
@@ -78,9 +88,9 @@ def _intervals(database: Database, project: Project) -> dict[int, tuple[int, int
         )
         .where(questions.c.project == project.id, questions.c.item.is_not(None), retractions.c.sequence.is_(None))
     )
-    known: dict[int, tuple[int, int]] = {}
+    known: dict[int, tuple[int, int, int]] = {}
     with database.reading() as connection:
         for item, level, higher in connection.execute(told):
-            low, high = known.get(item, (1, len(project.levels)))
-            known[item] = (max(low, level + 1), high) if higher else (low, min(high, level))
+            low, high, count = known.get(item, (1, len(project.levels), 0))
+            known[item] = (max(low, level + 1), high, count + 1) if higher else (low, min(high, level), count + 1)
     return known

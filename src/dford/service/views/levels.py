@@ -1,6 +1,7 @@
 """How all items of a project are predicted: too much to do again for everybody who watches."""
 
 import json
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -11,9 +12,11 @@ from numpy.typing import NDArray
 
 from dford.learners import LiveLearner
 from dford.scale import Scale
+from dford.service.learning.learned import Placed, Standing
 from dford.service.projects import items
 from dford.service.projects.projects import Project
 from dford.service.store.database import Database
+from dford.service.views.exports import some
 from dford.service.views.worker_views import loaded
 
 _UNSURE = 10
@@ -49,14 +52,14 @@ class Overviews:
 
 
 def overview(
-    database: Database, project: Project, packed: bytes, sequence: int, stale: bool
+    database: Database, project: Project, packed: bytes, sequence: int, stale: bool, standing: Standing | None
 ) -> dict[str, Any]:  # fmt: skip
-    """The number of items at each level, and those that the learner is least sure of."""
+    """The number of items at each level, and those that are least certain."""
     model = loaded(packed)
     counts, found, scale = np.zeros(len(project.levels), np.int64), list[dict[str, Any]](), Scale(project.levels)
     for page in items.pages(database, project.id):
         X = np.array([np.frombuffer(row.x) for row in page])
-        numbers, shares, sureness = _judge(model, scale, X)
+        numbers, shares, sureness = _judge(model, scale, X, None if standing is None else some(standing.placed, page))
         counts += np.bincount(numbers, minlength=len(counts))
         for i in np.argsort(sureness, kind="stable")[:_UNSURE].tolist():
             found.append(
@@ -77,12 +80,26 @@ def overview(
         "items": int(counts.sum()),
         "counts": dict(zip(project.levels, counts.tolist(), strict=True)),
         "unsure": found,
+        **_figures(standing),
     }
 
 
 def nothing(project: Project) -> dict[str, Any]:
     """The overview of a project without items."""
-    return {"sequence": 0, "stale": False, "items": 0, "counts": dict.fromkeys(project.levels, 0), "unsure": []}
+    counts = dict.fromkeys(project.levels, 0)
+    return {"sequence": 0, "stale": False, "items": 0, "counts": counts, "unsure": [], **_figures(None)}
+
+
+def _figures(standing: Standing | None) -> dict[str, Any]:
+    """How far from the right levels the items may stand."""
+    if standing is None or not len(standing.answers):
+        return {"expected_error": None, "audited_error": None, "error_rate": None}
+    judged = math.isfinite(standing.audited.value)
+    return {
+        "expected_error": standing.expected,
+        "audited_error": standing.audited._asdict() if judged else None,
+        "error_rate": standing.error_rate,
+    }
 
 
 def _short(value: Any) -> Any:
@@ -90,12 +107,14 @@ def _short(value: Any) -> Any:
 
 
 def _judge(
-    model: LiveLearner, scale: Scale, X: NDArray[np.float64]
+    model: LiveLearner, scale: Scale, X: NDArray[np.float64], placed: Placed | None
 ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None, NDArray[np.float64]]:
     """The places of the levels, from 0; the probabilities, where there are any; and how sure each is."""
     numbers = scale.encode(model.predict(X)) - 1
     if hasattr(model, "predict_proba"):
         shares = np.asarray(model.predict_proba(X))
+        if placed is not None:
+            numbers[: len(placed.levels)], shares[: len(placed.levels)] = placed
         return numbers, shares, shares[np.arange(len(X)), numbers]
     distances = np.abs(model.predict_projection(X)[:, None] - model.thresholds_)
     return numbers, None, np.nan_to_num(distances.min(axis=1))

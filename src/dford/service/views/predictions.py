@@ -9,23 +9,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dford.learners import LiveLearner
+from dford.service.learning.learned import Placed
 from dford.service.projects.items import features
 from dford.service.projects.projects import Project
 from dford.service.store.database import Database
 from dford.service.views.worker_views import loaded
 
 
-def predictions(model: LiveLearner, levels: list[str], X: NDArray[np.float64]) -> list[dict[str, Any]]:
-    """For each row its level, the probabilities of all levels where the learner has them, and its score."""
+def predictions(
+    model: LiveLearner, levels: list[str], X: NDArray[np.float64], placed: Placed | None = None
+) -> list[dict[str, Any]]:
+    """For each row its level, the probabilities of all levels where the learner has them, and its score.
+
+    The first rows are of items that are placed, whose own answers count.
+    """
     shares = model.predict_proba(X).tolist() if hasattr(model, "predict_proba") else [None] * len(X)
-    scores = model.predict_projection(X).tolist()
+    found, scores = model.predict(X).tolist(), model.predict_projection(X).tolist()
+    if placed is not None:
+        found[: len(placed.levels)] = [levels[place] for place in placed.levels]
+        shares[: len(placed.levels)] = placed.beliefs.tolist()
     return [
         {
             "level": level,
             "probabilities": None if share is None else dict(zip(levels, share, strict=True)),
             "score": score if math.isfinite(score) else None,
         }
-        for level, share, score in zip(model.predict(X).tolist(), shares, scores, strict=True)
+        for level, share, score in zip(found, shares, scores, strict=True)
     ]
 
 
@@ -36,19 +45,20 @@ def thresholds(model: LiveLearner) -> list[float] | None:
 
 def response(
     database: Database, project: Project, packed: bytes, sequence: int, stale: bool,
-    numbers: Sequence[int], rows: Sequence[NDArray[np.float64]],
+    numbers: Sequence[int], rows: Sequence[NDArray[np.float64]], placed: Placed | None,
 ) -> bytes:  # fmt: skip
     """The whole body, for items by number, then rows: made where it is made, so that nobody else need."""
-    return body(loaded(packed), sequence, stale, project, [*features(database, project, numbers), *rows])
+    return body(loaded(packed), sequence, stale, project, [*features(database, project, numbers), *rows], placed)
 
 
 def body(
-    model: LiveLearner, sequence: int, stale: bool, project: Project, rows: Sequence[NDArray[np.float64]]
+    model: LiveLearner, sequence: int, stale: bool, project: Project, rows: Sequence[NDArray[np.float64]],
+    placed: Placed | None,
 ) -> bytes:  # fmt: skip
     found = {
         "sequence": sequence,
         "stale": stale,
         "thresholds": thresholds(model),
-        "predictions": predictions(model, project.levels, np.array(rows)),
+        "predictions": predictions(model, project.levels, np.array(rows), placed),
     }
     return json.dumps(found, allow_nan=False).encode()

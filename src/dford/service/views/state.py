@@ -1,6 +1,5 @@
 """What a project looks like now: its counts, its error, its items and questions."""
 
-import hashlib
 import json
 import math
 import time
@@ -9,8 +8,8 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
-from dford.learners import LiveLearner
 from dford.service.learning.fold import Fold
+from dford.service.learning.learned import Learned
 from dford.service.projects.asking import AskedQuestion
 from dford.service.projects.projects import Project
 from dford.service.refusal import Refusal
@@ -54,9 +53,12 @@ NOTHING_LEARNED: dict[str, Any] = {
 def learned(fold: Fold, with_digest: bool) -> dict[str, Any]:
     """What the learner shows of itself."""
 
-    def look(model: LiveLearner, sequence: int) -> tuple[Any, ...]:
+    def look(now: Learned, sequence: int) -> tuple[Any, ...]:
+        model = now.learner
         return sequence, thresholds(model), model.trace_, model.thresholds_trace_, model.rounds_
 
+    if with_digest:
+        fold.near()
     sequence, cuts_now, trace, cuts, rounds = fold.look(look)
     figures = zip(trace.round.tolist(), trace.estimate, trace.low, trace.high, strict=True)
     curve = [
@@ -71,7 +73,7 @@ def learned(fold: Fold, with_digest: bool) -> dict[str, Any]:
     ]
     mae = {key: value for key, value in curve[-1].items() if key != "answers"} if curve and rounds else None
     if with_digest:
-        sequence, content, _ = fold.packed()
+        sequence, digest = fold.digest()
     return {
         "learned": sequence,
         "stale": fold.is_stale(),
@@ -79,7 +81,7 @@ def learned(fold: Fold, with_digest: bool) -> dict[str, Any]:
         "mae": mae,
         "curve": curve,
         "history": history,
-        "digest": hashlib.sha256(content).hexdigest() if with_digest else None,
+        "digest": digest if with_digest else None,
     }
 
 
@@ -124,16 +126,16 @@ def question(database: Database, project: Project, number: int) -> dict[str, Any
     }
 
 
-def asked(new: AskedQuestion) -> dict[str, Any]:
+def asked(project: Project, new: AskedQuestion) -> dict[str, Any]:
     """As `question`, of one that was asked just now."""
     return {
         "number": new.number,
         "item": new.subject.item,
         "turns": new.subject.turns,
         "shown": json.loads(new.subject.shown),
-        "level": str(new.question.level),
-        "prediction": str(new.question.prediction),
-        "propensity": float(new.question.propensity),
+        "level": project.levels[new.wording.level - 1],
+        "prediction": project.levels[new.wording.prediction - 1],
+        "propensity": new.wording.propensity,
         "expires": new.expires,
         "fate": "open",
     }

@@ -56,9 +56,10 @@ def add(app: FastAPI) -> None:
         ...
         ```
         """
-        packed = to.service.final(to.project).packed()[1]
+        fold = to.service.final(to.project)
+        packed, standing = fold.packed()[1], fold.look(lambda model, _: model.standing())
         size = state.count_items(to.service.database, to.project)
-        return Response(to.service.view(size, exports.levels_file, to.project, packed), media_type="text/csv")
+        return Response(to.service.view(size, exports.levels_file, to.project, packed, standing), media_type="text/csv")
 
     @app.post("/projects/{project}/log.csv", status_code=201, response_model=models.Imported, openapi_extra=CSV)
     def import_csv(to: Admin, repeat: Repeat) -> Any:

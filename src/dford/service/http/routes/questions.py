@@ -59,7 +59,7 @@ def add(app: FastAPI) -> None:
         asked = to.service.ask(to.project, QuestionRequest(to.person, idempotency_key, sent, item))
         if isinstance(asked, int):
             return state.question(to.service.database, to.project, asked)
-        return state.asked(asked)
+        return state.asked(to.project, asked)
 
     @app.get("/projects/{project}/questions/{number}", response_model=models.QuestionOut)
     def question(to: Answering, number: Number) -> Any:
@@ -186,10 +186,15 @@ def add(app: FastAPI) -> None:
         if len(numbers) + len(rows) <= SMALL // 5:  # so few that nobody waits for the model meanwhile
             X = [*features(service.database, project, numbers), *rows]
             stale = fold.is_stale()
-            content = fold.look(lambda model, sequence: predictions.body(model, sequence, stale, project, X))
+            content = fold.look(
+                lambda model, sequence: predictions.body(
+                    model.learner, sequence, stale, project, X, model.place(numbers)
+                )
+            )
         else:
             sequence, packed, stale = fold.packed()
-            given = project, packed, sequence, stale, numbers, rows
+            placed = fold.look(lambda model, _: model.place(numbers))
+            given = project, packed, sequence, stale, numbers, rows, placed
             content = service.view(len(numbers) + len(rows), predictions.response, *given)
         return Response(content, media_type="application/json")
 
@@ -208,7 +213,7 @@ def add(app: FastAPI) -> None:
         if not to.project.columns:
             return counts | state.NOTHING_LEARNED
         fold = to.service.fold(to.project)
-        fold.follow(counts["sequence"])
+        fold.follow(counts["sequence"], counts["items"])
         return counts | state.learned(fold, digest)
 
     @app.get("/projects/{project}/levels", response_model=models.Levels)
@@ -219,7 +224,8 @@ def add(app: FastAPI) -> None:
         GET /projects/rain/levels
         → 200
         {"sequence": 1, "stale": false, "items": 4, "counts": {"calm": ...},
-         "unsure": [{"item": ..., "sureness": ...}, ...]}
+         "unsure": [{"item": ..., "sureness": ...}, ...], "expected_error": ..., "audited_error": null,
+         "error_rate": ...}
         ```
         """
         service, project = to.service, to.project
@@ -227,11 +233,34 @@ def add(app: FastAPI) -> None:
             return all_levels.nothing(project)
 
         def make() -> dict[str, Any]:
-            sequence, packed, stale = service.fold(project).near().packed()
+            fold = service.fold(project).near()
+            sequence, packed, stale = fold.packed()
+            standing = fold.look(lambda model, _: model.standing())
             size = state.count_items(service.database, project)
-            return service.view(size, all_levels.overview, project, packed, sequence, stale)
+            return service.view(size, all_levels.overview, project, packed, sequence, stale, standing)
 
         return service.overviews.levels(project, make)
+
+    @app.get("/projects/{project}/remaining", response_model=models.Remaining)
+    def remaining(to: Reading, target: Annotated[float, Query(ge=0, le=100)] = 0.1) -> Any:
+        """Say about how many more answers it takes until the expected error of the items' levels is at most a target.
+
+        ```
+        GET /projects/rain/remaining?target=0.5
+        → 200
+        {"target": 0.5, "expected_error": ..., "answers": {"value": ..., "low": ..., "high": ...}}
+        ```
+
+        Where the learner has no probabilities, it is 409 `no-placements`.
+        """
+        to.service.with_columns(to.project)
+        fold = to.service.fold(to.project).near()
+        forecast = fold.look(lambda model, _: model.forecast())
+        if forecast is None:
+            sentence = f"{to.project.learner} has no probabilities, so nothing is expected of the items' levels"
+            raise Refusal(409, "no-placements", sentence, "project")
+        expected, answers = forecast(target)
+        return {"target": target, "expected_error": expected, "answers": answers._asdict()}
 
 
 def _outcome(answer: SentAnswer, said: RecordedAnswer | Refusal) -> dict[str, Any]:

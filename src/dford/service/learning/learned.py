@@ -1,0 +1,172 @@
+"""What a project's answers have taught: its learner, and where its items stand."""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dford import learners, persistence
+from dford.engine import posteriors
+from dford.estimates import Estimate
+from dford.learners import LiveLearner
+from dford.pool import saving
+from dford.pool.answers import Answer
+from dford.pool.forecast import Forecast
+from dford.pool.placements import Placements, ProposedQuestion
+from dford.scale import Scale
+from dford.service.learning.log_reader import Arrivals, Rounds
+from dford.service.learning.snapshots import Snapshot
+from dford.service.projects.projects import Project
+
+AUDIT_SHARE = 0.05
+
+
+class Placed(NamedTuple):
+    """Where some items stand."""
+
+    levels: NDArray[np.int64]
+    """Places on the scale, from 0."""
+    beliefs: NDArray[np.float64]
+    """How likely each level is."""
+
+
+class Standing(NamedTuple):
+    """Where all items stand, from the first on, and how far from it they may be."""
+
+    placed: Placed
+    answers: NDArray[np.int64]
+    """How many there are about each."""
+    expected: float
+    audited: Estimate
+    error_rate: float
+
+
+class Learned:
+    """The fold of a project's answers. It has placements where its learner has probabilities."""
+
+    def __init__(self, learner: LiveLearner, placements: Placements | None) -> None:
+        self.learner, self.placements = learner, placements
+        self._open: set[int] = set()
+
+    @property
+    def n_items(self) -> int:
+        return 0 if self.placements is None else len(self.placements.items)
+
+    def admit(self, arrivals: Arrivals, until: int) -> None:
+        """Have items up to this number. It makes no difference whether they come together or one after the other."""
+        if self.placements is not None and until > self.n_items:
+            self.placements.add(arrivals.X[self.n_items - arrivals.after : until - arrivals.after])
+
+    def learn(self, page: Rounds, part: slice, arrivals: Arrivals) -> None:
+        level, prediction = (self.learner.classes_[places[part] - 1] for places in (page.level, page.prediction))
+        self.learner.learn_many(page.X[part], level, prediction, page.propensity[part], page.higher[part])
+        if self.placements is None:
+            return
+        for i in range(*part.indices(len(page.level))):
+            if page.item[i]:
+                self.admit(arrivals, arrivals.before(int(page.sequence[i])))
+                self.placements.count(
+                    Answer(
+                        int(page.number[i]), int(page.item[i]) - 1, int(page.level[i]) - 1, int(page.prediction[i]) - 1,
+                        float(page.propensity[i]), bool(page.higher[i]), int(page.purpose[i]), int(page.checks[i]),
+                    )
+                )  # fmt: skip
+
+    def prepare(self, n: int) -> int:
+        """How many of the next n answers can be learned without waiting, once this has returned."""
+        ready = self.learner.prepare(n)
+        return ready if self.placements is None else self.placements.prepare(ready)
+
+    def settle(self) -> None:
+        """Wait for what is being made in the background."""
+        if self.placements is not None:
+            self.placements.settle()
+
+    def is_settled(self) -> bool:
+        return self.placements is None or self.placements.refresh is None or self.placements.refresh.is_done()
+
+    def packing(self) -> Callable[[], tuple[bytes, bytes | None]]:
+        """Whatever can change is copied now; the rest is for the function that is returned. It must be settled."""
+        finish = self.learner.packing(log=False)
+        parts = None if self.placements is None else saving.placement_parts(self.placements)
+        return lambda: (finish(), None if parts is None else persistence.pack(*parts))
+
+    def propose(self, number: int, busy: Mapping[int, bool], wanted: int | None = None) -> ProposedQuestion | None:
+        """What is best asked, of all items but the busy ones; those that are being audited are so marked.
+
+        About the wanted item, where there is one.
+        """
+        assert self.placements is not None
+        items = {item for item in busy if item <= self.n_items}
+        for item in self._open ^ items:
+            self.placements.items.set_open(item - 1, item in items)
+        self._open = items
+        if wanted is not None:
+            return self.placements.propose_about(wanted - 1, number)
+        return self.placements.propose(number, {item - 1 for item in items if busy[item]})
+
+    def standing(self) -> Standing | None:
+        if self.placements is None:
+            return None
+        items = self.placements.items
+        levels, errors = items.placements()
+        answers = np.bincount(self.placements.answers["item"], minlength=len(items)).astype(np.int64)
+        expected = float(errors.mean()) if len(errors) else 0.0
+        audited = self.placements.audit.judge(levels)
+        placed = Placed(levels, items.beliefs(np.arange(len(items))))
+        return Standing(placed, answers, expected, audited, items.rate)
+
+    def place(self, numbers: Sequence[int]) -> Placed | None:
+        """Where these items stand, if that is known of all."""
+        if self.placements is None or not numbers or max(numbers) > self.n_items:
+            return None
+        beliefs = self.placements.items.beliefs(np.array(numbers, dtype=np.int64) - 1)
+        return Placed(np.array([posteriors.place_one(belief) for belief in beliefs]), beliefs)
+
+    def forecast(self) -> Callable[[float], tuple[float, Estimate]] | None:
+        """By what is known now: the expected error, and about how many more answers it takes to a target."""
+        if self.placements is None:
+            return None
+        expected = self.placements.expected_error()
+        known = Forecast(self.placements.items, self.placements.seed + 4)
+        return lambda target: (expected, known.remaining(target))
+
+
+def new(project: Project) -> Learned:
+    """Before any answer, ready to predict."""
+    learner = project.new_learner()
+    learner.question(np.zeros(project.width()), 0)
+    return Learned(learner, _new_placements(project))
+
+
+def loads(project: Project, kept: Snapshot, X: NDArray[np.float64]) -> Learned:
+    """As a snapshot has it, with the features of all items up to then, and perhaps more."""
+    name = f"snapshot {kept.sequence}"
+    learner = cast(LiveLearner, learners.loads(kept.model, name))
+    placements = _new_placements(project)
+    if (placements is None) != (kept.placements is None):
+        raise ValueError(f"{name} does not say where items stand")
+    if placements is not None and kept.placements is not None:
+        header, arrays = persistence.unpack(kept.placements, name)
+        try:
+            placements.X = X[: len(arrays["prior"])]
+            saving.restore_placements(placements, header, arrays)
+        except (LookupError, TypeError, AttributeError) as error:
+            raise ValueError(f"{name} holds no placements that this dford knows ({error!r})") from None
+    return Learned(learner, placements)
+
+
+def digest(model: bytes, placements: bytes | None) -> str:
+    """Of a state: two that have the same are the same to the bit."""
+    return hashlib.sha256(model + (placements or b"")).hexdigest()
+
+
+def _new_placements(project: Project) -> Placements | None:
+    learner = project.new_learner()
+    if not hasattr(learner, "predict_proba"):
+        return None
+    found = Placements(Scale(project.levels), learner, None, AUDIT_SHARE, project.seed)
+    found.X = np.empty((0, project.width()))
+    return found

@@ -1,0 +1,199 @@
+"""The items of a project are placed: their own answers count, and the next question is the one that tells most."""
+
+import csv
+import io
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+
+from dford import NewtonLogit, Pool
+from dford.service.store import tables
+from serving import LEVELS, learned, ok, problem, replayed, serving
+
+COLUMNS = [{"name": "size", "kind": "number", "mean": 0.0}, {"name": "weight", "kind": "number", "mean": 0.0}]
+
+
+def things(n: int, seed: int = 0) -> tuple[list[dict[str, float]], list[int]]:
+    """Items, and the places of their right levels, from 0: a line parts them, nearly."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, 2))
+    right = np.searchsorted([-1.0, 0.0, 1.0], X[:, 0] + 0.4 * random.normal(size=n))
+    return [{"size": float(a), "weight": float(b)} for a, b in X], right.tolist()
+
+
+def new_project(client: Any, rows: list[dict[str, float]], learner: str = "NewtonLogit", **more: Any) -> str:
+    body = {"name": "things", "levels": LEVELS, "columns": COLUMNS, "learner": learner, "seed": 5, **more}
+    assert client.post("/projects", json=body).status_code == 201
+    ok(client.post("/projects/things/items", json={"items": rows}))
+    return "/projects/things"
+
+
+def answer(client: Any, project: str, right: list[int], n: int, wrong: float = 0.0) -> list[dict[str, Any]]:
+    random, asked = np.random.default_rng(0), []
+    for _ in range(n):
+        question = ok(client.post(f"{project}/questions"))
+        higher = (right[question["item"] - 1] > LEVELS.index(question["level"])) != (random.random() < wrong)
+        ok(client.post(f"{project}/questions/{question['number']}/answer", json={"higher": bool(higher)}))
+        asked.append(question)
+    return asked
+
+
+def levels(client: Any, project: str) -> list[dict[str, str]]:
+    response = client.get(f"{project}/levels.csv")
+    assert response.status_code == 200, response.text
+    return list(csv.DictReader(io.StringIO(response.text)))
+
+
+def off(rows: list[dict[str, str]], right: list[int]) -> float:
+    return float(np.mean([abs(LEVELS.index(row["level"]) - y) for row, y in zip(rows, right, strict=True)]))
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "log.db"
+
+
+def test_items_stand_where_their_own_answers_put_them(file: Path) -> None:
+    rows, right = things(60)
+    with serving(file) as client:
+        project = new_project(client, rows)
+        answer(client, project, right, 150)
+        found = levels(client, project)
+        assert off(found, right) < 0.1, "2.5 answers an item, and the error rate has to be learned"
+        assert sum(int(row["answers"]) for row in found) == 150
+        predicted = ok(client.post(f"{project}/predictions", json={"items": [1, 2, 3]}))["predictions"]
+        assert [one["level"] for one in predicted] == [row["level"] for row in found[:3]]
+        for row, one in zip(found, predicted, strict=False):
+            assert [float(row[f"P({level})"]) for level in LEVELS] == list(one["probabilities"].values())
+        shown = ok(client.get(f"{project}/levels"))
+        assert shown["expected_error"] < 0.15
+        assert 0 < shown["error_rate"] < 0.2
+
+
+def test_the_service_asks_and_places_as_the_library_does(file: Path) -> None:
+    rows, right = things(40)
+    pool = Pool(np.array([list(row.values()) for row in rows]), LEVELS, learner=NewtonLogit(), random_state=5)
+    pool.ask()  # the service counts its questions from 1
+    with serving(file) as client:
+        project = new_project(client, rows)
+        pool.drop(next(iter(pool._open.values()))[0])
+        for _ in range(100):
+            mine, theirs = pool.ask(), ok(client.post(f"{project}/questions"))
+            assert (mine.item + 1, mine.level, mine.placement) == (
+                theirs["item"],
+                theirs["level"],
+                theirs["prediction"],
+            )
+            assert mine.propensity == theirs["propensity"]
+            higher = bool(right[mine.item] > LEVELS.index(mine.level))
+            pool.tell(mine, higher)
+            ok(client.post(f"{project}/questions/{theirs['number']}/answer", json={"higher": higher}))
+            learned(client, project)
+        found = levels(client, project)
+    assert [row["level"] for row in found] == pool.levels_.tolist()
+    assert [[float(row[f"P({level})"]) for level in LEVELS] for row in found] == pool.probabilities_.tolist()
+
+
+@pytest.mark.parametrize("learner", ["NewtonLogit", "Auto"])
+def test_a_replay_has_the_same_bits_through_items_added_retractions_and_starts(file: Path, learner: str) -> None:
+    rows, right = things(50)
+    with serving(file, snapshot_every=20) as client:
+        project = new_project(client, rows[:30], learner)
+        asked = answer(client, project, right, 70, wrong=0.1)
+        ok(client.post(f"{project}/items", json={"items": rows[30:40]}))
+        ok(client.post(f"{project}/items", json={"items": rows[40:]}))
+        ok(client.post(f"{project}/questions/{asked[3]['number']}/retract"))
+        answer(client, project, right, 40)
+        ok(client.post(f"{project}/questions/{asked[60]['number']}/retract"))
+        state = learned(client, project)
+        while state["stale"]:
+            state = learned(client, project)
+    assert replayed(file, "things") == state["digest"]
+    with serving(file) as client:
+        assert learned(client, project)["digest"] == state["digest"]
+        assert len(levels(client, project)) == 50
+
+
+def test_new_items_are_asked_about_before_the_next_answer(file: Path) -> None:
+    rows, _ = things(3)
+    with serving(file) as client:
+        project = new_project(client, rows[:1])
+        assert ok(client.post(f"{project}/questions"))["item"] == 1
+        assert problem(client.post(f"{project}/questions")) == (404, "nothing-to-ask")
+        ok(client.post(f"{project}/items", json={"items": rows[1:]}))
+        assert {ok(client.post(f"{project}/questions"))["item"] for _ in range(2)} == {2, 3}
+        assert problem(client.post(f"{project}/questions", json={"item": 2})) == (409, "item-taken")
+
+
+def test_a_skipped_item_comes_after_others(file: Path) -> None:
+    rows, right = things(30)
+    with serving(file) as client:
+        project = new_project(client, rows)
+        skipped = ok(client.post(f"{project}/questions"))
+        ok(client.post(f"{project}/questions/{skipped['number']}/skip"))
+        assert skipped["item"] not in {one["item"] for one in answer(client, project, right, 60)}
+        assert ok(client.post(f"{project}/questions", json={"item": skipped["item"]}))["item"] == skipped["item"]
+
+
+def test_people_who_ask_at_once_are_asked_about_different_items(file: Path) -> None:
+    rows, _ = things(40)
+    with serving(file) as client:
+        project, asked = new_project(client, rows), list[int]()
+
+        def ask() -> None:
+            asked.extend(ok(client.post(f"{project}/questions"))["item"] for _ in range(5))
+
+        people = [threading.Thread(target=ask) for _ in range(8)]
+        for person in people:
+            person.start()
+        for person in people:
+            person.join()
+        assert sorted(asked) == list(range(1, 41))
+
+
+def test_audits_and_repeated_questions_are_in_the_log(file: Path) -> None:
+    rows, right = things(50)
+    with serving(file) as client:
+        project = new_project(client, rows)
+        answer(client, project, right, 300, wrong=0.1)
+        with client.service.database.reading() as connection:
+            asked = connection.execute(sa.select(tables.questions).order_by(tables.questions.c.number)).all()
+        shown = ok(client.get(f"{project}/levels"))
+    by_number = {row.number: row for row in asked}
+    repeated = [row for row in asked if row.purpose == 1]
+    assert repeated
+    assert all(by_number[row.checks].item == row.item for row in repeated)
+    assert {row.checks for row in asked if row.purpose != 1} == {None}
+    assert sum(row.purpose == 2 for row in asked) > 5
+    assert shown["audited_error"]["low"] <= shown["audited_error"]["high"] <= 3
+
+
+def test_how_many_answers_remain_is_said(file: Path) -> None:
+    rows, right = things(50)
+    with serving(file) as client:
+        project = new_project(client, rows)
+        answer(client, project, right, 50)
+        far, near = (ok(client.get(f"{project}/remaining?target={target}")) for target in (0.05, 0.3))
+        assert far["answers"]["value"] > near["answers"]["value"]
+        assert far["expected_error"] == near["expected_error"]
+        assert ok(client.get(f"{project}/remaining?target=3"))["answers"]["value"] == 0
+        assert client.get(f"{project}/remaining?target=-1").status_code == 422
+
+
+def test_without_probabilities_items_take_turns_and_that_is_a_choice_too(file: Path) -> None:
+    rows, right = things(4)
+    with serving(file) as client:
+        body = {"name": "plain", "levels": LEVELS, "columns": COLUMNS, "learner": "DFORD"}
+        assert problem(client.post("/projects", json={**body, "choice": "pool"})) == (422, "bad-learner")
+        assert client.post("/projects", json=body).json()["choice"] == "turns"
+        ok(client.post("/projects/plain/items", json={"items": rows}))
+        shown = ok(client.get("/projects/plain/levels"))
+        assert (shown["expected_error"], shown["audited_error"], shown["error_rate"]) == (None, None, None)
+        assert problem(client.get("/projects/plain/remaining")) == (409, "no-placements")
+        project = new_project(client, rows, choice="turns")
+        assert [one["item"] for one in answer(client, project, right, 8)] == [1, 2, 3, 4, 1, 2, 3, 4]
+        assert ok(client.get(f"{project}/levels"))["expected_error"] is not None
