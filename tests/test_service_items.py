@@ -111,7 +111,7 @@ def test_a_policy_is_what_the_project_says(file: Path) -> None:
 
 def test_the_exported_levels_are_the_predictions_and_what_the_answers_leave(file: Path) -> None:
     with serving(file) as client:
-        project = set_up(client, learner="NewtonLogit")
+        project = set_up(client, learner="NewtonLogit", choice="turns")
         asked = answer_some(client, project, 30)
         learned(client, project)
         predicted = ok(client.post(f"{project}/predictions", json={"items": list(range(1, 31))}))["predictions"]
@@ -126,6 +126,7 @@ def test_the_exported_levels_are_the_predictions_and_what_the_answers_leave(file
         *(f"P({level})" for level in LEVELS),
         "lowest",
         "highest",
+        "answers",
     ]
     for line, one, question in zip(lines[1:], predicted, asked, strict=True):
         row = dict(zip(names, line.split(","), strict=True))
@@ -133,7 +134,7 @@ def test_the_exported_levels_are_the_predictions_and_what_the_answers_leave(file
         assert [float(row[f"P({level})"]) for level in LEVELS] == list(one["probabilities"].values())
         place = LEVELS.index(question["level"])
         told = LEVELS[place + 1 :] if above(question) else LEVELS[: place + 1]
-        assert [row["lowest"], row["highest"]] == [told[0], told[-1]]
+        assert [row["lowest"], row["highest"], row["answers"]] == [told[0], told[-1], "1"]
 
 
 def test_the_log_comes_back_from_parquet_and_csv_the_same(file: Path, tmp_path: Path) -> None:

@@ -45,8 +45,8 @@ class NewProject(_In):
     seed: Annotated[int, Field(ge=0, lt=2**32)] | None = Field(None, description="Of the policy's draws.")
     choice: Literal["pool", "turns"] | None = Field(
         None,
-        description="The next item: the one whose answer tells most (`pool`, where the learner has probabilities, and "
-        "then where not given), or the one that was asked about least often (`turns`).",
+        description="Of the next item. With pool, which needs a learner with probabilities, it is the one whose answer "
+        "tells most; with turns, the one that was asked about least often. Where not given, pool if that can be.",
     )
 
 

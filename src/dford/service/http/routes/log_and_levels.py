@@ -28,7 +28,7 @@ def add(app: FastAPI) -> None:
         GET /projects/rain/log.csv
         → 200
         level,prediction,propensity,higher,size,colour=blue,colour=red
-        strong,mild,...
+        mild,mild,...
         ```
         """
         return Response(_log(to, ".csv"), media_type="text/csv")
@@ -46,13 +46,13 @@ def add(app: FastAPI) -> None:
 
     @app.get("/projects/{project}/levels.csv", response_class=Response, responses=csv)
     def levels_csv(to: Admin) -> Response:
-        """Export every item with its level, the probabilities, and the interval that its own answers leave.
+        """Export every item with its level, the probabilities, what its own answers leave, and how many there are.
 
         ```
         GET /projects/rain/levels.csv
         → 200
-        item,size,colour,note,level,P(calm),P(mild),P(strong),P(severe),lowest,highest
-        1,2.0,red,Monday,...,severe,severe
+        item,size,colour,note,level,P(calm),P(mild),P(strong),P(severe),lowest,highest,answers
+        1,2.0,red,Monday,...,severe,1
         ...
         ```
         """

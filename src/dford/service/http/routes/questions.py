@@ -34,7 +34,7 @@ def add(app: FastAPI) -> None:
         POST /projects/rain/questions
         → 200
         {"number": 1, "item": 1, "turns": 0, "shown": {"size": 2.0, "colour": "red", "note": "Monday"},
-         "level": "strong", "prediction": "mild", "propensity": 0.13..., "expires": ..., "fate": "open"}
+         "level": "mild", "prediction": "mild", "propensity": 0.96..., "expires": ..., "fate": "open"}
         ```
 
         With the same Idempotency-Key the same question comes again. About features that are no item:
