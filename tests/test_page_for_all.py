@@ -105,7 +105,7 @@ def test_a_project_called_new_is_not_the_form_for_a_new_one(tmp_path: Path, new_
 def test_watch_moves_while_people_answer(tmp_path: Path, new_page: Callable[..., Page]) -> None:
     page = new_page()
     with serving(tmp_path / "log.db") as client:
-        project = set_up(client, learner="NewtonLogit")
+        project = set_up(client, learner="NewtonLogit", choice="turns")
         page.goto(home(client) + "#/rain/watch")
         expect(page.locator(".figures")).to_contain_text("0 answers")
         expect(page.get_by_text("No answers yet.")).to_be_visible()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import typer
 
     from dford.service.core import Service
+    from dford.service.projects.projects import Project
     from dford.service.table_project import TableProject
 
 _HOST = "127.0.0.1"
@@ -41,6 +42,12 @@ def add(program: "typer.Typer") -> None:
         ] = None,
         text: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="As text that is shown alone.")] = None,
         learner: Annotated[str, typer.Option(metavar="NAME", help="Auto, if nothing is said.")] = "",
+        until: Annotated[
+            float | None,
+            typer.Option(
+                metavar="ERROR", help="Enough when the levels are expected to be this far off. [default: 0.1]"
+            ),
+        ] = None,
         out: Annotated[
             Path | None, typer.Option(dir_okay=False, metavar="FILE", help="Write every row's level here at the end.")
         ] = None,
@@ -60,6 +67,8 @@ def add(program: "typer.Typer") -> None:
 
         if not file.is_file():
             raise FileNotFoundError(f"no file at {file}")
+        if until is not None and not 0 <= until <= 100:
+            raise typer.BadParameter(f"an error in levels is between 0 and 100; got {until:g}", param_hint="--until")
         if out is not None and not out.absolute().parent.is_dir():  # told now, not after the work
             raise typer.BadParameter(f"there is no folder {out.absolute().parent}", param_hint="--out")
         said = {"number": number, "category": category, "words": words, "text": text}
@@ -72,6 +81,7 @@ def add(program: "typer.Typer") -> None:
             [name.strip() for name in levels.split(",")] if levels else [],
             learner,
             kinds,
+            target=until,
         )
         _label(table, file, out, browser, database)
 
@@ -100,6 +110,7 @@ def _label(table: "TableProject", file: Path, out: Path | None, browser: bool, d
             if browser:  # in a thread, as a browser in the terminal would not return
                 threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
             run(server, listening, more=True)
+        _say_how_far(service, project)
         if out is not None:
             with writing_to(out.parent), atomic_write(out) as draft:
                 draft.write_bytes(levels_file(service.database, project, *learned(service, project)))
@@ -108,6 +119,16 @@ def _label(table: "TableProject", file: Path, out: Path | None, browser: bool, d
             where = f" --database {database}" if database else ""
             print(f"Kept. For the levels so far: dford export {project.name} levels.csv --what levels{where}")
     leave()
+
+
+def _say_how_far(service: "Service", project: "Project") -> None:
+    """What is expected of the levels now, and about how many more answers they need."""
+    learned(service, project)
+    forecast = service.fold(project).look(lambda model, _: model.forecast())
+    if forecast is not None:
+        expected, more = forecast(project.target)
+        left = f"about {more.value:,.0f} more answers to {project.target:g}" if more.value else "enough"
+        print(f"The levels are expected to be {expected:.2f} off on the mean: {left}")
 
 
 @contextmanager

@@ -117,6 +117,11 @@ class Items:
         posteriors.placements(self.prior, self.wrong, self.bounds, self._powers, levels, errors)
         return levels, errors
 
+    def expected_error(self) -> float:
+        """How far off they are on the mean, by what is known of each."""
+        errors = self.placements()[1][~self.is_out]
+        return float(errors.mean()) if len(errors) else 0.0
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {
             "prior": self.prior.copy(),

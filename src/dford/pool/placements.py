@@ -1,5 +1,6 @@
 """What is known of all items: the fold of the answers about them, and what is best asked next."""
 
+import copy
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
@@ -145,10 +146,18 @@ class Placements:
         self.answers["purpose"][audited] = PLACE
         self.audit.clear()
 
+    def with_audit(self) -> Items:
+        """The items as they would be if the audit's answers were theirs: to look at, and not to change."""
+        items = copy.copy(self.items)
+        items.wrong, items.counts = items.wrong.copy(), items.counts.copy()
+        for place, item in enumerate(self.audit.items):
+            items.wrong[item] += self.audit.known.wrong[place]
+            items.counts[item] += self.audit.known.counts[place]
+        return items
+
     def expected_error(self) -> float:
         """How far the placements are from the right levels on the mean, by what is known of each."""
-        errors = self.items.placements()[1][~self.items.is_out]
-        return float(errors.mean()) if len(errors) else 0.0
+        return self.items.expected_error()
 
     def audited_error(self) -> Estimate:
         """The same, by the audit."""

@@ -35,7 +35,8 @@ def add_demo_projects(service: Service) -> None:
             fill_project(service, TableProject(name, days(), LEVELS, seed=0))
     answered = service.project("demo-answered")
     if head_of(service.database, answered.id) == 0:
-        service.write(answered, lambda connection: _answer(connection, answered))
+        told, state = _simulate(answered)
+        service.write(answered, partial(_answer, project=answered, told=told, state=state))
 
 
 def days() -> list[dict[str, Any]]:
@@ -84,33 +85,40 @@ def severity(day: dict[str, Any]) -> int:
     return 1 + sum(weight > limit for limit in (0.7, 1.7, 2.9))
 
 
-def _say(wording: Wording, _: int) -> Wording:
-    return wording
-
-
-def _answer(connection: Connection, project: Project) -> None:
-    """Ask and answer as people would, one after the other, all in one commit."""
+def _simulate(project: Project) -> tuple[list[tuple[int, Wording, bool]], snapshots.Snapshot]:
+    """Items, what is asked about them and what is answered, one after the other; and what is learned of it."""
     chance, model, items = random.Random(1), learned.new(project), days()
     rows = np.array([encode(project.columns, day, "item") for day in items])
-    arrivals, turns = Arrivals(0, np.zeros(_DAYS, np.int64), rows), Counter[int]()
+    arrivals, told = Arrivals(0, np.zeros(_DAYS, np.int64), rows), list[tuple[int, Wording, bool]]()
     model.admit(arrivals, _DAYS)
-    request, limits = (
-        QuestionRequest("simulated"),
-        Limits(lease_seconds=1.0, open_questions=_ANSWERS, open_per_person=_ANSWERS),
-    )
     for n in range(1, _ANSWERS + 1):
         found = model.propose(n, {})
         assert found is not None
-        wording, item = wording_of(found), found.item
-        subject = Subject(item + 1, turns[item], json.dumps(items[item]), rows[item])
-        asked = asking.ask(connection, project, request, subject, partial(_say, wording), limits)
-        assert isinstance(asked, AskedQuestion)  # the item is nobody else's
-        higher = (severity(items[item]) > wording.level) != (chance.random() < _WRONG)
-        answering.record(connection, project.id, [answering.SentAnswer(asked.number, higher, "simulated")])
-        turns[item] += 1
-        told = n, n, rows[item], wording.level, wording.prediction, wording.propensity, higher, item + 1
-        page = Rounds(*(np.array([value]) for value in (*told, found.purpose, found.checks)))
+        wording = wording_of(found)
+        higher = (severity(items[found.item]) > wording.level) != (chance.random() < _WRONG)
+        told.append((found.item + 1, wording, higher))
+        asked = rows[found.item], wording.level, wording.prediction, wording.propensity, higher, found.item + 1
+        page = Rounds(*(np.array([value]) for value in (n, n, *asked, found.purpose, found.checks)))
         model.learn(page, slice(1), arrivals)
     model.settle()
-    state = snapshots.Snapshot(_ANSWERS, _ANSWERS, *model.packing()(), snapshots.versions())
+    return told, snapshots.Snapshot(_ANSWERS, _ANSWERS, *model.packing()(), snapshots.versions())
+
+
+def _answer(
+    connection: Connection, project: Project, told: list[tuple[int, Wording, bool]], state: snapshots.Snapshot
+) -> None:
+    """Ask and answer as people would, one after the other, all in one commit."""
+    items, turns, request = days(), Counter[int](), QuestionRequest("simulated")
+    limits = Limits(lease_seconds=1.0, open_questions=_ANSWERS, open_per_person=_ANSWERS)
+    for item, wording, higher in told:
+        x = encode(project.columns, items[item - 1], "item")
+        subject = Subject(item, turns[item], json.dumps(items[item - 1]), x)
+        asked = asking.ask(connection, project, request, subject, partial(_say, wording), limits)
+        assert isinstance(asked, AskedQuestion)  # the item is nobody else's
+        answering.record(connection, project.id, [answering.SentAnswer(asked.number, higher, "simulated")])
+        turns[item] += 1
     snapshots.keep(connection, project.id, state)
+
+
+def _say(wording: Wording, _: int) -> Wording:
+    return wording

@@ -27,6 +27,8 @@ class TableProject(NamedTuple):
     kinds: Mapping[str, str] = {}
     """How columns are read, of those that are not read by what is in them."""
     seed: int | None = None
+    target: float | None = None
+    """The expected error, in levels, at which there are enough answers."""
 
 
 def fill_project(service: Service, table: TableProject) -> tuple[Project, int]:
@@ -64,7 +66,14 @@ def _described(table: TableProject) -> dict[str, Any]:
     """A new project, checked as over HTTP."""
     if not table.levels:
         raise ValueError(f"there is no project {table.name!r} yet, and a new one needs --levels, lowest first")
-    said = {"name": table.name, "levels": table.levels, "learner": table.learner or "Auto", "seed": table.seed}
+    said: dict[str, Any] = {
+        "name": table.name,
+        "levels": table.levels,
+        "learner": table.learner or "Auto",
+        "seed": table.seed,
+    }
+    if table.target is not None:
+        said["target"] = table.target
     try:
         new = models.NewProject.model_validate(said)
     except ValidationError as error:
@@ -80,6 +89,8 @@ def _compare(project: Project, table: TableProject) -> None:
         raise _differs(project.name, f"has the levels {', '.join(project.levels)}")
     if table.learner and table.learner != project.learner:
         raise _differs(project.name, f"has the learner {project.learner}")
+    if table.target not in {None, project.target}:
+        raise _differs(project.name, f"has the target {project.target:g}")
     read = {column.name: column.kind for column in project.columns}
     for name, kind in table.kinds.items() if read else ():
         if read.get(name) != kind:

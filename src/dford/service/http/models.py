@@ -48,6 +48,8 @@ class NewProject(_In):
         description="Of the next item. With pool, which needs a learner with probabilities, it is the one whose answer "
         "tells most; with turns, the one that was asked about least often. Where not given, pool if that can be.",
     )
+    target: float = Field(0.1, ge=0, le=100, description="The expected error of the items, in levels, that is enough.")
+    reveal: bool = Field(False, description="Whether the page shows where an item stands before it is answered.")
 
 
 class ProjectOut(BaseModel):
@@ -58,6 +60,8 @@ class ProjectOut(BaseModel):
     parameters: dict[str, Any]
     seed: int
     choice: Literal["pool", "turns"] = Field(description="Of the next item.")
+    target: float = Field(description="The expected error of the items, in levels, that is enough.")
+    reveal: bool = Field(description="Whether the page shows where an item stands before it is answered.")
 
 
 class Columns(_In):

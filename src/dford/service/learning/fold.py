@@ -164,8 +164,7 @@ class Fold:
 
     def head(self) -> tuple[int, int]:
         """Where the log is now, and how many items there are."""
-        head = log_reader.head_of(self._database, self.project.id)
-        return head, log_reader.items_of(self._database, self.project.id)
+        return log_reader.heads_of(self._database, self.project.id)
 
     def is_stale(self) -> bool:
         """Whether the state that answers holds an answer that was taken back, as the log has it now."""

@@ -33,13 +33,12 @@ class Placed(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """Where all items stand, from the first on, and how far from it they may be."""
+    """Where all items stand, from the first on, and how far from their right levels they may be."""
 
     placed: Placed
-    answers: NDArray[np.int64]
-    """How many there are about each."""
     expected: float
     audited: Estimate
+    """Of where they would stand without the audit's answers."""
     error_rate: float
 
 
@@ -110,27 +109,23 @@ class Learned:
     def standing(self) -> Standing | None:
         if self.placements is None:
             return None
-        items = self.placements.items
-        levels, errors = items.placements()
-        answers = np.bincount(self.placements.answers["item"], minlength=len(items)).astype(np.int64)
-        expected = float(errors.mean()) if len(errors) else 0.0
-        audited = self.placements.audit.judge(levels)
-        placed = Placed(levels, items.beliefs(np.arange(len(items))))
-        return Standing(placed, answers, expected, audited, items.rate)
+        items = self.placements.with_audit()
+        placed = Placed(items.placements()[0], items.beliefs(np.arange(len(items))))
+        return Standing(placed, items.expected_error(), self.placements.audited_error(), items.rate)
 
     def place(self, numbers: Sequence[int]) -> Placed | None:
         """Where these items stand, if that is known of all."""
         if self.placements is None or not numbers or max(numbers) > self.n_items:
             return None
-        beliefs = self.placements.items.beliefs(np.array(numbers, dtype=np.int64) - 1)
+        beliefs = self.placements.with_audit().beliefs(np.array(numbers, dtype=np.int64) - 1)
         return Placed(np.array([posteriors.place_one(belief) for belief in beliefs]), beliefs)
 
     def forecast(self) -> Callable[[float], tuple[float, Estimate]] | None:
         """By what is known now: the expected error, and about how many more answers it takes to a target."""
         if self.placements is None:
             return None
-        expected = self.placements.expected_error()
-        known = Forecast(self.placements.items, self.placements.seed + 4)
+        items = self.placements.with_audit()
+        expected, known = items.expected_error(), Forecast(items, self.placements.seed + 4)
         return lambda target: (expected, known.remaining(target))
 
 

@@ -88,10 +88,11 @@ def pages(
             return
 
 
-def items_of(database: Database, project: int) -> int:
-    """How many items there are."""
+def heads_of(database: Database, project: int) -> tuple[int, int]:
+    """The sequence number of the last answer or retraction, and the number of the last item."""
     with database.reading() as connection:
-        return int(connection.scalar(_ITEMS, {"project": project}) or 0)
+        row = connection.execute(_HEADS, {"project": project}).one()
+    return row.sequence, row.item
 
 
 def news(database: Database, project: int, sequence: int, as_of: int) -> tuple[int, bool]:
@@ -120,7 +121,7 @@ def _rounds(rows: Any) -> Rounds:
     )
 
 
-_ITEMS = sa.select(heads.c.item).where(heads.c.project == sa.bindparam("project"))
+_HEADS = sa.select(heads.c.sequence, heads.c.item).where(heads.c.project == sa.bindparam("project"))
 _ARRIVALS = (
     sa.select(items.c.sequence, items.c.x)
     .where(

@@ -44,7 +44,7 @@ def verify(database: Database, project: Project) -> Verification:
     # one that holds an answer which was taken back later is folded as of its own time
     on_the_way = {at for at, one in kept.items() if not _taken_back(database, project.id, one.sequence, one.as_of)}
     made = {at: _fold(database, project, kept[at].as_of, {at: known[at]})[1][at] for at in kept if at not in on_the_way}
-    known[head] = log_reader.items_of(database, project.id)
+    known[head] = log_reader.heads_of(database, project.id)[1]
     count, states = _fold(database, project, head, {at: known[at] for at in {*on_the_way, head}})
     made |= states
     for at, one in kept.items():

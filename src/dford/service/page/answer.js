@@ -26,9 +26,10 @@ const ACTION_OF_KEY = { ArrowLeft: "no", ArrowRight: "yes", ArrowDown: "skip", A
 /**
  * @param {HTMLElement} main
  * @param {Project} project
+ * @param {number | null} about the item to begin with
  */
-export function show(main, project) {
-  const view = new AnswerView(main, project);
+export function show(main, project, about) {
+  const view = new AnswerView(main, project, about);
   return () => view.close();
 }
 
@@ -36,11 +37,13 @@ class AnswerView {
   /**
    * @param {HTMLElement} main
    * @param {Project} project
+   * @param {number | null} about
    */
-  constructor(main, project) {
+  constructor(main, project, about) {
     this.project = project;
     this.levels = project.description.levels;
     this.questions = new Questions(project);
+    if (about) this.questions.askAbout(about);
     /** @type {Server.QuestionOut | undefined} */
     this.shown = undefined; // the question on the page
     this.recent = new RecentActs(project.name);
@@ -85,6 +88,7 @@ class AnswerView {
     const { project, questions } = this;
     document.addEventListener("keydown", (event) => this.keyPressed(event), { signal });
     project.addEventListener("state", () => { this.showCounts(); this.showPosition(); }, { signal });
+    project.addEventListener("forecast", () => this.showCounts(), { signal });
     project.outbox.addEventListener("change", () => this.showCounts(), { signal });
     project.outbox.addEventListener("refused", (event) => { // for good: that cannot be undone
       this.recent.remove(/** @type {CustomEvent<string>} */ (event).detail);
@@ -179,17 +183,18 @@ class AnswerView {
     const { problem } = this.questions;
     const code = problem?.code ?? "";
     const why = [problem && code !== "nothing-to-ask" ? `${problem.words}.` : null, WHY[code]].filter(Boolean).join(" ");
-    const text = this.questions.isReturning() ? "Undone. The item comes back in a moment."
+    const text = this.questions.isReturning() ? "The item comes in a moment."
       : why || "Loading the next question…";
     if (this.item.textContent === text) return;
     fill(this.item, el("p", { class: "nothing", role: "status" }, text));
     fill(this.heading, "No question right now");
   }
 
-  // Where the item stands now: asked again whenever something was learned.
+  // Where the item stands now: asked again whenever something was learned. It would pull the answer towards itself, so
+  // the project says whether it is shown.
   async showPosition() {
     const question = this.shown;
-    if (!question || question.item == null) return;
+    if (!question || question.item == null || !this.project.description.reveal) return;
     try {
       const json = { items: [question.item] };
       /** @type {Server.Predictions} */
@@ -202,16 +207,22 @@ class AnswerView {
   }
 
   showCounts() {
-    const { mae, stale } = this.project.state;
+    const { state: { answers, mae, stale }, forecast } = this.project;
     const { done, items, all } = this.project.progress.now();
-    this.bar.max = Math.max(items, 1);
-    this.bar.value = done;
-    const parts = [`${number(done)} of ${number(items)} done`, `${number(items - done)} left`];
+    this.bar.max = forecast ? Math.max(answers + forecast.answers.value, 1) : Math.max(items, 1);
+    this.bar.value = forecast ? answers : done;
+    this.bar.setAttribute("aria-label", forecast ? `Answers towards an error of ${number(forecast.target)}` : "Items done");
+    const parts = [`${number(done)} of ${number(items)} done`];
+    if (!forecast) parts.push(`${number(items - done)} left`);
     const pace = this.recent.pace();
     if (pace) parts.push(`${number(pace, 0)} per minute`);
-    if (mae) parts.push(`mean error ${number(mae.value)} levels (at most ${number(Math.min(mae.high, this.levels.length - 1))})`);
+    if (forecast) {
+      const { target, expected_error, answers: { value } } = forecast;
+      parts.push(`levels about ${number(expected_error)} off`,
+        value ? `about ${number(Math.ceil(value))} more answers to ${number(target)}` : `enough for ${number(target)}`);
+    } else if (mae) parts.push(`mean error ${number(mae.value)} levels (at most ${number(Math.min(mae.high, this.levels.length - 1))})`);
     if (stale) parts.push("an undone answer is still being removed from the estimates");
-    const end = all ? ". Every item has been answered or skipped. More answers make the levels more certain." : "";
+    const end = forecast ? "" : all ? ". Every item has been answered or skipped. More answers make the levels more certain." : "";
     setText(this.counts, parts.join(" · ") + end);
   }
 

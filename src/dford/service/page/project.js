@@ -27,6 +27,9 @@ export class Project extends EventTarget {
     /** @type {Server.State} */
     this.state = state;
     this.progress = new Progress(outbox, this.isKnown ? state : null);
+    /** @type {Server.Remaining | null} */
+    this.forecast = null; // how far off the items are, and how many answers are left to the target
+    this.hasForecast = true; // until the server says that the learner cannot tell
     /** @type {Problem | null} */
     this.problem = null; // why the server does not answer as it should
     this.timer = 0;
@@ -80,6 +83,16 @@ export class Project extends EventTarget {
     count(this.state);
     this.setProblem(null);
     this.dispatchEvent(new Event("state"));
+    if (this.hasForecast && this.state.items) this.refreshForecast();
+  }
+
+  async refreshForecast() {
+    try {
+      this.forecast = await this.send("GET", "/remaining");
+      if (!this.listeners.signal.aborted) this.dispatchEvent(new Event("forecast"));
+    } catch (error) {
+      if (asProblem(error).code === "no-placements") this.hasForecast = false;
+    }
   }
 
   // And again, while what came is not the last word.

@@ -119,6 +119,14 @@ export class Questions extends EventTarget {
     this.again.push({ question: number, item, first, key: newIdempotencyKey() });
   }
 
+  /**
+   * About an item that somebody chose, next.
+   * @param {number} item
+   */
+  askAbout(item) {
+    this.again.push({ question: 0, item, first: true, key: newIdempotencyKey() });
+  }
+
   // Others may be asked about what is not answered here. An answer that comes all the same still counts.
   release() {
     const questions = this.ahead.filter(isFresh).map(({ number }) => number);

@@ -19,18 +19,19 @@ const PAUSE = 3000; // milliseconds between two attempts to show what cannot be 
 
 /** @typedef {header.ViewName} ViewName */
 
-// #/ · #/new · #/name/view; a key in the link is taken out of the address, and tried
+// #/ · #/new · #/name/view · #/name/answer?item=7; a key in the link is taken out of the address, and tried
 function readAddress() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
   const [name, view] = path.split("/").map((part) => { try { return decodeURIComponent(part); } catch { return part; } });
-  const key = new URLSearchParams(query ?? "").get("key");
+  const said = new URLSearchParams(query ?? "");
+  const [key, item] = [said.get("key"), Number(said.get("item")) || null];
   if (key !== null) {
     signIn.storeKeyOfLink(name || null, key);
     history.replaceState(null, "", `#/${path}`);
   }
   const isNew = name === "new" && view === undefined; // a project may be called new too
   const known = /** @type {ViewName} */ (Object.hasOwn(VIEWS, view ?? "") ? view : "answer");
-  return { name: isNew ? "" : name, view: known, isNew };
+  return { name: isNew ? "" : name, view: known, isNew, item };
 }
 
 /**
@@ -60,7 +61,7 @@ export class Router {
   }
 
   async route() {
-    const { name, view, isNew } = readAddress();
+    const { name, view, isNew, item } = readAddress();
     const visit = ++this.visit;
     const main = byId("main");
     const place = el("div", { class: "view" }); // of this visit: what comes too late is shown nowhere
@@ -72,7 +73,7 @@ export class Router {
       if (visit !== this.visit) return;
       header.showKey(name, me, () => this.hasUnsent(), this.route);
       header.showLinks(name, view, me.role);
-      if (name) await this.showProject(place, visit, name, view);
+      if (name) await this.showProject(place, visit, name, view, item);
       else await (isNew ? newProject.show(place) : home.show(place, me));
     } catch (error) {
       if (visit === this.visit) this.showProblem(name, error);
@@ -99,12 +100,13 @@ export class Router {
    * @param {number} visit
    * @param {string} name
    * @param {ViewName} view
+   * @param {number | null} item
    */
-  async showProject(place, visit, name, view) {
+  async showProject(place, visit, name, view, item) {
     this.project ??= this.open(name);
     await this.project.load();
     if (visit !== this.visit) return;
-    const close = await VIEWS[view].show(place, this.project);
+    const close = await VIEWS[view].show(place, this.project, item);
     if (visit === this.visit) this.closeView = close;
     else close();
   }

@@ -91,6 +91,6 @@ export class Scale {
     });
     this.dot.style.transform = `translateX(${x(at)}px)`;
     const below = thresholds.filter((threshold) => threshold < at).length;
-    fill(this.title, known ? `Predicted level: ${this.levels[below]}` : "No prediction for this item yet");
+    fill(this.title, known ? `Predicted level: ${this.levels[below]}` : `The scale: ${this.levels.join(", ")}`);
   }
 }

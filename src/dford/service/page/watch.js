@@ -38,20 +38,27 @@ class WatchView {
     this.figures = el("ul", { class: "figures" });
     this.when = el("p", { class: "note" });
     this.note = el("p", { class: "note", role: "status" });
-    this.error = card("Error", "The mean error of all predictions so far, in levels. Each was made before its answer. With 95% confidence the true value stays inside the band, at all times. No labels are needed.");
+    this.placed = el("ul", { class: "placed" });
+    this.doubt = el("p", { class: "note", role: "status" });
+    // where the pool chooses, only hard items are asked about, and what stands above is what counts
+    this.byTurns = project.description.choice === "turns";
+    this.error = !this.byTurns ? null : card("Error", "The mean error of all predictions so far, in levels. Each was made before its answer. With 95% confidence the true value stays inside the band, at all times. No labels are needed.");
     this.thresholds = card("Thresholds", "Where one level ends and the next begins, in the learner's own units.");
-    this.counts = card("Items at each level", "Where the learner places them now.");
+    this.counts = card("Items at each level", "Where they stand now.");
     this.people = card("People", "Answers given, including those undone later.");
     this.unsure = card("Least certain items", "Another answer helps most here.", "card whole");
-    fill(main, el("h1", { tabindex: "-1" }, "Watch"), this.note, this.figures,
+    fill(main, el("h1", { tabindex: "-1" }, "Watch"), this.note, this.figures, this.placed, this.doubt,
       el("div", { class: "cards" }, cards), this.when);
     /** @type {string | null} */
     this.seen = null; // of the state that is shown, once nothing of it is still being learned
+    /** @type {Server.Levels | null} */
+    this.shown = null;
     this.timer = 0;
     this.listeners = new AbortController();
     const { signal } = this.listeners;
     document.addEventListener("visibilitychange", () => { if (!document.hidden) this.refresh(); }, { signal });
     addEventListener("resize", () => this.showState(this.project.state), { signal });
+    project.addEventListener("forecast", () => this.showPlaced(), { signal });
     this.showState(project.state);
   }
 
@@ -103,16 +110,15 @@ class WatchView {
     const within = (/** @type {number} */ value) => Math.min(value, most);
     const mae = state.mae && { ...state.mae, high: within(state.mae.high) };
     const lately = secondHalf(state.curve);
-    /** @type {(value: string, name: string) => Element} */
-    const figure = (value, name) => el("li", {}, el("b", {}, value), " ", name);
     fill(this.figures,
       figure(number(state.answers), "answers"),
       figure(`${number(state.items_done)} of ${number(state.items)}`, "items done"),
       figure(number(state.open), "open questions"),
-      mae ? figure(`${number(mae.value)} levels`, `mean error so far (between ${number(mae.low)} and ${number(mae.high)})`)
-        : figure("–", "mean error not known yet"),
-      lately === null ? null : figure(`${number(lately)} levels`, "mean error over the second half of the answers"));
-    draw(this.error, {
+      !this.byTurns ? null
+        : mae ? figure(`${number(mae.value)} levels`, `mean error so far (between ${number(mae.low)} and ${number(mae.high)})`)
+          : figure("–", "mean error not known yet"),
+      lately === null || !this.byTurns ? null : figure(`${number(lately)} levels`, "mean error over the second half of the answers"));
+    if (this.error) draw(this.error, {
       label: mae ? `Mean error over answers: now ${number(mae.value)} levels, between ${number(mae.low)} and ${number(mae.high)}` : "Mean error",
       names: ["Error"], least: 0,
       rows: state.curve.map(({ answers, value, low, high }) =>
@@ -136,8 +142,27 @@ class WatchView {
     });
   }
 
+  // How far from the right levels the items stand now, by what is believed and by the audit.
+  showPlaced() {
+    const { forecast, levels } = { forecast: this.project.forecast, levels: this.shown };
+    if (!levels || levels.expected_error === null) return;
+    const { expected_error: expected, audited_error: audited, error_rate: rate } = levels;
+    fill(this.placed,
+      figure(`${number(expected)} levels`, "expected error of the items as they stand"),
+      audited ? figure(`${number(audited.low)} to ${number(audited.high)}`, "the same by the audit, with 95% confidence") : null,
+      forecast && (forecast.answers.value
+        ? figure(`about ${number(Math.ceil(forecast.answers.value))}`, `more answers to ${number(forecast.target)} levels`)
+        : figure("enough", `answers for ${number(forecast.target)} levels`)),
+      figure(`${number(100 * (rate ?? 0), 0)}%`, "of answers believed to be wrong"));
+    const contradicted = audited && (expected < audited.low || expected > audited.high);
+    setText(this.doubt, contradicted ? "The audit contradicts the expected error: the learner may be wrong about these items, so believe the audit." : "");
+  }
+
   /** @param {Server.Levels} levels */
-  showLevels({ counts, unsure, items }) {
+  showLevels(levels) {
+    const { counts, unsure, items } = levels;
+    this.shown = levels;
+    this.showPlaced();
     /** @type {[string, number][]} */
     const pairs = this.levels.map((level) => [level, counts[level]]);
     fill(this.counts, items ? bars(pairs, "Level", "Items") : nothing("No items yet."));
@@ -150,12 +175,15 @@ class WatchView {
     return scrollable("Least certain items", el("table", { class: "unsure" },
       el("thead", {}, el("tr", {}, names.map((name) => el("th", { scope: "col" }, name)))),
       el("tbody", {}, unsure.map(({ item, shown, level, probabilities, sureness }) => el("tr", {},
-        el("td", {}, number(item)),
+        el("td", {}, el("a", { href: `#/${this.project.name}/answer?item=${item}` }, number(item))),
         el("td", { dir: "auto", class: "shown" }, summary(this.project.description, shown)),
         el("td", {}, level),
         el("td", {}, probabilities ? `${number(100 * sureness, 0)}%` : `${number(sureness)} from a threshold`))))));
   }
 }
+
+/** @type {(value: string, name: string) => Element} */
+const figure = (value, name) => el("li", {}, el("b", {}, value), " ", name);
 
 const nothing = (/** @type {string} */ sentence) => el("p", { class: "nothing" }, sentence);
 

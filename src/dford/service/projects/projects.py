@@ -40,6 +40,10 @@ class Project(NamedTuple):
     columns: list[Column]
     choice: str
     """Which item is asked about next: one of CHOICES."""
+    target: float
+    """The expected error of its items, in levels, at which there are enough answers."""
+    reveal: bool
+    """Whether people see where an item stands before they answer."""
 
     def new_learner(self) -> LiveLearner:
         """The learner before any answer."""
@@ -117,6 +121,8 @@ def create(
     parameters: dict[str, Any],
     seed: int | None,
     choice: str | None = None,
+    target: float = 0.1,
+    reveal: bool = False,
 ) -> int:
     """Returns its number. Where no choice is given, the pool's is taken if the learner has probabilities."""
     has_placements = hasattr(CLASSES[learner], "predict_proba")
@@ -134,6 +140,8 @@ def create(
             seed=secrets.randbits(32) if seed is None else seed,
             at=time.time(),
             choice=choice or ("pool" if has_placements else "turns"),
+            target=target,
+            reveal=reveal,
         )
     )
     assert created.inserted_primary_key is not None
@@ -158,4 +166,6 @@ _PROJECTS = sa.select(projects, columns.c.columns).join(columns, columns.c.proje
 def _project(row: Any) -> Project:
     chosen = [] if row.columns is None else from_json(row.columns)
     levels, parameters = json.loads(row.levels), json.loads(row.parameters)
-    return Project(row.id, row.name, levels, row.learner, parameters, row.seed, chosen, row.choice)
+    return Project(
+        row.id, row.name, levels, row.learner, parameters, row.seed, chosen, row.choice, row.target, row.reveal
+    )

@@ -36,10 +36,12 @@ def _as_of(connection: Connection) -> None:
 
 def _placements(connection: Connection) -> None:
     """Items know when they came, questions why they were asked. The log makes old snapshots again."""
-    bytes_ = "BYTEA" if connection.dialect.name == "postgresql" else "BLOB"
+    bytes_, double = ("BYTEA", "DOUBLE PRECISION") if connection.dialect.name == "postgresql" else ("BLOB", "DOUBLE")
     connection.execute(sa.text("DELETE FROM snapshots"))
     for table, column in (
         ("projects", "choice TEXT NOT NULL DEFAULT 'turns'"),
+        ("projects", f"target {double} NOT NULL DEFAULT 0.1"),
+        ("projects", "reveal BOOLEAN NOT NULL DEFAULT FALSE"),
         ("items", "sequence INTEGER NOT NULL DEFAULT 0"),
         ("questions", "purpose INTEGER NOT NULL DEFAULT 0"),
         ("questions", "checks INTEGER"),

@@ -33,6 +33,8 @@ projects = Table(
     Column("seed", BigInteger, nullable=False),
     Column("at", Double, nullable=False),
     Column("choice", Text, nullable=False, server_default="turns"),  # of the next item
+    Column("target", Double, nullable=False, server_default="0.1"),  # the error at which there are enough answers
+    Column("reveal", Boolean, nullable=False, server_default=sa.false()),  # whether people see where an item stands
 )
 columns = Table("columns", metadata, _project(), Column("columns", Text, nullable=False))
 items = Table(

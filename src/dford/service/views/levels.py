@@ -1,4 +1,4 @@
-"""How all items of a project are predicted: too much to do again for everybody who watches."""
+"""Where all items of a project stand: too much to do again for everybody who watches."""
 
 import json
 import math
@@ -21,34 +21,43 @@ from dford.service.views.worker_views import loaded
 
 _UNSURE = 10
 _LONGEST = 200  # characters of an item's text
+_MOST_SEEN = 1000
 _REST = 10  # seconds of rest for a second of work
 
 
 class _Seen(NamedTuple):
-    levels: dict[str, Any]
+    shown: dict[str, Any]
     at: float
     took: float
 
 
 class Overviews:
-    """The latest overview of each project, made again when there is something new, and not too often."""
+    """The latest of what takes long to make, by name: made again when somebody looks, and not too often."""
 
     def __init__(self) -> None:
         self._seen: dict[str, _Seen] = {}
         self._locks: dict[str, threading.Lock] = {}
 
-    def levels(self, project: Project, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        seen = self._seen.get(project.name)
+    def latest(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        seen = self._seen.get(name)
         if seen is not None and time.monotonic() < seen.at + _REST * seen.took:
-            return seen.levels
-        with self._locks.setdefault(project.name, threading.Lock()):
-            again = self._seen.get(project.name)
+            return seen.shown
+        with self._locks.setdefault(name, threading.Lock()):
+            again = self._seen.get(name)
             if again is not None and again is not seen:  # somebody else made it meanwhile
-                return again.levels
+                return again.shown
             begin = time.monotonic()
-            levels = make()
-            self._seen[project.name] = _Seen(levels, time.monotonic(), time.monotonic() - begin)
-            return levels
+            shown = make()
+            self._forget_some()
+            self._seen[name] = _Seen(shown, time.monotonic(), time.monotonic() - begin)
+            return shown
+
+    def _forget_some(self) -> None:
+        """The oldest go: strangers may ask for any number of targets."""
+        while len(self._seen) >= _MOST_SEEN:
+            oldest = min(self._seen, key=lambda name: self._seen[name].at)
+            self._seen.pop(oldest, None)
+            self._locks.pop(oldest, None)
 
 
 def overview(
@@ -92,7 +101,7 @@ def nothing(project: Project) -> dict[str, Any]:
 
 def _figures(standing: Standing | None) -> dict[str, Any]:
     """How far from the right levels the items may stand."""
-    if standing is None or not len(standing.answers):
+    if standing is None or not len(standing.placed.levels):
         return {"expected_error": None, "audited_error": None, "error_rate": None}
     judged = math.isfinite(standing.audited.value)
     return {

@@ -20,7 +20,7 @@ def add(app: FastAPI) -> None:
         {"name": "rain", "levels": ["calm", "mild", "strong", "severe"], "seed": 5}
         → 201
         {"name": "rain", "levels": ["calm", "mild", "strong", "severe"], "columns": null, "learner": "Auto",
-         "parameters": {}, "seed": 5, "choice": "pool"}
+         "parameters": {}, "seed": 5, "choice": "pool", "target": 0.1, "reveal": false}
         ```
         """
         projects.make_learner(body.learner, body.parameters, body.levels, body.seed or 0)
@@ -29,9 +29,7 @@ def add(app: FastAPI) -> None:
             check(columns, service.settings.features_per_item)
 
         def job(connection: sa.Connection) -> int:
-            number = projects.create(
-                connection, body.name, body.levels, body.learner, body.parameters, body.seed, body.choice
-            )
+            number = projects.create(connection, **body.model_dump(exclude={"columns"}))
             if columns:
                 projects.set_columns(connection, number, columns)
             return number

@@ -239,11 +239,13 @@ def add(app: FastAPI) -> None:
             size = state.count_items(service.database, project)
             return service.view(size, all_levels.overview, project, packed, sequence, stale, standing)
 
-        return service.overviews.levels(project, make)
+        return service.overviews.latest(f"{project.name}/levels", make)
 
     @app.get("/projects/{project}/remaining", response_model=models.Remaining)
-    def remaining(to: Reading, target: Annotated[float, Query(ge=0, le=100)] = 0.1) -> Any:
-        """Say about how many more answers it takes until the expected error of the items' levels is at most a target.
+    def remaining(to: Reading, target: Annotated[float | None, Query(ge=0, le=100)] = None) -> Any:
+        """Say about how many more answers it takes until the expected error of the items is at most a target.
+
+        Without one it is the project's. It may be some seconds old.
 
         ```
         GET /projects/rain/remaining?target=0.5
@@ -254,13 +256,17 @@ def add(app: FastAPI) -> None:
         Where the learner has no probabilities, it is 409 `no-placements`.
         """
         to.service.with_columns(to.project)
-        fold = to.service.fold(to.project).near()
-        forecast = fold.look(lambda model, _: model.forecast())
-        if forecast is None:
-            sentence = f"{to.project.learner} has no probabilities, so nothing is expected of the items' levels"
-            raise Refusal(409, "no-placements", sentence, "project")
-        expected, answers = forecast(target)
-        return {"target": target, "expected_error": expected, "answers": answers._asdict()}
+        aim = to.project.target if target is None else target
+
+        def make() -> dict[str, Any]:
+            forecast = to.service.fold(to.project).near().look(lambda model, _: model.forecast())
+            if forecast is None:
+                sentence = f"{to.project.learner} has no probabilities, so nothing is expected of the items' levels"
+                raise Refusal(409, "no-placements", sentence, "project")
+            expected, answers = forecast(aim)
+            return {"target": aim, "expected_error": expected, "answers": answers._asdict()}
+
+        return to.service.overviews.latest(f"{to.project.name}/remaining/{aim!r}", make)
 
 
 def _outcome(answer: SentAnswer, said: RecordedAnswer | Refusal) -> dict[str, Any]:

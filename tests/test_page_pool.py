@@ -1,0 +1,71 @@
+"""The page where the pool chooses: how far off the items are, when it is enough, and no opinion before the answer."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from browsing import home, press, saved
+from serving import answer_some, learned, ok, serving, set_up
+
+
+def test_the_page_says_how_far_off_the_items_are_and_when_it_is_enough(
+    tmp_path: Path, new_page: Callable[..., Page]
+) -> None:
+    page = new_page()
+    with serving(tmp_path / "log.db") as client:
+        project = set_up(client, learner="NewtonLogit", target=0.2)
+        page.goto(home(client) + "#/rain/answer")
+        expect(page.locator(".counts")).to_contain_text("more answers to 0.2")
+        press(page, "ArrowRight")
+        saved(page)
+        answer_some(client, project, 150)
+        learned(client, project)
+        page.reload()
+        expect(page.locator(".counts")).to_contain_text("enough for 0.2")
+        bar = page.get_by_role("progressbar")
+        expect(bar).to_have_attribute("aria-label", "Answers towards an error of 0.2")
+        assert bar.evaluate("bar => bar.value === bar.max")
+        page.get_by_role("link", name="Watch").click()
+        expected = ok(client.get(f"{project}/levels"))["expected_error"]
+        expect(page.locator(".placed")).to_contain_text(f"{round(expected, 2):g} levels")
+        expect(page.locator(".placed")).to_contain_text("enough answers for 0.2 levels")
+
+
+@pytest.mark.parametrize("reveal", [False, True])
+def test_where_an_item_stands_is_shown_only_where_the_project_says_so(
+    tmp_path: Path, new_page: Callable[..., Page], reveal: bool
+) -> None:
+    page, asked = new_page(), list[Any]()
+    page.on("request", lambda request: asked.append(request.url))
+    with serving(tmp_path / "log.db") as client:
+        project = set_up(client, learner="NewtonLogit", reveal=reveal)
+        answer_some(client, project, 20)
+        page.goto(home(client) + "#/rain/answer")
+        expect(page.locator(".buttons .yes")).to_be_enabled()
+        if reveal:
+            expect(page.locator(".scale .dot")).to_be_visible()
+        else:
+            press(page, "ArrowRight")
+            saved(page)
+            expect(page.locator(".scale .dot")).to_be_hidden()
+            assert not any("predictions" in url for url in asked)
+        colours = [
+            page.locator(f".buttons .{name}").evaluate("b => getComputedStyle(b).backgroundColor")
+            for name in ("no", "yes")
+        ]
+        assert colours[0] == colours[1]
+
+
+def test_an_uncertain_item_is_a_link_to_its_question(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+    page = new_page()
+    with serving(tmp_path / "log.db") as client:
+        answer_some(client, set_up(client, learner="NewtonLogit"), 20)
+        page.goto(home(client) + "#/rain/watch")
+        link = page.locator(".unsure a").first
+        item = int(link.inner_text())
+        link.click()
+        expect(page.locator(".item")).to_contain_text(f"item {item - 1}")
+        expect(page.locator(".buttons .yes")).to_be_enabled()
