@@ -11,6 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from dford import NewtonLogit, Pool
+from dford.service.learning.learned import Learned
 from dford.service.store import tables
 from serving import LEVELS, learned, ok, problem, replayed, serving
 
@@ -198,3 +199,26 @@ def test_without_probabilities_items_take_turns_and_that_is_a_choice_too(file: P
         project = new_project(client, rows, choice="turns")
         assert [one["item"] for one in answer(client, project, right, 8)] == [1, 2, 3, 4, 1, 2, 3, 4]
         assert ok(client.get(f"{project}/levels"))["expected_error"] is not None
+
+
+def test_what_was_just_answered_is_not_asked_again_while_the_learner_is_behind(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, right = things(12)
+    with serving(file) as client:
+        project = new_project(client, rows)
+        answer(client, project, right, 1)
+        learned(client, project)
+        go_on, prepare = threading.Event(), Learned.prepare
+
+        def later(model: Learned, n: int) -> int:
+            assert go_on.wait(120)
+            return prepare(model, n)
+
+        monkeypatch.setattr(Learned, "prepare", later)
+        try:
+            asked = [one["item"] for one in answer(client, project, right, 10)]
+        finally:
+            go_on.set()
+        assert len(set(asked)) == 10
+        assert learned(client, project)["answers"] == 11

@@ -79,7 +79,7 @@ class Refresh:
         self._found: Priors | None = None
         self._error: BaseException | None = None
         self._work = work
-        self._thread = threading.Thread(target=self._run, name="dford-pool")
+        self._thread = threading.Thread(target=self._run, name="dford-pool", daemon=True)  # it can be done again
         self._thread.start()
 
     def is_done(self) -> bool:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dford.learners import Proposal
 from dford.service.learning import learned, log_reader, snapshots
 from dford.service.learning.learned import Learned
-from dford.service.learning.log_reader import Arrivals
+from dford.service.learning.log_reader import Arrivals, News
 from dford.service.learning.snapshots import Snapshot
 from dford.service.projects.projects import Project
 from dford.service.refusal import Refusal
@@ -171,13 +171,14 @@ class Fold:
         return self._state is not None and self._holds_retracted(self._state)
 
     def _holds_retracted(self, state: _State) -> bool:
-        return log_reader.news(self._database, self.project.id, state.sequence, state.as_of)[1]
+        return log_reader.news(self._database, self.project.id, state.sequence, state.as_of).taken_back
 
     def close(self) -> None:
         """Stop learning, and keep what was learned, so that the next start has nothing to do again."""
         self._closing = True
-        if self._state is not None and not self.stale and self.sequence > self._kept:
-            self._keep(self._state, wait=False)
+        state = self._state
+        if state is not None and not self.stale and self.sequence > self._kept and state.model.is_settled():
+            self._keep(state, wait=False)
 
     def _catch_up(self) -> None:
         try:
@@ -204,7 +205,8 @@ class Fold:
             self._apart = self._first()
         state = self._apart if self._apart is not None else self._state
         assert state is not None
-        head, taken_back = log_reader.news(database, project, state.sequence, state.as_of)
+        news = log_reader.news(database, project, state.sequence, state.as_of)
+        head, taken_back = news.head, news.taken_back
         if taken_back and (self._state is not None or state.sequence >= self._goal):
             if (
                 self._state is None
@@ -212,7 +214,7 @@ class Fold:
                 self._answer_by(state)
             self._apart = self._from(snapshots.latest(database, project, head), head)
             return head
-        self._learn(state, head, taken_back)
+        self._learn(state, news)
         if state is self._apart and not taken_back and state.sequence >= (head if self._state else self._goal):
             self._answer_by(state)
             self._apart = None
@@ -230,7 +232,9 @@ class Fold:
         self._kept_at = time.monotonic()
         if kept is not None:
             try:
-                model = learned.loads(self.project, kept, self._arrivals(0, kept.sequence).X)
+                width = self.project.width()
+                items = log_reader.arrivals(self._database, self.project.id, width, 0, kept.sequence)
+                model = learned.loads(self.project, kept, items.X)
                 count, rounds = self._count(kept), model.learner.rounds_
                 if rounds != count:
                     raise ValueError(f"snapshot {kept.sequence} is of {rounds} answers, and the log has {count}")
@@ -244,20 +248,24 @@ class Fold:
     def _count(self, kept: Snapshot) -> int:
         return log_reader.count(self._database, self.project.id, kept.sequence, kept.as_of)
 
-    def _arrivals(self, after: int, until: int) -> Arrivals:
-        return log_reader.arrivals(self._database, self.project.id, self.project.width(), after, until)
+    def _arrivals(self, state: _State, items: int, head: int) -> Arrivals:
+        """The items up to a number that the state does not have, and that came before the head."""
+        after, width = state.model.n_items, self.project.width()
+        if state.model.placements is None or after >= items:
+            return Arrivals(after, np.empty(0, np.int64), np.empty((0, width)))
+        return log_reader.arrivals(self._database, self.project.id, width, after, head)
 
     def _answer_by(self, state: _State) -> None:
         with self._lock:
             self._state = state
 
-    def _learn(self, state: _State, head: int, taken_back: bool) -> None:
+    def _learn(self, state: _State, news: News) -> None:
         """Learn a page of answers. A state that holds what was taken back keeps its old `as_of`, which tells so."""
-        answers = state is self._state
+        answers, head, taken_back = state is self._state, news.head, news.taken_back
         most = log_reader.PAGE if answers else log_reader.MANY
         page = next(log_reader.pages(self._database, self.project.id, state.sequence, head, most=most), None)
         as_of = state.as_of if taken_back else head
-        arrivals = self._arrivals(state.model.n_items, head if page is None else int(page.sequence[-1]) - 1)
+        arrivals = self._arrivals(state, news.items, head)
         if page is None:
             with self._held(state):
                 state.model.admit(arrivals, arrivals.before(head + 1))
@@ -281,7 +289,6 @@ class Fold:
                 self._state = self._apart = None
             raise
         if begin == count < most:
-            arrivals = self._arrivals(state.model.n_items, head)
             with self._held(state):
                 state.model.admit(arrivals, arrivals.before(head + 1))
                 state.sequence = head  # after the last answer there are retractions at most

@@ -16,6 +16,7 @@ from dford.pool.answers import Answer
 from dford.pool.forecast import Forecast
 from dford.pool.placements import Placements, ProposedQuestion
 from dford.scale import Scale
+from dford.service import refusal
 from dford.service.learning.log_reader import Arrivals, Rounds
 from dford.service.learning.snapshots import Snapshot
 from dford.service.projects.projects import Project
@@ -103,6 +104,8 @@ class Learned:
             self.placements.items.set_open(item - 1, item in items)
         self._open = items
         if wanted is not None:
+            if wanted > self.n_items:
+                raise refusal.busy(f"item {wanted} is new, and the server is still learning; try again in a moment")
             return self.placements.propose_about(wanted - 1, number)
         return self.placements.propose(number, {item - 1 for item in items if busy[item]})
 

@@ -95,11 +95,21 @@ def heads_of(database: Database, project: int) -> tuple[int, int]:
     return row.sequence, row.item
 
 
-def news(database: Database, project: int, sequence: int, as_of: int) -> tuple[int, bool]:
-    """The head, and whether a retraction since `as_of` takes back an answer up to `sequence`."""
+class News(NamedTuple):
+    """Where the log is."""
+
+    head: int
+    taken_back: bool
+    """Whether a retraction that is new takes back an answer."""
+    items: int
+    """The number of the last one."""
+
+
+def news(database: Database, project: int, sequence: int, as_of: int) -> News:
+    """As seen by a state up to `sequence` that knows of retractions up to `as_of`."""
     with database.reading() as connection:
         row = connection.execute(_NEWS, {"project": project, "sequence_": sequence, "as_of": as_of}).one()
-    return row.sequence, row.taken_back
+    return News(row.sequence, row.taken_back, row.item)
 
 
 def _rounds(rows: Any) -> Rounds:
@@ -167,6 +177,7 @@ _ROUNDS = (
 )
 _NEWS = sa.select(
     heads.c.sequence,
+    heads.c.item,
     sa.exists()
     .where(
         retractions.c.project == heads.c.project,

@@ -59,7 +59,7 @@ class NextQuestion:
             found = fold.look(lambda model, _: model.propose(number, assigned, request.item))
             return None if found is None else (found.item + 1, wording_of(found))
 
-        with self._claims.chosen(self._database, project.id, request.item, choose) as (subject, wording):
+        with self._claims.chosen(self._database, project.id, request.item, fold.sequence, choose) as (subject, wording):
             yield subject, lambda _: wording
 
 

@@ -83,7 +83,7 @@ def _n_items(kept: Snapshot) -> int:
 
 
 def _taken_back(database: Database, project: int, sequence: int, as_of: int) -> bool:
-    return log_reader.news(database, project, sequence, as_of)[1]
+    return log_reader.news(database, project, sequence, as_of).taken_back
 
 
 def _numbering(database: Database, project: Project) -> list[str]:

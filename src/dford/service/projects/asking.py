@@ -13,10 +13,11 @@ from sqlalchemy import Connection
 
 from dford.pool.answers import AUDIT
 from dford.service.projects.projects import Project
-from dford.service.refusal import Refusal
+from dford.service.refusal import Refusal, busy
 from dford.service.store.database import Database
-from dford.service.store.tables import heads, items, leases, pool, questions, skips
+from dford.service.store.tables import answers, heads, items, leases, pool, questions, skips
 
+_TURN = 5.0  # seconds to wait while others are being asked
 _SKIPS_LAST = 100  # questions, before a skipped item is asked about like any other
 _SPARE = 8  # free items looked up beyond those that are claimed
 # Statements are made once: making one takes longer than running it.
@@ -116,30 +117,36 @@ class Claims:
         database: Database,
         project: int,
         wanted: int | None,
+        known: int,
         choose: Callable[[int, dict[int, bool]], tuple[int, Wording] | None],
     ) -> Iterator[tuple[Subject, Wording]]:
         """The item that `choose` takes, claimed for as long as this takes.
 
         It is given a number for its draws, which none had before in this process, and the items that are assigned to
-        somebody, with whether the question audits. Those that were skipped lately count as assigned, while there are
-        others.
+        somebody, with whether the question audits. Those that were skipped lately, or answered since the answer that is
+        `known`, count as assigned while there are others.
         """
-        claimed = self._claimed.setdefault(project, set())
-        with self._choosing.setdefault(project, threading.Lock()):
+        claimed, turn = self._claimed.setdefault(project, set()), self._choosing.setdefault(project, threading.Lock())
+        if not turn.acquire(timeout=_TURN):
+            raise busy("many are being asked right now; try again in a moment")
+        try:
             here = {"project": project, "now": time.time()}
             with database.reading() as connection:
                 last = int(connection.scalar(_LAST, here) or 0)
                 assigned = {item: purpose == AUDIT for item, purpose in connection.execute(_ASSIGNED, here)}
-                skipped = connection.scalars(_SKIPPED, here | {"after": last - _SKIPS_LAST}).all()
+                later = list(connection.scalars(_SKIPPED, here | {"after": last - _SKIPS_LAST}))
+                later += connection.scalars(_ANSWERED_SINCE, here | {"after": known})
                 if wanted is not None:
                     _check_item(connection, here, wanted, claimed)
             number = self._drawn[project] = max(last, self._drawn.get(project, 0)) + 1
-            busy = assigned | dict.fromkeys(claimed, False)
-            found = choose(number, dict.fromkeys(skipped, False) | busy) or choose(number, busy)
+            taken = assigned | dict.fromkeys(claimed, False)
+            found = choose(number, dict.fromkeys(later, False) | taken) or choose(number, taken)
             if found is None:
                 raise nothing_to_ask()
             item, wording = found
             claimed.add(item)
+        finally:
+            turn.release()
         try:
             with database.reading() as connection:
                 row = connection.execute(_ITEM, {"project": project, "item": item}).one()
@@ -273,6 +280,15 @@ _SKIPPED = (
     .where(
         skips.c.project == sa.bindparam("project"),
         skips.c.question > sa.bindparam("after"),
+        questions.c.item.is_not(None),
+    )
+)
+_ANSWERED_SINCE = (
+    sa.select(questions.c.item)
+    .join(answers, (answers.c.project == questions.c.project) & (answers.c.question == questions.c.number))
+    .where(
+        answers.c.project == sa.bindparam("project"),
+        answers.c.sequence > sa.bindparam("after"),
         questions.c.item.is_not(None),
     )
 )
