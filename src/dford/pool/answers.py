@@ -64,10 +64,6 @@ class Answers:
         found = np.flatnonzero(self["question"] == question)
         return int(found[0]) if len(found) else None
 
-    def firsts(self, count: int) -> NDArray[np.int64]:
-        """Of so many answers, those that are the first about their items."""
-        return np.sort(np.unique(self["item"][:count], return_index=True)[1])
-
     def arrays(self) -> dict[str, NDArray[Any]]:
         whole = {name: self[name].astype(np.int64) for name in _COLUMNS.names or () if name != "propensity"}
         return {f"answers_{name}": column for name, column in whole.items()} | {

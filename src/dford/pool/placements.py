@@ -178,8 +178,7 @@ class Placements:
 
     def recall_learners(self) -> None:
         """Give the learners the answers that they were packed without."""
-        firsts = self.answers.firsts(self.learned)
-        item, cut, higher = (self.answers[name][firsts] for name in ("item", "cut", "higher"))
+        item, cut, higher = (self.answers[name][: self.learned] for name in ("item", "cut", "higher"))
         self.learners.recall(self.features(), item, cut, higher)
 
     def _told(self, i: int) -> tuple[int, int, bool]:
@@ -189,13 +188,11 @@ class Placements:
         """Learn all answers so far, in the background."""
         calibration = Calibration(self.items, self.audit, self.error_rate, *self.repeats)
         X, learners, answers = self.features(), self.learners, self.answers
-        # which cut comes second hangs on the first answer, so a learner would be misled by what is said of it
-        firsts = answers.firsts(len(answers))
-        new = firsts[firsts >= self.learned]
+        new = slice(self.learned, len(answers))
         self.learned = len(answers)
         if not X.shape[1]:
             return Refresh(calibration.shares)
-        told: Any = [answers[name][new] for name in ("item", "cut", "placement", "propensity", "higher")]
+        told: Any = [answers[name][new].copy() for name in ("item", "cut", "placement", "propensity", "higher")]
 
         def work() -> Priors:
             learners.learn(X, *told)
