@@ -31,10 +31,11 @@ SECONDS = 4.0  # that a request may take, here
 LATE = 20.0  # seconds more on a machine that is busy; what hangs takes for ever
 
 
-def test_a_database_that_hangs_is_a_503_in_time_while_health_and_the_page_answer(cluster: str) -> None:
-    address = new_database(cluster, "hangs")
+@pytest.mark.parametrize("learner", ["DFORD", "NewtonLogit"])  # whose items take turns, and whose pool chooses
+def test_a_database_that_hangs_is_a_503_in_time_while_health_and_the_page_answer(cluster: str, learner: str) -> None:
+    address = new_database(cluster, f"hangs{learner.lower()}")
     with serving(address) as client:
-        project = set_up(client)
+        project = set_up(client, learner=learner)
         answer_some(client, project, 3)
     with serving(address, request_seconds=SECONDS) as client:
         number = ok(client.post(f"{project}/questions"))["number"]

@@ -17,6 +17,7 @@ from dford.pool.items import Items
 from dford.pool.refresh import Calibration, Priors, Refresh, believed_rate, next_stage
 from dford.scale import Scale
 
+AUDIT_SHARE = 0.05  # of the questions judge the placements, where nothing else is said
 _SPREAD = 0.05  # of the questions are about a level that is drawn: without them, a wrong belief would stay unseen
 _CHECKS = 0.02  # of the questions are asked again, to see how often answers differ
 _FIRST_CHECK = 20
@@ -128,10 +129,14 @@ class Placements:
         until = self.next - len(self.answers)
         if n < until:
             return n
-        if until > 1 and self.refresh is not None and not self.refresh.is_done():
+        if until > 1 and not self.is_settled():
             return until - 1
         self.settle()
         return until
+
+    def is_settled(self) -> bool:
+        """Whether no priors are being made right now."""
+        return self.refresh is None or self.refresh.is_done()
 
     def settle(self) -> None:
         """Wait for the priors that are being made."""
@@ -149,10 +154,8 @@ class Placements:
     def with_audit(self) -> Items:
         """The items as they would be if the audit's answers were theirs: to look at, and not to change."""
         items = copy.copy(self.items)
-        items.wrong, items.counts = items.wrong.copy(), items.counts.copy()
-        for place, item in enumerate(self.audit.items):
-            items.wrong[item] += self.audit.known.wrong[place]
-            items.counts[item] += self.audit.known.counts[place]
+        items.wrong = items.wrong.copy()
+        items.wrong[self.audit.items] += self.audit.known.wrong  # none is audited twice
         return items
 
     def expected_error(self) -> float:

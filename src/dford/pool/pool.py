@@ -19,7 +19,7 @@ from dford.log import FeedbackLog
 from dford.pool import saving
 from dford.pool.answers import AUDIT, PURPOSES, Answer
 from dford.pool.forecast import Forecast
-from dford.pool.placements import Placements
+from dford.pool.placements import AUDIT_SHARE, Placements
 from dford.pool.questions import ItemQuestion
 from dford.scale import Scale
 
@@ -82,7 +82,7 @@ class Pool:
         *,
         learner: LiveLearner | None = None,
         error_rate: float | None = None,
-        audit: float = 0.05,
+        audit: float = AUDIT_SHARE,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         if error_rate is not None and not 0 <= error_rate < 0.5:

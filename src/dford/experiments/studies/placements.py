@@ -58,7 +58,8 @@ def _by_pool(X: Rows, levels: list[Any], seed: int, told: Told, stops: Sequence[
             n += 1
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # where the audit contradicts it: the table has the error beside it
-            yield pool.levels_, pool.expected_error_
+            expected = pool.expected_error_
+        yield pool.levels_, expected
 
 
 def _by_answers_alone(X: Rows, levels: list[Any], seed: int, told: Told, stops: Sequence[int]) -> Figures:

@@ -14,14 +14,12 @@ from dford.learners import LiveLearner
 from dford.pool import saving
 from dford.pool.answers import Answer
 from dford.pool.forecast import Forecast
-from dford.pool.placements import Placements, ProposedQuestion
+from dford.pool.placements import AUDIT_SHARE, Placements, ProposedQuestion
 from dford.scale import Scale
 from dford.service import refusal
 from dford.service.learning.log_reader import Arrivals, Rounds
 from dford.service.learning.snapshots import Snapshot
 from dford.service.projects.projects import Project
-
-AUDIT_SHARE = 0.05
 
 
 class Placed(NamedTuple):
@@ -31,6 +29,10 @@ class Placed(NamedTuple):
     """Places on the scale, from 0."""
     beliefs: NDArray[np.float64]
     """How likely each level is."""
+
+    def between(self, first: int, last: int) -> "Placed":
+        """Of all items, those with these numbers, as far as they were there."""
+        return Placed(self.levels[first - 1 : last], self.beliefs[first - 1 : last])
 
 
 class Standing(NamedTuple):
@@ -85,7 +87,7 @@ class Learned:
             self.placements.settle()
 
     def is_settled(self) -> bool:
-        return self.placements is None or self.placements.refresh is None or self.placements.refresh.is_done()
+        return self.placements is None or self.placements.is_settled()
 
     def packing(self) -> Callable[[], tuple[bytes, bytes | None]]:
         """Whatever can change is copied now; the rest is for the function that is returned. It must be settled."""

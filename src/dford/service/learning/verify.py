@@ -35,12 +35,11 @@ def verify(database: Database, project: Project) -> Verification:
     head, faults, remarks = log_reader.head_of(database, project.id), _numbering(database, project), list[str]()
     if not project.columns:
         return Verification(project.name, 0, 0, head, "", faults, remarks)
+    kept, digests = dict[int, Snapshot](), dict[int, str]()
     known: dict[int, int] = {}  # items, of snapshots: others may have come before the next answer
-    kept = {}
     for one in snapshots.each(database, project.id):
-        known[one.sequence] = _n_items(one)
-        # with the digest in the place of the bytes, of which there may be many
-        kept[one.sequence] = one._replace(model=learned.digest(one.model, one.placements).encode(), placements=None)
+        digests[one.sequence], known[one.sequence] = learned.digest(one.model, one.placements), _n_items(one)
+        kept[one.sequence] = one._replace(model=b"", placements=None)  # of these there may be many
     # one that holds an answer which was taken back later is folded as of its own time
     on_the_way = {at for at, one in kept.items() if not _taken_back(database, project.id, one.sequence, one.as_of)}
     made = {at: _fold(database, project, kept[at].as_of, {at: known[at]})[1][at] for at in kept if at not in on_the_way}
@@ -48,7 +47,7 @@ def verify(database: Database, project: Project) -> Verification:
     count, states = _fold(database, project, head, {at: known[at] for at in {*on_the_way, head}})
     made |= states
     for at, one in kept.items():
-        if made[at] != one.model.decode():
+        if made[at] != digests[at]:
             if one.versions == snapshots.versions():
                 faults.append(f"the snapshot at {at} is not the state that its answers make")
             else:

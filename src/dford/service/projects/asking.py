@@ -274,24 +274,23 @@ _ASSIGNED = (
         leases.c.project == sa.bindparam("project"), leases.c.expires > sa.bindparam("now"), leases.c.item.is_not(None)
     )
 )
-_SKIPPED = (
-    sa.select(questions.c.item)
-    .join(skips, (skips.c.project == questions.c.project) & (skips.c.question == questions.c.number))
-    .where(
-        skips.c.project == sa.bindparam("project"),
-        skips.c.question > sa.bindparam("after"),
-        questions.c.item.is_not(None),
+
+
+def _items_after(column: sa.Column[int]) -> Any:
+    """The items of the questions in a table, from a number in this column of it on."""
+    table = column.table
+    return (
+        sa.select(questions.c.item)
+        .join(table, (table.c.project == questions.c.project) & (table.c.question == questions.c.number))
+        .where(
+            table.c.project == sa.bindparam("project"),
+            column > sa.bindparam("after"),
+            questions.c.item.is_not(None),
+        )
     )
-)
-_ANSWERED_SINCE = (
-    sa.select(questions.c.item)
-    .join(answers, (answers.c.project == questions.c.project) & (answers.c.question == questions.c.number))
-    .where(
-        answers.c.project == sa.bindparam("project"),
-        answers.c.sequence > sa.bindparam("after"),
-        questions.c.item.is_not(None),
-    )
-)
+
+
+_SKIPPED, _ANSWERED_SINCE = _items_after(skips.c.question), _items_after(answers.c.sequence)
 _LEASED = sa.select(leases.c.question).where(
     leases.c.project == sa.bindparam("project"), leases.c.item == sa.bindparam("item")
 )

@@ -19,8 +19,6 @@ from dford.service.store.database import Database
 from dford.service.store.tables import columns, heads, projects
 
 LIVE = sorted(name for name, learner in CLASSES.items() if issubclass(learner, LiveLearner))
-CHOICES = ("pool", "turns")
-"""What tells most about where items stand; or whatever was asked about least often."""
 POLICIES = {policy.__name__: policy for policy in (Boundary, Greedy, Nearby, Triangular, Uniform)}
 # what one project may cost in memory and time
 _LARGEST = {"degree": 4, "n_components": 1000, "max_iter": 1000}
@@ -39,7 +37,7 @@ class Project(NamedTuple):
     seed: int
     columns: list[Column]
     choice: str
-    """Which item is asked about next: one of CHOICES."""
+    """Which item is asked about next: what tells most ("pool"), or whatever was asked about least often ("turns")."""
     target: float
     """The expected error of its items, in levels, at which there are enough answers."""
     reveal: bool

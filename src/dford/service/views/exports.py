@@ -4,9 +4,7 @@ import csv
 import io
 import json
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
@@ -14,7 +12,7 @@ import sqlalchemy as sa
 from dford.feedback import Question
 from dford.log import FeedbackLog
 from dford.service.learning import log_reader
-from dford.service.learning.learned import Placed, Standing
+from dford.service.learning.learned import Standing
 from dford.service.projects import items
 from dford.service.projects.projects import Project
 from dford.service.projects.uploads import apart, feature_names
@@ -54,7 +52,7 @@ def levels_file(database: Database, project: Project, packed: bytes, standing: S
     own = ["level", *(f"P({level})" for level in project.levels), "lowest", "highest", "answers"]
     out.writerow(["item", *apart(shown, ["item", *own]), *own])
     for page in items.pages(database, project.id):
-        placed = None if standing is None else some(standing.placed, page)
+        placed = None if standing is None else standing.placed.between(page[0].number, page[-1].number)
         predicted = predictions(model, project.levels, np.array([np.frombuffer(row.x) for row in page]), placed)
         for row, one in zip(page, predicted, strict=True):
             values = json.loads(row.shown)
@@ -68,12 +66,6 @@ def levels_file(database: Database, project: Project, packed: bytes, standing: S
                 + [*interval, count]
             )
     return text.getvalue().encode()
-
-
-def some(placed: Placed, page: Sequence[Any]) -> Placed:
-    """Where the first items of a page stand: those that were there when it was found out."""
-    part = slice(page[0].number - 1, page[-1].number)
-    return Placed(placed.levels[part], placed.beliefs[part])
 
 
 def _intervals(database: Database, project: Project) -> dict[int, tuple[int, int, int]]:

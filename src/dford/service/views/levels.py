@@ -16,7 +16,6 @@ from dford.service.learning.learned import Placed, Standing
 from dford.service.projects import items
 from dford.service.projects.projects import Project
 from dford.service.store.database import Database
-from dford.service.views.exports import some
 from dford.service.views.worker_views import loaded
 
 _UNSURE = 10
@@ -68,7 +67,8 @@ def overview(
     counts, found, scale = np.zeros(len(project.levels), np.int64), list[dict[str, Any]](), Scale(project.levels)
     for page in items.pages(database, project.id):
         X = np.array([np.frombuffer(row.x) for row in page])
-        numbers, shares, sureness = _judge(model, scale, X, None if standing is None else some(standing.placed, page))
+        placed = None if standing is None else standing.placed.between(page[0].number, page[-1].number)
+        numbers, shares, sureness = _judge(model, scale, X, placed)
         counts += np.bincount(numbers, minlength=len(counts))
         for i in np.argsort(sureness, kind="stable")[:_UNSURE].tolist():
             found.append(

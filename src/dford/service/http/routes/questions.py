@@ -218,7 +218,7 @@ def add(app: FastAPI) -> None:
 
     @app.get("/projects/{project}/levels", response_model=models.Levels)
     def levels(to: Reading) -> Any:
-        """Count the items at each level, and show those that the learner is least sure of. It may be some seconds old.
+        """Count the items at each level, show the least certain, and say how far off. It may be some seconds old.
 
         ```
         GET /projects/rain/levels
