@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import httpx
 import sqlalchemy as sa
 
-from dford.service.store import tables
+from dford.service.store import schema
 from dford.service.store.database import Database
 from postgres import BINARIES, new_database, temporary_cluster
 from serving import learned, replayed, set_up
@@ -194,9 +194,9 @@ def _compare(database: str, told: Told) -> None:
     """All that was acknowledged is in the log, as it was acknowledged, once. (What was not may be there, too.)"""
     opened = Database(database)
     with opened.reading() as connection:
-        answers = connection.execute(sa.select(tables.answers)).all()
-        retractions = connection.execute(sa.select(tables.retractions)).all()
-        skips = connection.execute(sa.select(tables.skips)).all()
+        answers = connection.execute(sa.select(schema.answers)).all()
+        retractions = connection.execute(sa.select(schema.retractions)).all()
+        skips = connection.execute(sa.select(schema.skips)).all()
     opened.close()
     for rows in (answers, retractions, skips):
         assert len({row.question for row in rows}) == len(rows), "applied twice"

@@ -13,7 +13,7 @@ from dford.service.core import Service
 from dford.service.projects import projects
 from dford.service.projects.columns import Column
 from dford.service.settings import Settings
-from dford.service.store.tables import heads, leases, questions
+from dford.service.store.schema import heads, leases, questions
 from serving import LEVELS
 
 WIDTH = 5

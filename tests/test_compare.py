@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from dford.cli import main
 from dford.datasets import make_synthetic
 from dford.experiments.one_pass import scaled_as_they_come
-from dford.experiments.studies import held_out, noise_and_drift, placements, running_error
+from dford.experiments.studies import held_out, noise_and_drift, placement_error, running_error
 from dford.learners import NewtonLogit
 from dford.learners._trace import Trace
 
@@ -198,13 +198,13 @@ def test_every_study_writes_its_table_its_figures_and_its_picture(study: str, tm
 
 def test_a_pool_is_placed_beside_its_learner_and_its_answers_alone() -> None:
     data = {"synthetic": make_synthetic(200, random_state=0)}
-    ways = list(placements.WAYS)
-    records = [record for task, given in placements.tasks(data, ways, 120, 1) for record in task(*given)]
-    assert len(records) == len(ways) * len(placements.WRONG) * len(placements.SHARES)
+    ways = list(placement_error.WAYS)
+    records = [record for task, given in placement_error.tasks(data, ways, 120, 1) for record in task(*given)]
+    assert len(records) == len(ways) * len(placement_error.WRONG) * len(placement_error.SHARES)
     right = {(r["way"], r["answers"]): r["mae"] for r in records if r["wrong"] == 0}
     assert right["pool", 4.0] == right["bisection", 4.0] == 0
     assert right["pool", 2.0] < right["learner", 2.0]
-    table, other = placements.tables(records)
+    table, other = placement_error.tables(records)
     assert table.header == ["dataset", "Pool", "Pool expects", "answers alone", "Auto alone"]
     assert "10% of them wrong" in other.title
 

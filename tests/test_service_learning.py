@@ -12,12 +12,12 @@ import sqlalchemy as sa
 
 from dford.service.core import Service
 from dford.service.learning import fold as folding
-from dford.service.learning import log_reader, snapshots
+from dford.service.learning import log_reader, snapshots, states
 from dford.service.learning.learned import Learned, new
 from dford.service.projects import projects
 from dford.service.projects.columns import Column
 from dford.service.settings import Settings
-from dford.service.store import tables
+from dford.service.store import schema
 from killing import Server
 from serving import LEVELS, answer_some, learned, ok, problem, replayed, serving, set_up
 
@@ -60,7 +60,7 @@ def without_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 def forget_snapshots(file: Path) -> None:
     service = Service(Settings(database=str(file)))
     with service.database.writing() as connection:
-        connection.execute(tables.snapshots.delete())
+        connection.execute(schema.snapshots.delete())
     service.close()
 
 
@@ -159,7 +159,7 @@ def test_a_state_made_anew_is_not_taken_for_the_old_one_of_the_same_number(file:
         assert fold.wait(30, 60)
         before = fold.packed()
         other = new(service.project("rain"))
-        fold._answer_by(folding._State(other, 30, 30))
+        fold._answer_by(states.State(other, 30, 30))
         assert fold.packed().model == other.learner.packing(log=False)() != before.model
     finally:
         service.close()
@@ -259,7 +259,7 @@ def test_snapshots_hold_what_the_log_cannot_make_again_and_nothing_else(
     service.close()
     service = Service(Settings(database=str(file)))
     with service.database.reading() as connection:
-        sizes = connection.scalars(sa.select(sa.func.length(tables.snapshots.c.model))).all()
+        sizes = connection.scalars(sa.select(sa.func.length(schema.snapshots.c.model))).all()
     service.close()
     # the rows alone would be 3,000 * 50 * 8 bytes in the last of them
     assert len(sizes) > 2

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from dford import NewtonLogit, Pool
 from dford.service.learning.learned import Learned
-from dford.service.store import tables
+from dford.service.store import schema
 from serving import LEVELS, learned, ok, problem, replayed, serving
 
 COLUMNS = [{"name": "size", "kind": "number", "mean": 0.0}, {"name": "weight", "kind": "number", "mean": 0.0}]
@@ -165,7 +165,7 @@ def test_audits_and_repeated_questions_are_in_the_log(file: Path) -> None:
         project = new_project(client, rows)
         answer(client, project, right, 300, wrong=0.1)
         with client.service.database.reading() as connection:
-            asked = connection.execute(sa.select(tables.questions).order_by(tables.questions.c.number)).all()
+            asked = connection.execute(sa.select(schema.questions).order_by(schema.questions.c.number)).all()
         shown = ok(client.get(f"{project}/levels"))
     by_number = {row.number: row for row in asked}
     repeated = [row for row in asked if row.purpose == 1]

@@ -21,7 +21,7 @@ from dford.service.projects.columns import Column, encode_sent
 from dford.service.projects.uploads import ready_items
 from dford.service.refusal import Refusal
 from dford.service.settings import Settings
-from dford.service.store import tables
+from dford.service.store import schema
 from loading import connect, is_whole, request
 from serving import LEVELS, ROWS, ok, problem, serving, set_up
 
@@ -68,7 +68,7 @@ def compare(service: Service, project: int, sent: Sequence[SentAnswer]) -> None:
                     for row in connection.execute(sa.select(table).order_by(*table.primary_key))
                 ]
                 for name in names
-                for table in [tables.metadata.tables[name]]
+                for table in [schema.metadata.tables[name]]
             }
             raise _Undone(said, left)
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from dford.cli import main
 from dford.service.learning import snapshots
 from dford.service.learning.verify import verify
-from dford.service.store import migrations, tables
+from dford.service.store import migrations, schema
 from dford.service.store.database import Database
 from postgres import BINARIES, new_database, temporary_cluster
 from serving import answer_some, learned, ok, replayed, serving, set_up
@@ -45,7 +45,7 @@ def test_an_old_database_becomes_what_a_new_one_is(tmp_path: Path) -> None:
 def with_a_column_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next version: items have a colour."""
     later = sa.MetaData()
-    for table in tables.metadata.tables.values():
+    for table in schema.metadata.tables.values():
         copy = table.to_metadata(later)
         if table.name == "items":
             copy.append_column(sa.Column("colour", sa.Text, nullable=False, server_default="grey"))
@@ -53,7 +53,7 @@ def with_a_column_more(monkeypatch: pytest.MonkeyPatch) -> None:
     def colour(connection: sa.Connection) -> None:
         connection.execute(sa.text("ALTER TABLE items ADD COLUMN colour TEXT NOT NULL DEFAULT 'grey'"))
 
-    monkeypatch.setattr(tables, "metadata", later)
+    monkeypatch.setattr(schema, "metadata", later)
     monkeypatch.setattr(migrations, "MIGRATIONS", [*migrations.MIGRATIONS, colour])
 
 
@@ -63,7 +63,7 @@ def both(fresh: str, old: str) -> None:
     assert shape(made[0]) == shape(made[1])
     for database in made:
         with database.reading() as connection:
-            versions = connection.scalars(sa.select(tables.schema_version.c.version)).all()
+            versions = connection.scalars(sa.select(schema.schema_version.c.version)).all()
             assert max(versions) == len(migrations.MIGRATIONS)
         database.close()
 

@@ -14,7 +14,7 @@ from dford.service.projects import items, projects
 from dford.service.projects.columns import check, encode, read_columns
 from dford.service.projects.projects import Project, make_learner
 from dford.service.refusal import Refusal
-from dford.service.store import tables
+from dford.service.store import schema
 
 
 class TableProject(NamedTuple):
@@ -56,9 +56,9 @@ def fill_project(service: Service, table: TableProject) -> tuple[Project, int]:
 
 
 _SHOWN = (
-    sa.select(tables.items.c.shown)
-    .where(tables.items.c.project == sa.bindparam("project"))
-    .order_by(tables.items.c.number)
+    sa.select(schema.items.c.shown)
+    .where(schema.items.c.project == sa.bindparam("project"))
+    .order_by(schema.items.c.number)
 )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from dford.datasets.registry import check_name
-from dford.experiments.studies import held_out, noise_and_drift, placements, running_error
+from dford.experiments.studies import held_out, noise_and_drift, placement_error, running_error
 from dford.experiments.studies.records import Record, Table, Task
 
 
@@ -61,12 +61,12 @@ STUDIES = {
         held_out.reliability_tables,
     ),
     "pool": Study(
-        tuple(placements.WAYS),
-        tuple(placements.WAYS),
+        tuple(placement_error.WAYS),
+        tuple(placement_error.WAYS),
         [name for name in running_error.DATASETS if name != "synthetic-poly"],
         5,
-        placements.tasks,
-        placements.tables,
+        placement_error.tasks,
+        placement_error.tables,
     ),
 }
 

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dford.learners import Proposal
-from dford.service.learning import learned, log_reader, snapshots
+from dford.service.learning import learned, log_reader, snapshots, states
 from dford.service.learning.learned import Learned
-from dford.service.learning.log_reader import Arrivals, News
+from dford.service.learning.log_reader import News
 from dford.service.learning.snapshots import Snapshot
+from dford.service.learning.states import State
 from dford.service.projects.projects import Project
 from dford.service.refusal import Refusal
 from dford.service.store.database import Database
@@ -28,14 +29,6 @@ _HELD = 0.02  # seconds, about, that whoever predicts waits for what is being le
 _POLITE = 50  # times that learning lets others look at the model first, a fifth of a millisecond each
 _KEPT = 2.0  # seconds of learning, at most, that a kill undoes while much is learned
 _LOG = logging.getLogger(__name__)
-
-
-class _State:
-    """A model that has learned all answers up to `sequence`, but those that retractions up to `as_of` take back."""
-
-    def __init__(self, model: Learned, sequence: int, as_of: int) -> None:
-        self.model, self.sequence, self.as_of = model, sequence, as_of
-        self.recalled = 0  # up to which the answers that a snapshot left to the log are back
 
 
 class Packed(NamedTuple):
@@ -59,12 +52,12 @@ class Fold:
     ) -> None:
         self.project = project
         self._database, self._writer, self._workers, self._every = database, writer, workers, snapshot_every
-        self._state: _State | None = None  # which answers
-        self._apart: _State | None = None  # which will
+        self._state: State | None = None  # which answers
+        self._apart: State | None = None  # which will
         self._goal = 0  # the head that a state must have reached to answer
         self._closing = False
         self._kept, self._kept_at, self._pace = 0, 0.0, _HELD
-        self._packed: tuple[_State, Packed] | None = None
+        self._packed: tuple[State, Packed] | None = None
         self._lock = threading.Lock()  # of the model that answers: held for a moment at a time
         self._looking, self._counting = 0, threading.Lock()  # those who have it, or wait for it, to look
         self._moved = threading.Condition()
@@ -170,7 +163,7 @@ class Fold:
         """Whether the state that answers holds an answer that was taken back, as the log has it now."""
         return self._state is not None and self._holds_retracted(self._state)
 
-    def _holds_retracted(self, state: _State) -> bool:
+    def _holds_retracted(self, state: State) -> bool:
         return log_reader.news(self._database, self.project.id, state.sequence, state.as_of).taken_back
 
     def close(self) -> None:
@@ -202,17 +195,15 @@ class Fold:
         database, project = self._database, self.project.id
         if self._state is None and self._apart is None:
             self._goal = log_reader.head_of(database, project)
-            self._apart = self._first()
+            self._begin(states.first(database, self.project, self._goal))
         state = self._apart if self._apart is not None else self._state
         assert state is not None
         news = log_reader.news(database, project, state.sequence, state.as_of)
         head, taken_back = news.head, news.taken_back
         if taken_back and (self._state is not None or state.sequence >= self._goal):
-            if (
-                self._state is None
-            ):  # it has learned enough to answer, while another is made without what was taken back
+            if self._state is None:  # this one can answer while another is made without what was taken back
                 self._answer_by(state)
-            self._apart = self._from(snapshots.latest(database, project, head), head)
+            self._begin(states.without_retracted(database, self.project, head))
             return head
         self._learn(state, news)
         if state is self._apart and not taken_back and state.sequence >= (head if self._state else self._goal):
@@ -221,57 +212,26 @@ class Fold:
         self.failure = None
         return head
 
-    def _first(self) -> _State:
-        """A state to begin with: one that holds what was taken back, if that can answer much sooner."""
-        valid = snapshots.latest(self._database, self.project.id, self._goal)
-        newest = snapshots.latest(self._database, self.project.id, self._goal, valid=False)
-        missing = [self._goal - (kept.sequence if kept is not None else 0) for kept in (valid, newest)]
-        return self._from(newest if 2 * missing[1] + log_reader.PAGE < missing[0] else valid, self._goal)
+    def _begin(self, state: State) -> None:
+        self._apart, self._kept, self._kept_at = state, state.sequence, time.monotonic()
 
-    def _from(self, kept: Snapshot | None, head: int) -> _State:
-        self._kept_at = time.monotonic()
-        if kept is not None:
-            try:
-                width = self.project.width()
-                items = log_reader.arrivals(self._database, self.project.id, width, 0, kept.sequence)
-                model = learned.loads(self.project, kept, items.X)
-                count, rounds = self._count(kept), model.learner.rounds_
-                if rounds != count:
-                    raise ValueError(f"snapshot {kept.sequence} is of {rounds} answers, and the log has {count}")
-                self._kept = kept.sequence
-                return _State(model, kept.sequence, kept.as_of)
-            except ValueError as error:  # of another version, say: the log makes it again
-                _LOG.warning("project %s learns from the beginning: %s", self.project.name, error)
-        self._kept = 0
-        return _State(learned.new(self.project), 0, head)
-
-    def _count(self, kept: Snapshot) -> int:
-        return log_reader.count(self._database, self.project.id, kept.sequence, kept.as_of)
-
-    def _arrivals(self, state: _State, items: int, head: int) -> Arrivals:
-        """The items up to a number that the state does not have, and that came before the head."""
-        after, width = state.model.n_items, self.project.width()
-        if state.model.placements is None or after >= items:
-            return Arrivals(after, np.empty(0, np.int64), np.empty((0, width)))
-        return log_reader.arrivals(self._database, self.project.id, width, after, head)
-
-    def _answer_by(self, state: _State) -> None:
+    def _answer_by(self, state: State) -> None:
         with self._lock:
             self._state = state
 
-    def _learn(self, state: _State, news: News) -> None:
+    def _learn(self, state: State, news: News) -> None:
         """Learn a page of answers. A state that holds what was taken back keeps its old `as_of`, which tells so."""
         answers, head, taken_back = state is self._state, news.head, news.taken_back
         most = log_reader.PAGE if answers else log_reader.MANY
         page = next(log_reader.pages(self._database, self.project.id, state.sequence, head, most=most), None)
         as_of = state.as_of if taken_back else head
-        arrivals = self._arrivals(state, news.items, head)
+        arrivals = state.arrivals(self._database, self.project, news.items, head)
         if page is None:
             with self._held(state):
                 state.model.admit(arrivals, arrivals.before(head + 1))
                 state.sequence, state.as_of = head, as_of
             return
-        self._recall(state)
+        state.recall(self._database, self.project)
         count, begin = len(page.level), 0
         try:
             while begin < count and not self._closing:
@@ -294,19 +254,8 @@ class Fold:
                 state.sequence = head  # after the last answer there are retractions at most
         self._keep_now_and_then(state, head, taken_back)
 
-    def _recall(self, state: _State) -> None:
-        """Give a model the answers that its snapshot left to the log. Whoever looks at it needs none of them."""
-        learner = state.model.learner
-        if learner.missing_:
-            left = log_reader.pages(
-                self._database, self.project.id, state.recalled, state.as_of, state.sequence, most=log_reader.MANY
-            )
-            for page in left:
-                learner.recall(page.X, learner.classes_[page.level - 1], page.higher)
-                state.recalled = int(page.sequence[-1])
-
     @contextmanager
-    def _held(self, state: _State) -> Iterator[None]:
+    def _held(self, state: State) -> Iterator[None]:
         """The lock, where others may look at the model. Those who wait for it come first."""
         if state is not self._state:
             yield
@@ -318,14 +267,14 @@ class Fold:
         with self._lock:
             yield
 
-    def _keep_now_and_then(self, state: _State, head: int, taken_back: bool) -> None:
+    def _keep_now_and_then(self, state: State, head: int, taken_back: bool) -> None:
         since = state.sequence - self._kept
         is_behind = head - state.sequence > log_reader.PAGE
         is_late = is_behind and time.monotonic() - self._kept_at > _KEPT
         if not taken_back and since > 0 and (is_late or since >= max(self._every, state.sequence // 20)):
             self._keep(state)
 
-    def _keep(self, state: _State, wait: bool = True) -> None:
+    def _keep(self, state: State, wait: bool = True) -> None:
         state.model.settle()
         with self._held(state):
             sequence, as_of, finish = state.sequence, state.as_of, state.model.packing()

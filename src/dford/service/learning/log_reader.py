@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from dford.service.store.database import Database
-from dford.service.store.tables import answers, heads, items, questions, retractions
+from dford.service.store.schema import answers, heads, items, questions, retractions
 
 PAGE = 1000
 MANY = 8000  # where nobody waits for the model that learns them

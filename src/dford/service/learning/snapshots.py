@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from dford.service.store.database import Database
-from dford.service.store.tables import retractions, snapshots
+from dford.service.store.schema import retractions, snapshots
 
 
 class Snapshot(NamedTuple):

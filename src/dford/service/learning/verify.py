@@ -11,7 +11,7 @@ from dford.service.learning.log_reader import Arrivals
 from dford.service.learning.snapshots import Snapshot
 from dford.service.projects.projects import Project
 from dford.service.store.database import Database
-from dford.service.store.tables import answers, retractions
+from dford.service.store.schema import answers, retractions
 
 
 class Verification(NamedTuple):

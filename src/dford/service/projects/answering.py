@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from dford.service.refusal import Refusal
-from dford.service.store.tables import answers, heads, retractions, skips
+from dford.service.store.schema import answers, heads, retractions, skips
 
 # Statements are made once: making one takes longer than running it.
 _project: Any = sa.bindparam("project_")

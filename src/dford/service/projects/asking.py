@@ -15,7 +15,7 @@ from dford.pool.answers import AUDIT
 from dford.service.projects.projects import Project
 from dford.service.refusal import Refusal, busy
 from dford.service.store.database import Database
-from dford.service.store.tables import answers, heads, items, leases, pool, questions, skips
+from dford.service.store.schema import answers, heads, items, leases, pool, questions, skips
 
 _TURN = 5.0  # seconds to wait while others are being asked
 _SKIPS_LAST = 100  # questions, before a skipped item is asked about like any other

@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 from dford.service.projects.uploads import ReadyRound
 from dford.service.store.bulk_insert import insert_rows
-from dford.service.store.tables import answers, heads, questions
+from dford.service.store.schema import answers, heads, questions
 
 
 def add_log(connection: Connection, project: int, log: Sequence[ReadyRound], person: str) -> int:

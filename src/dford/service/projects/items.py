@@ -12,7 +12,7 @@ from dford.service.projects.projects import Project
 from dford.service.refusal import Refusal
 from dford.service.store.bulk_insert import insert_rows
 from dford.service.store.database import Database
-from dford.service.store.tables import heads, items, pool
+from dford.service.store.schema import heads, items, pool
 
 Ready = tuple[str, bytes]
 """What is shown of an item, as JSON, and its features, as float64."""

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from dford.service.refusal import Refusal
 from dford.service.store.database import Database
-from dford.service.store.tables import keys
+from dford.service.store.schema import keys
 
 ROLES = ("predict", "answer", "admin")  # each may do what those before it may
 _TRUSTED_SECONDS = 1.0  # so long nothing is looked up again: what another process makes or revokes takes effect then

@@ -16,7 +16,7 @@ from dford.scale import Scale
 from dford.service.projects.columns import Column, from_json, to_json
 from dford.service.refusal import Refusal
 from dford.service.store.database import Database
-from dford.service.store.tables import columns, heads, projects
+from dford.service.store.schema import columns, heads, projects
 
 LIVE = sorted(name for name, learner in CLASSES.items() if issubclass(learner, LiveLearner))
 POLICIES = {policy.__name__: policy for policy in (Boundary, Greedy, Nearby, Triangular, Uniform)}

@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoConnection
 
 from dford.service.refusal import Refusal
-from dford.service.store import tables
+from dford.service.store import schema
 from dford.service.store.migrations import migrate
 
 _LOOK = 0.1  # seconds between two looks at whether something hangs
@@ -199,7 +199,7 @@ def is_down(error: BaseException) -> bool:
 
 
 # SQLite begins to write a read-only file without a word, and says so at the first row, or at none
-_WRITE_NOTHING = tables.schema_version.update().where(sa.false()).values(version=0)
+_WRITE_NOTHING = schema.schema_version.update().where(sa.false()).values(version=0)
 
 
 def _engine(url: sa.URL, begin: str, seconds: float) -> Engine:

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from dford.service.refusal import Refusal
-from dford.service.store.tables import requests
+from dford.service.store.schema import requests
 
 _KEPT = 30 * 24 * 3600.0  # seconds that a key is remembered
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from dford.service.store import tables
-from dford.service.store.tables import schema_version
+from dford.service.store import schema
+from dford.service.store.schema import schema_version
 
 _LOCK = 7_246_015_203  # any number that is ours: two servers that start at once take turns
 
@@ -50,7 +50,7 @@ def _placements(connection: Connection) -> None:
         connection.execute(sa.text(f"ALTER TABLE {table} ADD COLUMN {column}"))
 
 
-# Number n makes version n of n - 1, in SQL of its own: tables.py says what they come to, and may change later.
+# Number n makes version n of n - 1, in SQL of its own: schema.py says what they come to, and may change later.
 MIGRATIONS: list[Callable[[Connection], None]] = [_first, _expiry, _as_of, _placements]
 
 
@@ -60,7 +60,7 @@ def migrate(connection: Connection) -> None:
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
     is_new = not sa.inspect(connection).has_table(schema_version.name)
     if is_new:
-        tables.metadata.create_all(connection)
+        schema.metadata.create_all(connection)
         version, missing = len(MIGRATIONS), [len(MIGRATIONS)]
     else:
         version = connection.scalar(sa.select(sa.func.max(schema_version.c.version))) or 0

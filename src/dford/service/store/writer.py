@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 
 from dford.service.refusal import Refusal, busy
 from dford.service.store.database import Database, is_down, reason
-from dford.service.store.tables import heads
+from dford.service.store.schema import heads
 
 T = TypeVar("T")
 _GROUP = 256  # jobs in one commit, so that none waits for more than so many others

@@ -18,7 +18,7 @@ from dford.service.projects.projects import Project
 from dford.service.projects.uploads import apart, feature_names
 from dford.service.refusal import Refusal
 from dford.service.store.database import Database
-from dford.service.store.tables import answers, questions, retractions
+from dford.service.store.schema import answers, questions, retractions
 from dford.service.views.predictions import predictions
 from dford.service.views.worker_views import loaded
 

@@ -6,7 +6,7 @@ from collections import Counter
 import sqlalchemy as sa
 
 from dford.service.store.database import Database
-from dford.service.store.tables import answers
+from dford.service.store.schema import answers
 
 _NEW = (
     sa.select(answers.c.person, sa.func.count().label("n"))

@@ -14,7 +14,7 @@ from dford.service.projects.asking import AskedQuestion
 from dford.service.projects.projects import Project
 from dford.service.refusal import Refusal
 from dford.service.store.database import Database
-from dford.service.store.tables import answers, heads, items, leases, pool, questions, retractions, skips
+from dford.service.store.schema import answers, heads, items, leases, pool, questions, retractions, skips
 from dford.service.views.people import People
 from dford.service.views.predictions import thresholds
 
