@@ -27,7 +27,7 @@ serve: .venv/ready
 
 test: .venv/cluster
 	$(MAKE) --jobs=2 lint .cache/wheel .cache/page/ready compiled
-	$(BIN)/python -m pytest -n 3 --dist worksteal  # one more than cores: many tests wait for something
+	$(BIN)/python -m pytest -n 4 --dist worksteal  # twice the usual two cores: many tests wait for something
 
 # the engine, once for all processes of the tests
 compiled: .venv/ready

@@ -2,7 +2,7 @@
 
 Numba keys its cache by the file of the outermost function alone: a change in another file of the engine would go
 unseen, so every version of the engine has a cache of its own. Nor may two processes write the same one at once (numba's
-issues 4807 and 10128): so each half below has its own, and so has each process of the tests.
+issues 4807 and 10128): so each part below has its own, and so has each process of the tests.
 """
 
 import hashlib
@@ -12,8 +12,11 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+
+import oldest_processor
 
 ROOT = Path(__file__).parent.parent
 _ENGINE = b"".join(path.read_bytes() for path in sorted((ROOT / "src/dford/engine").glob("*.py")))
@@ -85,26 +88,29 @@ def further() -> None:
         use(model, X, y)
 
 
-HALVES: dict[str, Callable[[], None]] = {"paper": paper, "further": further}
+def oldest() -> None:
+    if (environment := oldest_processor.environment()) is not None:
+        oldest_processor.digest(oldest_processor.MODELS[0], environment)
+
+
+PARTS: dict[str, Callable[[], None]] = {"further": further, "paper": paper, "oldest": oldest}  # the longest first
+
+
+def compile_part(name: str) -> None:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache_of(name))}
+    subprocess.run([sys.executable, __file__, name], env=environment, check=True)
 
 
 def compile_all() -> None:
     if cache_of("all").exists():
         return
-    halves = {name: cache_of(name) for name in HALVES}
-    running = [
-        subprocess.Popen([sys.executable, __file__, name], env={**os.environ, "NUMBA_CACHE_DIR": str(cache)})
-        for name, cache in halves.items()
-    ]
-    if sum(process.wait() for process in running):
-        sys.exit(1)
-    first, *others = halves.values()
-    for other in others:
-        shutil.copytree(other, first, dirs_exist_ok=True)  # what both have is the same
-        shutil.rmtree(other)
-    first.rename(cache_of("all"))
+    with ThreadPoolExecutor(2) as both:
+        list(both.map(compile_part, PARTS))
+    shutil.copytree(cache_of("paper"), cache_of("further"), dirs_exist_ok=True)  # what both have is the same
+    shutil.rmtree(cache_of("paper"))
+    cache_of("further").rename(cache_of("all"))
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    HALVES[sys.argv[1]]() if sys.argv[1:] else compile_all()
+    PARTS[sys.argv[1]]() if sys.argv[1:] else compile_all()

@@ -1,20 +1,19 @@
 """The engine's own cosine, logarithm and exponential, and what they are for: the same bits on another machine."""
 
-import importlib
 import math
 import os
 import platform
-import subprocess
-import sys
+import shutil
 from decimal import Decimal, localcontext
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import oldest_processor
+from compiling import cache_of
 from dford.engine import elementary
 from dford.engine.elementary import cosines, logs
 
@@ -84,25 +83,8 @@ def test_powers_of_two_are_rounded_to_nearest() -> None:
     assert elementary._POWERS.view(np.float64).tolist() == expected
 
 
-PROGRAM = """
-import hashlib
-import numpy as np
-from dford import DFORD, Nearby, NewtonLogit
-random = np.random.default_rng(0)
-X = random.integers(-1000, 1000, size=(150, 11)) / 256
-y = 1 + (X[:, :1] + X[:, 1:2] * X[:, 2:3] > [-3, 0, 3]).sum(axis=1)
-model = {model}
-trace = model.fit(X, y).trace_
-seen = [model.to_bytes(), model.predict_projection(X).tobytes(), trace.mae.tobytes(), trace.bound.tobytes()]
-print(hashlib.sha256(b"".join(seen)).hexdigest())
-"""
-MODELS = [
-    "NewtonLogit(features='fourier', n_components=40, random_state=0)",
-    "DFORD(kernel='rbf', gamma=0.3, policy=Nearby(0.3), window=50, random_state=0)",
-    "DFORD(kernel='poly', degree=3, gamma=0.3, coef0=0.7, clip=5.0, random_state=0)",
-]
-if "DFORD_STREAMS" not in os.environ:
-    del MODELS[1:]  # each is compiled anew, which takes half a minute
+# each is compiled anew, which takes half a minute
+MODELS = oldest_processor.MODELS if "DFORD_STREAMS" in os.environ else oldest_processor.MODELS[:1]
 
 
 @pytest.mark.skipif(
@@ -112,26 +94,11 @@ if "DFORD_STREAMS" not in os.environ:
 @pytest.mark.parametrize("model", MODELS)
 def test_a_processor_without_vectors_or_fused_multiplication_gives_the_same_bits(tmp_path: Path, model: str) -> None:
     """Compiled for the first of its kind, where a fused multiplication is a call, and NumPy told to do likewise."""
-    try:
-        numpy: Any = importlib.import_module("numpy._core._multiarray_umath")
-    except ImportError:
+    if (old := oldest_processor.environment()) is None:
         pytest.skip("this NumPy cannot be told to")
-    features = [name for name in numpy.__cpu_dispatch__ if numpy.__cpu_features__[name]]
-    old = {
-        "NUMBA_CPU_NAME": "x86-64",
-        "NUMBA_CPU_FEATURES": "",
-        "NUMBA_CACHE_DIR": str(tmp_path),
-        "NPY_DISABLE_CPU_FEATURES": " ".join(features),
-    }
-    seen = [
-        subprocess.run(
-            [sys.executable, "-c", PROGRAM.replace("{model}", model)],
-            env=os.environ | more,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        for more in ({}, old)
-    ]
-    assert len(seen[0].stdout) == 65
-    assert seen[0].stdout == seen[1].stdout
+    cache = tmp_path / "cache"
+    if cache_of("oldest").exists():
+        shutil.copytree(cache_of("oldest"), cache)
+    here, there = (oldest_processor.digest(model, more) for more in ({}, old | {"NUMBA_CACHE_DIR": str(cache)}))
+    assert len(here) == 64
+    assert here == there

@@ -7,6 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,7 +17,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import laplacian_kernel
 
 import dford
-from dford import DFORD, PRIL, Boundary, Greedy, NewtonLogit, PRank, Uniform
+from dford import DFORD, PRIL, Auto, Boundary, DirectionalBoosting, Greedy, NewtonLogit, PRank, Uniform
 
 # low < mid < top is the right order by luck
 pytestmark = pytest.mark.filterwarnings("ignore:the levels were sorted by name, low < mid < top")
@@ -242,3 +243,13 @@ def test_pickle_works_as_scikit_learn_expects() -> None:
     model = DFORD(random_state=0, kernel="poly", window=5).fit(X, y)
     copy = pickle.loads(pickle.dumps(model))
     assert (copy.partial_fit(X, y).thresholds_ == model.partial_fit(X, y).thresholds_).all()
+
+
+@pytest.mark.parametrize(
+    "model", [DFORD(), DFORD(kernel="poly", window=5), NewtonLogit(), DirectionalBoosting(max_iter=3), Auto()], ids=repr
+)
+def test_a_model_whose_file_is_mapped_to_memory_goes_on_learning(model: Any, tmp_path: Path) -> None:
+    model.set_params(random_state=0).fit(X, y)
+    joblib.dump(model, tmp_path / "model")
+    mapped = joblib.load(tmp_path / "model", mmap_mode="r")
+    assert mapped.partial_fit(X, y).to_bytes() == model.partial_fit(X, y).to_bytes()

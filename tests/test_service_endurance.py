@@ -33,7 +33,7 @@ def process(file: Path, **flags: Any) -> Iterator[Server]:
         server.close()
 
 
-def test_ten_thousand_requests_leave_no_file_open(tmp_path: Path) -> None:
+def test_thousands_of_requests_leave_no_file_open(tmp_path: Path) -> None:
     ask_many(tmp_path / "log.db", 23)
     with process(tmp_path / "log.db") as server:
 
@@ -56,8 +56,8 @@ def test_ten_thousand_requests_leave_no_file_open(tmp_path: Path) -> None:
         send_all(server.url, mixed, 16)
         time.sleep(0.2)
         before = count(10**6)
-        send_all(server.url, mixed * 200, 16)
-        on_new_connections(mixed * 200)
+        send_all(server.url, mixed * 60, 16)
+        on_new_connections(mixed * 60)
         # five connections to the database may have been opened meanwhile, of three files each
         assert count(before + 15) <= before + 15
         with httpx.Client(base_url=server.url, timeout=60) as client:

@@ -337,6 +337,9 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             validate_data(self, X, reset=False, skip_check_array=True)
         if sparse.issparse(rows):
             rows.sum_duplicates()
+            if rows.indices.dtype != np.int32 and rows.nnz < 2**31:  # wider than need be: one kind is compiled
+                parts = rows.data, rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
+                rows = type(rows)(parts, shape=rows.shape)
         return rows
 
     def _look_at_names(self) -> None:

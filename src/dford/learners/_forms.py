@@ -22,6 +22,17 @@ def missing(owner: object, method: str, purpose: str) -> NotImplementedError:
     return NotImplementedError(f"{type(owner).__name__} must define {method}, {purpose}")
 
 
+def writable(state: dict[str, Any]) -> dict[str, Any]:
+    """What was pickled, with copies of the arrays that may not be written to: joblib maps those of a file to memory."""
+
+    def own(value: Any) -> Any:
+        if isinstance(value, list):
+            return [own(one) for one in value]
+        return np.array(value) if isinstance(value, np.ndarray) and not value.flags.writeable else value
+
+    return {name: own(value) for name, value in state.items()}
+
+
 class Form:
     """The score under learning, and how it learns: what a learner's `_make_form` returns.
 
@@ -41,6 +52,9 @@ class Form:
         self.row_shape: tuple[int, ...] = (n_features,)  # of a bare row, where the names of features need no look
         self.state: Floats = np.empty(0)
         self.n_levels = 0
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(writable(state))
 
     def start(self, n_levels: int) -> None:
         self.n_levels = n_levels

@@ -9,6 +9,7 @@ from scipy import sparse
 
 from dford.engine import binning
 from dford.engine._compiled import Floats, Ints
+from dford.learners._forms import writable
 
 _BLOCK = 2**17  # numbers in a block, about: 1 MB
 
@@ -28,6 +29,9 @@ class AnswerLog:
         self._height = max(_BLOCK // self._n_features, 32)
         self._blocks: list[Any] = []
         self._answers, self._own = np.empty((64, 2), np.int64), np.empty((64, n_own))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(writable(state))
 
     @property
     def _n_features(self) -> int:
