@@ -1,4 +1,4 @@
-"""Reproduction on a real cluster of two nodes, started here; skipped where Ray or Dask is not installed."""
+"""Reproduction and placing on a real cluster of two nodes, started here; skipped where Ray or Dask is not there."""
 
 import os
 import subprocess
@@ -6,16 +6,30 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+from dford import NewtonLogit, Pool
+from dford.datasets import make_synthetic
 from dford.experiments import plan, run_cells
+from dford.placing import place
 
+PLACE = """
+def place_all(backend):
+    folder = Path(sys.argv[1]).parent
+    log = dford.load(folder / "pool").log_
+    place(folder / "items.parquet", log, folder / "there.parquet", learner=NewtonLogit(), jobs=-1, backend=backend)
+"""
 RAY = """
 import sys
+from pathlib import Path
 import ray
 from ray.cluster_utils import Cluster
+import dford
+from dford import NewtonLogit
 from dford.experiments import plan, run_cells
-
+from dford.placing import place
+{PLACE}
 cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "object_store_memory": 80 * 2**20})
 second = cluster.add_node(num_cpus=1, object_store_memory=80 * 2**20)
 ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
@@ -31,27 +45,34 @@ cells = plan(["curves"], ["synthetic"]).cells
 results = run_cells(cells, sys.argv[1], jobs=-1, backend="ray", on_progress=on_progress)
 assert second is None
 print(len(cells), len(results.traces), results.failures)
+place_all("ray")
 ray.shutdown()
 cluster.shutdown()
-"""
+""".replace("{PLACE}", PLACE)
 
 DASK = """
 import sys
+from pathlib import Path
 from distributed import Client, LocalCluster
+import dford
+from dford import NewtonLogit
 from dford.experiments import plan, run_cells
-
+from dford.placing import place
+{PLACE}
 if __name__ == "__main__":
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
         cells = plan(["curves"], ["synthetic"]).cells
         results = run_cells(cells, sys.argv[1], jobs=-1, backend="dask")
+        place_all("dask")
     print(len(cells), len(results.traces), results.failures)
-"""
+""".replace("{PLACE}", PLACE)
 
 
 @pytest.mark.parametrize(("module", "code"), [("ray", RAY), ("distributed", DASK)])
 def test_a_cluster_gives_the_files_that_one_process_gives(module: str, code: str, tmp_path: Path) -> None:
     if find_spec(module) is None:
         pytest.skip(f"{module} is not installed")
+    pool = answered_pool(tmp_path)
     program = tmp_path / "program.py"
     program.write_text(code)
     result = subprocess.run(
@@ -64,3 +85,18 @@ def test_a_cluster_gives_the_files_that_one_process_gives(module: str, code: str
     run_cells(plan(["curves"], ["synthetic"]).cells, tmp_path / "here")
     files = {path.name: path.read_bytes() for path in (tmp_path / "here").iterdir()}
     assert {path.name: path.read_bytes() for path in (tmp_path / "cluster").iterdir()} == files
+
+    place(tmp_path / "items.parquet", pool.log_, tmp_path / "here.parquet", learner=NewtonLogit())
+    assert (tmp_path / "there.parquet").read_bytes() == (tmp_path / "here.parquet").read_bytes()
+
+
+def answered_pool(folder: Path) -> Pool:
+    """Some answers about the first items of a file."""
+    X, y = make_synthetic(500, random_state=0)
+    pd.DataFrame(X, columns=["x0", "x1"]).to_parquet(folder / "items.parquet", row_group_size=100)
+    pool = Pool(X[:100], [1, 2, 3, 4, 5], learner=NewtonLogit(), random_state=0)
+    for _ in range(100):
+        question = pool.ask()
+        pool.tell(question, bool(y[question.item] > question.level))
+    pool.save(folder / "pool")
+    return pool

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from dford import DFORD, Boundary, FeedbackLog, Greedy, Nearby, NewtonLogit, Triangular, Uniform
+from dford import DFORD, Boundary, FeedbackLog, Greedy, Nearby, NewtonLogit, Question, Triangular, Uniform
 from dford.datasets import make_synthetic
 from dford.estimates import interval
 from dford.evaluation import offpolicy
@@ -283,6 +283,51 @@ def test_a_log_travels_through_frames_and_files(tmp_path: Any) -> None:
     assert (log + log).X.shape == (40, 2)
     assert [answer[1] for answer in log] == log.level.tolist()
     assert [answer[2] for answer in log] == log.prediction.tolist()
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.none() | st.integers(0, 2**40),
+            st.none() | st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=9),
+            st.none() | st.floats(0, 4e9),
+        ),
+        min_size=1,
+        max_size=9,
+    )
+)
+@example([(None, "001", None), (7, "NA", 1.8e9), (None, None, None)])
+def test_who_answered_what_and_when_travels_too(tmp_path_factory: pytest.TempPathFactory, about: Any) -> None:
+    log, folder = FeedbackLog(["poor", "good"]), tmp_path_factory.mktemp("log")
+    for item, person, time in about:
+        log.append(Question("", np.array([0.5]), "poor", "good", 0.5, 0), True, item=item, person=person, time=time)
+    for ending in ("csv", "parquet"):
+        log.write(folder / f"log.{ending}")
+        back = FeedbackLog.read(folder / f"log.{ending}", ["poor", "good"]) + log
+        assert back.item.tolist() == 2 * [one[0] for one in about]
+        assert back.person.tolist() == 2 * [one[1] for one in about]
+        np.testing.assert_allclose(back.time, 2 * [np.nan if one[2] is None else one[2] for one in about], atol=1e-6)
+        assert back.X.tolist() == [[0.5]] * len(back)
+
+
+def test_a_feature_may_be_called_item_person_or_time_unless_all_three_are(tmp_path: Path) -> None:
+    log, asked = FeedbackLog(["poor", "good"]), Question("", np.array([0.5, 2.0]), "poor", "good", 0.5, 0)
+    log.append(asked, True)
+    log.write(tmp_path / "log.csv", ["time", "person"])
+    assert FeedbackLog.read(tmp_path / "log.csv", ["poor", "good"]).feature_names == ["time", "person"]
+    log.append(asked, True, person="Ann")
+    with pytest.raises(ValueError, match="a log has a column 'time' of its own"):
+        log.to_frame(["time", "person"])
+    three = FeedbackLog(["poor", "good"])
+    three.append(asked._replace(x=np.array([1.0, 2.0, 3.0])), True)
+    with pytest.raises(ValueError, match="a log has a column 'item' of its own"):
+        three.to_frame(["item", "time", "person"])
+    for wrong in ({"item": -1}, {"item": 0.5}, {"item": True}, {"time": -1.0}, {"time": float("nan")}):
+        with pytest.raises(ValueError, match=f"{'an item is' if 'item' in wrong else 'a time is'}"):
+            log.append(asked, True, **wrong)
+    with pytest.raises(TypeError, match="a person is a name; got 7"):
+        log.append(asked, True, person=7)  # type: ignore[arg-type]
+    assert len(log) == 2
 
 
 NAMES: list[list[Any]] = [

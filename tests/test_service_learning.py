@@ -16,6 +16,7 @@ from dford.service.learning import log_reader, snapshots, states
 from dford.service.learning.learned import Learned, new
 from dford.service.projects import projects
 from dford.service.projects.columns import Column
+from dford.service.projects.uploads import ReadyRound
 from dford.service.settings import Settings
 from dford.service.store import schema
 from killing import Server
@@ -243,7 +244,7 @@ def build(file: Path, count: int, width: int, learner: str) -> None:
     weights = random.standard_normal(width)
     level = random.integers(1, 4, count)
     higher = X @ weights > level - 2.0
-    ready = [(x.tobytes(), int(k), int(k), 1 / 3, bool(h)) for x, k, h in zip(X, level, higher, strict=True)]
+    ready = [ReadyRound(x.tobytes(), int(k), int(k), 1 / 3, bool(h)) for x, k, h in zip(X, level, higher, strict=True)]
     service.add_log(service.project("rain"), ready, "somebody")
     service.close()
 

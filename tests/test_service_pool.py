@@ -58,6 +58,35 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "log.db"
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_project_moves_with_its_items_answers_people_and_times(file: Path, suffix: str) -> None:
+    rows, right = things(40)
+    with serving(file) as client:
+        project = new_project(client, rows)
+        answer(client, project, right, 60)
+        log = client.get(f"{project}/log.{suffix}").content
+        body = {"levels": LEVELS, "columns": COLUMNS, "learner": "NewtonLogit", "seed": 5}
+        for name, some in (("same", rows), ("fewer", rows[:10]), ("others", rows[1:] + rows[:1])):
+            ok(client.post("/projects", json={"name": name, **body}))
+            ok(client.post(f"/projects/{name}/items", json={"items": some}))
+        added = {name: ok(client.post(f"/projects/{name}/log.{suffix}", content=log)) for name in ("same", "fewer")}
+        others = ok(client.post(f"/projects/others/log.{suffix}", content=log))
+        assert (added["same"]["count"], added["same"]["about_items"]) == (60, 60)
+        asked = [int(row["answers"]) for row in levels(client, project)]
+        assert added["fewer"]["about_items"] == sum(asked[:10])
+        assert others == {"count": 60, "about_items": 0, "sequence": 60}, "another thing under the same number"
+        own = ("item", "lowest", "highest", "answers")
+        before, after = (
+            [[row[name] for name in own] for row in levels(client, p)] for p in (project, "/projects/same")
+        )
+        assert after == before
+        texts = [client.get(f"{p}/log.csv").text for p in (project, "/projects/same")]
+        assert texts[0] == texts[1], "people and times, too"
+        people = {row["person"] for row in csv.DictReader(io.StringIO(texts[0]))}
+        assert people == {"somebody"} or len(people) == 1
+        answer(client, "/projects/same", right, 5)
+
+
 def test_items_stand_where_their_own_answers_put_them(file: Path) -> None:
     rows, right = things(60)
     with serving(file) as client:

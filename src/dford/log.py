@@ -4,7 +4,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,20 @@ from dford.scale import Scale
 
 LEAST_PROPENSITY = 1e-100  # its inverse weighs an answer, and must stay finite in sums
 COLUMNS = ("level", "prediction", "propensity", "higher")
+ABOUT = ("item", "person", "time")
+
+
+class About(NamedTuple):
+    """What else may be known of an answer."""
+
+    item: int | None = None
+    """The number of the thing that it is about, as whoever asked counts them."""
+    person: str | None = None
+    time: float | None = None
+    """When it was given, in seconds since 1970, to the microsecond."""
+
+
+_UNKNOWN = About()
 
 
 class FeedbackLog:
@@ -45,9 +59,21 @@ class FeedbackLog:
         self.feature_names = None if feature_names is None else as_names(feature_names)
         self._rows: list[NDArray[np.float64]] = []
         self._answers: list[tuple[int, int, float, bool]] = []  # levels by their places, from 1
+        self._about: list[About] = []
 
-    def append(self, question: Question, higher: bool) -> None:
-        """Add an answered question."""
+    def append(
+        self,
+        question: Question,
+        higher: bool,
+        *,
+        item: int | None = None,
+        person: str | None = None,
+        time: float | None = None,
+    ) -> None:
+        """Add an answered question; also, where known, which item it is about, who answered, and when.
+
+        The time is in seconds since 1970, such as `time.time()`.
+        """
         values, names = split_names(question.x.toarray()[0] if hasattr(question.x, "toarray") else question.x)
         if names is not None and names != self.feature_names:
             if self.feature_names is not None:
@@ -55,12 +81,20 @@ class FeedbackLog:
             if len(self):
                 raise ValueError("the row names its features and the rows before it do not; name those of the log")
         x = np.asarray(values, dtype=np.float64)
-        self._add(
-            x[0] if x.ndim == 2 and len(x) == 1 else x, question.level, question.prediction, question.propensity, higher
-        )
+        row = x[0] if x.ndim == 2 and len(x) == 1 else x
+        about = _about(item, person, time)
+        self._add(row, question.level, question.prediction, question.propensity, higher, about)
         self.feature_names = names or self.feature_names
 
-    def _add(self, x: NDArray[np.float64], level: Any, prediction: Any, propensity: float, higher: bool) -> None:
+    def _add(
+        self,
+        x: NDArray[np.float64],
+        level: Any,
+        prediction: Any,
+        propensity: float,
+        higher: bool,
+        about: About = _UNKNOWN,
+    ) -> None:
         size = self._rows[0].size if self._rows else len(self.feature_names or x)
         if x.shape != (size,):
             raise ValueError(f"the row has {x.size} features, but the log's have {size}")
@@ -71,6 +105,7 @@ class FeedbackLog:
         answer = self.scale.number(level), self.scale.number(prediction), float(propensity), bool(higher)
         self._rows.append(x.copy())
         self._answers.append(answer)
+        self._about.append(about)
 
     def __len__(self) -> int:
         return len(self._answers)
@@ -84,9 +119,8 @@ class FeedbackLog:
             raise ValueError(f"the logs have other features: in the second, {difference(other.feature_names, named)}")
         both = FeedbackLog(self.scale.names, named)
         for log in (self, other):
-            for x, (level, prediction, propensity, higher) in zip(log._rows, log._answers, strict=True):
-                names = self.scale.names
-                both._add(x, names[level - 1], names[prediction - 1], propensity, higher)
+            for row, about in zip(log, log._about, strict=True):
+                both._add(*row, about)
         return both
 
     def __iter__(self) -> Iterator[tuple[NDArray[np.float64], Any, Any, float, bool]]:
@@ -94,6 +128,11 @@ class FeedbackLog:
         names = self.scale.names
         for x, (level, prediction, propensity, higher) in zip(self._rows, self._answers, strict=True):
             yield x, names[level - 1], names[prediction - 1], propensity, higher
+
+    def rounds(self) -> Iterator[tuple[bytes, int, int, float, bool, About]]:
+        """The same with the features as bytes, levels by their places from 1, and what else is known."""
+        for x, answer, about in zip(self._rows, self._answers, self._about, strict=True):
+            yield (x.tobytes(), *answer, about)
 
     @property
     def X(self) -> NDArray[np.float64]:  # noqa: N802
@@ -120,6 +159,21 @@ class FeedbackLog:
         """The answers: whether the right level is above the one asked about."""
         return np.array([answer[3] for answer in self._answers], dtype=bool)
 
+    @property
+    def item(self) -> NDArray[Any]:
+        """The numbers of the items that the answers are about; None where that is not known."""
+        return np.array([about.item for about in self._about], dtype=object)
+
+    @property
+    def person(self) -> NDArray[Any]:
+        """Who answered; None where that is not known."""
+        return np.array([about.person for about in self._about], dtype=object)
+
+    @property
+    def time(self) -> NDArray[np.float64]:
+        """When the answers were given, in seconds since 1970; NaN where that is not known."""
+        return np.array([about.time for about in self._about], dtype=np.float64)
+
     def _places(self, column: int) -> NDArray[np.int64]:
         """The levels asked about (0) or predicted (1), counted from 1."""
         return np.array([answer[column] for answer in self._answers], dtype=np.int64)
@@ -127,13 +181,15 @@ class FeedbackLog:
     def to_frame(self, feature_names: Sequence[str] | None = None) -> Any:
         """A pandas frame: `level`, `prediction` (names), `propensity`, `higher`, then a column for each feature.
 
-        Features without names are called x0, x1, ... `polars.from_pandas` takes the frame too.
+        Where any of them is known of any answer, `item`, `person` and `time` come before the features. Features without
+        names are called x0, x1, ... `polars.from_pandas` takes the frame too.
         """
         import pandas as pd
 
         names = np.array(self.scale.names, dtype=object)
         features = feature_names if feature_names is not None else self.feature_names or invented(self.X.shape[1])
-        check_feature_names(features)
+        has_more = any(about != _UNKNOWN for about in self._about)
+        check_feature_names(features, has_more)
         frame = pd.DataFrame(
             {
                 "level": names[self._places(0) - 1],
@@ -142,6 +198,10 @@ class FeedbackLog:
                 "higher": self.higher,
             }
         )
+        if has_more:
+            frame["item"] = pd.array(self.item, dtype="Int64")
+            frame["person"] = self.person
+            frame["time"] = pd.to_datetime(np.round(1e6 * self.time), unit="us", utc=True)
         return pd.concat([frame, pd.DataFrame(self.X, columns=list(features))], axis=1)
 
     def write(self, path: str | os.PathLike[str], feature_names: Sequence[str] | None = None) -> None:
@@ -181,11 +241,13 @@ class FeedbackLog:
     def from_frame(cls, frame: Any, levels: Sequence[Any]) -> Self:
         """The log in a pandas or polars frame that has the columns of `to_frame`.
 
-        Columns called x0, x1, ... are features without names, in the order of their numbers.
+        Columns called x0, x1, ... are features without names, in the order of their numbers. Columns called `item`,
+        `person` and `time` are about the answers if there are all three, and features otherwise.
         """
         if missing := [name for name in COLUMNS if name not in list(frame.columns)]:
             raise ValueError(f"a log has the columns {', '.join(COLUMNS)} and features; {', '.join(missing)} not found")
-        names = [name for name in frame.columns if name not in COLUMNS]
+        more = about_columns(frame.columns)
+        names = [name for name in frame.columns if name not in COLUMNS and name not in more]
         unnamed = set(names) == set(invented(len(names)))
         if unnamed:
             names = invented(len(names))
@@ -193,14 +255,21 @@ class FeedbackLog:
         columns = [np.asarray(frame[name]) for name in COLUMNS]
         features = [np.asarray(frame[name], dtype=np.float64) for name in names]
         rows = np.stack(features, axis=1) if features else np.empty((len(frame), 0))
-        for x, level, prediction, propensity, higher in zip(rows, *columns, strict=True):
-            log._add(x, level, prediction, propensity, higher)
+        about = _read_about(*(np.asarray(frame[name]) for name in more)) if more else [_UNKNOWN] * len(frame)
+        for x, *answer in zip(rows, *columns, about, strict=True):
+            log._add(x, *answer)
         return log
 
 
-def check_feature_names(names: Iterable[str]) -> None:
-    """Refuse features that are called as the columns of a log are."""
-    if taken := [name for name in names if name in COLUMNS]:
+def about_columns(names: Iterable[str]) -> tuple[str, ...]:
+    """The columns of a log that are about its answers: all three, or none."""
+    return ABOUT if set(ABOUT) <= set(names) else ()
+
+
+def check_feature_names(names: Iterable[str], has_more: bool = False) -> None:
+    """Refuse features that are called as the columns of a log are, of one with or without items, people and times."""
+    own = [*COLUMNS, *(ABOUT if has_more else about_columns(names))]
+    if taken := [name for name in names if name in own]:
         raise ValueError(f"a log has a column {taken[0]!r} of its own, so no feature can be called so; rename it")
 
 
@@ -211,14 +280,43 @@ def invented(n_features: int) -> list[str]:
 
 def read_rounds(source: Any, levels: Sequence[Any], **options: Any) -> Any:
     """The frame in a CSV file of rounds, with the levels by their names."""
-    columns = COLUMNS[:2]
-    frame = read_csv(source, as_text=columns, **options)
+    columns, header = COLUMNS[:2], read_csv(source, nrows=0).columns
+    if hasattr(source, "seek"):
+        source.seek(0)
+    person = ["person"] if about_columns(header) else []
+    frame = read_csv(source, as_text=[*columns, *person], **options)
     known = {_text(name): name for name in Scale(levels).names}
     names = {text: _read_name(text, known) for column in columns if column in frame for text in set(frame[column])}
     for column in columns:
         if column in frame:
             frame[column] = np.fromiter((names[text] for text in frame[column]), dtype=object)
     return frame
+
+
+def _about(item: Any, person: Any, time: Any) -> About:
+    if item is not None and (isinstance(item, (bool, str)) or not 0 <= item < 2**63 or item != int(item)):
+        raise ValueError(f"an item is a whole number, from 0; got {item!r}")
+    if person is not None and not isinstance(person, str):
+        raise TypeError(f"a person is a name; got {person!r}")
+    if time is not None and not 0 <= time < 1e11:
+        raise ValueError(f"a time is in seconds since 1970; got {time!r}")
+    return About(None if item is None else int(item), person or None, None if time is None else round(float(time), 6))
+
+
+def _read_about(items: NDArray[Any], people: NDArray[Any], times: NDArray[Any]) -> list[About]:
+    """Of every answer, from the columns of a file or of a frame."""
+    import pandas as pd
+
+    when = pd.to_datetime(pd.Series(times), utc=True, format="ISO8601" if times.dtype == object else None)
+    micro = when.dt.as_unit("us").astype("int64")
+    return [
+        _about(
+            None if pd.isna(item) else item,
+            None if pd.isna(person) or person == "" else str(person),
+            None if missing else one / 1e6,
+        )
+        for item, person, one, missing in zip(items, people, micro, when.isna(), strict=True)
+    ]
 
 
 def _text(name: Any) -> str:

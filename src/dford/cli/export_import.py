@@ -75,4 +75,4 @@ def _import(name: str, file: Path, database: str) -> None:
         service.with_columns(project)
         log = uploads.read_log(project, file.read_bytes(), file.suffix, service.bounds())
         added = service.add_log(project, log, keys.LOCAL.name)
-        print(f"{added['count']:,} answers added to project {name}")
+        print(f"{added['count']:,} answers added to project {name}, {added['about_items']:,} of them about its items")

@@ -24,14 +24,25 @@ class FoldLearners:
 
     def learn(self, X: Floats, items: Ints, cuts: Ints, placements: Ints, propensities: Floats, higher: Bools) -> None:
         """More answers: all but those about a fold's own items, for each fold."""
-        names, folds = self._scale.array, self.folds(items)
-        for fold, model in enumerate(self.models):
+        folds = self.folds(items)
+        for fold in range(FOLDS):
             of = folds != fold
-            model.learn_many(X[items[of]], names[cuts[of]], names[placements[of]], propensities[of], higher[of])
+            self.learn_fold(fold, X[items[of]], cuts[of], placements[of], propensities[of], higher[of])
+
+    def learn_fold(
+        self, fold: int, rows: Floats, cuts: Ints, placements: Ints, propensities: Floats, higher: Bools
+    ) -> None:
+        """More answers for one fold, with the features of what they are about."""
+        names = self._scale.array
+        self.models[fold].learn_many(rows, names[cuts], names[placements], propensities, higher)
 
     def chances(self, X: Floats) -> Floats:
         """How likely answers are to be yes, for all items and cuts."""
-        yes, folds = np.empty((len(X), len(self._scale) - 1)), self.folds(np.arange(len(X)))
+        return self.chances_of(np.arange(len(X)), X)
+
+    def chances_of(self, items: Ints, X: Floats) -> Floats:
+        """The same for items with these numbers and features."""
+        yes, folds = np.empty((len(X), len(self._scale) - 1)), self.folds(items)
         for fold, model in enumerate(self.models):
             of = folds == fold
             if model.__sklearn_is_fitted__() and of.any():

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dford.engine import counter, posteriors
-from dford.engine._compiled import Bools, Floats
+from dford.engine._compiled import Floats
 from dford.estimates import Estimate
 from dford.learners import LiveLearner
 from dford.pool.answers import AUDIT, CHECK, PLACE, Answer, Answers
 from dford.pool.audit import Audit
+from dford.pool.filling import Filling
 from dford.pool.fold_learners import FoldLearners
 from dford.pool.items import Items
 from dford.pool.refresh import Calibration, Priors, Refresh, believed_rate, next_stage
@@ -50,8 +51,7 @@ class Placements:
         self.learners = FoldLearners(learner, scale, seed + 3)
         self.answers = Answers()
         self.repeats = [0, 0]  # questions asked again, and those answered otherwise
-        self.X, self.fillings = np.empty((0, 0)), np.empty(0)
-        self.has_missing: Bools = np.empty(0, np.bool_)
+        self.X, self.filling = np.empty((0, 0)), Filling(np.empty(0, np.bool_), np.empty(0))
         self.refresh: Refresh | None = None
         self.learned, self.next = 0, next_stage(0, 0)
 
@@ -59,10 +59,7 @@ class Placements:
         """More items. The first ones say which features may be missing, and what is filled in."""
         if not len(self.items):
             self.X = np.empty((0, rows.shape[1]))
-            self.has_missing = np.isnan(rows).sum(axis=0) > 0
-            self.fillings = np.array(
-                [np.mean(column[~np.isnan(column)]) if not np.isnan(column).all() else 0.0 for column in rows.T]
-            )
+            self.filling = Filling.of(rows)
         if rows.shape[1] != self.X.shape[1]:
             raise ValueError(f"the items have {self.X.shape[1]} features, and these have {rows.shape[1]}")
         self.X = np.concatenate([self.X, rows])
@@ -168,10 +165,7 @@ class Placements:
 
     def features(self) -> Floats:
         """The items' features, with what is missing filled in, and said to be missing."""
-        missing = np.isnan(self.X)
-        if not missing.any():
-            return self.X
-        return np.column_stack([np.where(missing, self.fillings, self.X), missing[:, self.has_missing]])
+        return self.filling.fill(self.X)
 
     def recall_audit(self) -> None:
         """Have the audit count its answers again."""

@@ -15,7 +15,7 @@ from dford.engine._compiled import Floats, Ints
 from dford.estimates import Estimate
 from dford.feedback import split_names
 from dford.learners import Auto, LiveLearner
-from dford.log import FeedbackLog
+from dford.log import About, FeedbackLog
 from dford.pool import saving
 from dford.pool.answers import AUDIT, PURPOSES, Answer
 from dford.pool.forecast import Forecast
@@ -215,12 +215,13 @@ class Pool:
 
     @property
     def log_(self) -> FeedbackLog:
-        """All answers in order, for learners: with the features of their items, and the propensities."""
+        """All answers in order, for learners: with their items, the features of these, and the propensities."""
         answers, names = self._placements.answers, self._scale.names
         log = FeedbackLog(names, self._names)
         columns = (answers[name].tolist() for name in ("item", "cut", "placement", "propensity", "higher"))
         for item, cut, placement, propensity, higher in zip(*columns, strict=True):
-            log._add(self._placements.X[item], names[cut], names[placement], propensity, higher)
+            about = About(item=item)
+            log._add(self._placements.X[item], names[cut], names[placement], propensity, higher, about)
         return log
 
     def remaining(self, target: float) -> Estimate:

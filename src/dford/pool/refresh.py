@@ -53,23 +53,26 @@ class Calibration:
         self._wrong = np.concatenate([items.wrong[some], known.wrong])
         self._bounds = np.concatenate([items.bounds[some], known.bounds])
         self._counts = np.concatenate([items.counts[some], known.counts])
-        self._rate = believed_rate(rate, repeats, differing)
+        self.rate = believed_rate(rate, repeats, differing)
 
     def priors(self, yes: Floats) -> Priors:
+        return Priors(posteriors.priors(yes, *self.sureness(yes)), self.rate)
+
+    def sureness(self, yes: Floats) -> tuple[float, float]:
         """As sure as makes the items' own answers, which the learners do not know, most likely."""
         own, audited = (self._likelihoods(yes, part) for part in (slice(self._n_own), slice(self._n_own, None)))
-        doubt = _DOUBT + 200.0 * (_INVERSIONS[:, None] - self._rate) ** 2
-        sure = posteriors.expected_pair(_INVERSIONS, _POWERS, own + _AUDITED * audited - doubt)
-        return Priors(posteriors.priors(yes, *sure), self._rate)
+        doubt = _DOUBT + 200.0 * (_INVERSIONS[:, None] - self.rate) ** 2
+        sure: tuple[float, float] = posteriors.expected_pair(_INVERSIONS, _POWERS, own + _AUDITED * audited - doubt)
+        return sure
 
     def _likelihoods(self, yes: Floats, part: slice) -> Floats:
         answers = yes[self._some[part]], self._wrong[part], self._bounds[part], self._counts[part]
-        return posteriors.likelihoods(*answers, self._rate, _INVERSIONS, _POWERS)
+        return posteriors.likelihoods(*answers, self.rate, _INVERSIONS, _POWERS)
 
     def shares(self) -> Priors:
         """The same prior for all, where there is nothing to tell them apart by: how many there are of each level."""
         shares = (1.0 + self._beliefs.sum(axis=0)) / (self._beliefs.shape[1] + len(self._beliefs))
-        return Priors(np.tile(shares, (self._n_items, 1)), self._rate)
+        return Priors(np.tile(shares, (self._n_items, 1)), self.rate)
 
 
 class Refresh:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from dford import learners
 from dford.learners import OrdinalLearner
+from dford.pool.filling import Filling
 from dford.pool.placements import Placements
 from dford.pool.questions import ItemQuestion
 from dford.pool.refresh import Priors, Refresh
@@ -28,8 +29,8 @@ def parts(pool: Any) -> tuple[dict[str, Any], Arrays]:
     }
     return header, arrays | {
         "X": pool._placements.X,
-        "missing": pool._placements.has_missing.astype(np.uint8),
-        "fillings": pool._placements.fillings,
+        "missing": pool._placements.filling.may_miss.astype(np.uint8),
+        "fillings": pool._placements.filling.means,
         "fates": np.frombuffer(bytes(pool._fates), np.uint8),
         "learner": _packed(pool.learner),
     }
@@ -62,7 +63,7 @@ def restore(pool: Any, header: dict[str, Any], arrays: Arrays, own: type[Ordinal
     X, missing, fillings = arrays["X"], arrays["missing"].astype(np.bool_), arrays["fillings"]
     if X.ndim != 2 or not missing.shape == fillings.shape == X.shape[1:]:
         raise ValueError("the pool has features that none could have")
-    pool._placements.X, pool._placements.has_missing, pool._placements.fillings = X, missing, fillings
+    pool._placements.X, pool._placements.filling = X, Filling(missing, fillings)
     restore_placements(pool._placements, header, arrays, own)
     pool._names, pool._fates = header["features"], bytearray(arrays["fates"].tobytes())
     for *given, checks in header["open"]:

@@ -11,11 +11,10 @@ from sqlalchemy import Connection
 from dford.service.learning.fold import Fold
 from dford.service.learning.folds import Folds
 from dford.service.learning.next_question import NextQuestion
-from dford.service.projects import answering, items, projects
+from dford.service.projects import answering, imports, items, projects
 from dford.service.projects.answering import RecordedAnswer, SentAnswer
 from dford.service.projects.asking import AskedQuestion, Limits, QuestionRequest
 from dford.service.projects.columns import Column, check, encode
-from dford.service.projects.imports import add_log
 from dford.service.projects.items import Ready
 from dford.service.projects.keys import Keys
 from dford.service.projects.projects import Project, require_columns
@@ -97,10 +96,13 @@ class Service:
         return self.add(project, add, request)
 
     def add_log(self, project: Project, log: list[ReadyRound], person: str, request: Request | None = None) -> Any:
-        """Add another log's rounds."""
+        """Add another log's rounds; those about items that are the same here count for these."""
+        log = imports.with_own_items(self.database, project, log)
+        about_items = sum(one.about.item is not None for one in log)
 
         def add(connection: Connection) -> dict[str, int]:
-            return {"count": len(log), "sequence": add_log(connection, project.id, log, person)}
+            head = imports.add_log(connection, project.id, log, person)
+            return {"count": len(log), "about_items": about_items, "sequence": head}
 
         added = self.add(project, add, request)
         self.follow(project, added["sequence"])

@@ -286,6 +286,7 @@ class Me(BaseModel):
 
 class Imported(BaseModel):
     count: int = Field(description="Of answers.")
+    about_items: int = Field(description="How many of them are about an item of this project, and count for it.")
     sequence: int = Field(description="Of the last of them.")
 
 

@@ -3,7 +3,7 @@
 import json
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -222,10 +222,15 @@ def _no_question(number: int) -> Refusal:
 
 
 def _settle(connection: Connection, project: int, questions: Mapping[int, int | None]) -> None:
-    """End the leases of questions, and give their items a turn; two may be about the same item."""
-    listing = _listing(connection)
-    connection.execute(listing.end_leases, {"project": project, "numbers": json.dumps(list(questions))})
-    turns = Counter(item for item in questions.values() if item is not None)
+    """End the leases of questions, and give their items a turn."""
+    numbers = json.dumps(list(questions))
+    connection.execute(_listing(connection).end_leases, {"project": project, "numbers": numbers})
+    give_turns(connection, project, questions.values())
+
+
+def give_turns(connection: Connection, project: int, items: Iterable[int | None]) -> None:
+    """A turn for each item, as often as it is there."""
+    turns = Counter(item for item in items if item is not None)
     for by in set(turns.values()):
         chosen = json.dumps([item for item, count in turns.items() if count == by])
-        connection.execute(listing.turn, {"project": project, "numbers": chosen, "by": by})
+        connection.execute(_listing(connection).turn, {"project": project, "numbers": chosen, "by": by})

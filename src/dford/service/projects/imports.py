@@ -5,13 +5,31 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
+from dford.service.projects import items
+from dford.service.projects.answering import give_turns
+from dford.service.projects.projects import Project
 from dford.service.projects.uploads import ReadyRound
 from dford.service.store.bulk_insert import insert_rows
+from dford.service.store.database import Database
 from dford.service.store.schema import answers, heads, questions
 
 
+def with_own_items(database: Database, project: Project, log: Sequence[ReadyRound]) -> list[ReadyRound]:
+    """The rounds, of which those about an item that is another thing here, or is not here, are about no item."""
+    wanted = sorted({one.about.item for one in log if one.about.item is not None})
+    known = dict(zip(wanted, items.find(database, project.id, wanted), strict=True))
+    unknown = [one.about.item is None or known[one.about.item] != one.x for one in log]
+    return [
+        one._replace(about=one.about._replace(item=None)) if is_unknown else one
+        for one, is_unknown in zip(log, unknown, strict=True)
+    ]
+
+
 def add_log(connection: Connection, project: int, log: Sequence[ReadyRound], person: str) -> int:
-    """Add rounds as they were asked and answered there; returns the last sequence number. A job for the writer."""
+    """Add rounds as they were asked and answered there; returns the last sequence number. A job for the writer.
+
+    Where a round does not say who answered, it is `person`, and where it does not say when, it is now.
+    """
     now, own = time.time(), heads.c.project == project
     head = connection.execute(
         heads.update()
@@ -21,10 +39,14 @@ def add_log(connection: Connection, project: int, log: Sequence[ReadyRound], per
     ).one()
     number, sequence = head.question - len(log), head.sequence - len(log)
     asked, told = [], []
-    for n, (x, level, prediction, propensity, higher) in enumerate(log, 1):
-        asked.append((project, number + n, x, level, prediction, propensity, now, person, now))
-        told.append((project, sequence + n, number + n, higher, person, now))
-    columns = ("project", "number", "x", "level", "prediction", "propensity", "expires", "person", "at")
+    for n, (x, level, prediction, propensity, higher, about) in enumerate(log, 1):
+        who, at = about.person or person, now if about.time is None else about.time
+        asked.append(
+            (project, number + n, about.item, None if about.item else x, level, prediction, propensity, at, who, at)
+        )
+        told.append((project, sequence + n, number + n, higher, who, at))
+    columns = ("project", "number", "item", "x", "level", "prediction", "propensity", "expires", "person", "at")
     insert_rows(connection, questions, columns, asked)
     insert_rows(connection, answers, ("project", "sequence", "question", "higher", "person", "at"), told)
+    give_turns(connection, project, (one.about.item for one in log))
     return int(head.sequence)

@@ -49,12 +49,18 @@ def pages(database: Database, project: int) -> Iterator[Sequence[Any]]:
 
 def features(database: Database, project: Project, numbers: Sequence[int]) -> list[NDArray[np.float64]]:
     """The features of items by number."""
+    found = find(database, project.id, numbers)
+    if missing := [number for number, x in zip(numbers, found, strict=True) if x is None]:
+        raise Refusal(404, "no-item", f"there is no item {min(missing)} in this project", "items")
+    return [np.frombuffer(x) for x in found if x is not None]
+
+
+def find(database: Database, project: int, numbers: Sequence[int]) -> list[bytes | None]:
+    """The features of items by number, as bytes, or None where there is no such item."""
     found: dict[int, bytes] = {}
     with database.reading() as connection:
         for begin in range(0, len(numbers), PAGE):
-            some = list(numbers[begin : begin + PAGE])
-            rows = sa.select(items.c.number, items.c.x).where(items.c.project == project.id, items.c.number.in_(some))
+            some = [number for number in numbers[begin : begin + PAGE] if number < 2**31]
+            rows = sa.select(items.c.number, items.c.x).where(items.c.project == project, items.c.number.in_(some))
             found |= {row.number: row.x for row in connection.execute(rows)}
-    if missing := set(numbers) - set(found):
-        raise Refusal(404, "no-item", f"there is no item {min(missing)} in this project", "items")
-    return [np.frombuffer(found[number]) for number in numbers]
+    return [found.get(number) for number in numbers]

@@ -11,14 +11,22 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dford.log import COLUMNS, FeedbackLog, read_rounds
+from dford.log import ABOUT, COLUMNS, About, FeedbackLog, about_columns, read_rounds
 from dford.service.projects.columns import Column, check, encode, read_columns
 from dford.service.projects.items import Ready
 from dford.service.projects.projects import Project
 from dford.service.refusal import Refusal
 
-ReadyRound = tuple[bytes, int, int, float, bool]
-"""Features, level asked, prediction (both counted from 1), propensity, answer."""
+
+class ReadyRound(NamedTuple):
+    """A round of a log; levels are counted from 1."""
+
+    x: bytes
+    level: int
+    prediction: int
+    propensity: float
+    higher: bool
+    about: About = About()
 
 
 class Bounds(NamedTuple):
@@ -29,6 +37,8 @@ class Bounds(NamedTuple):
 
 
 _MOST_COLUMNS = 10_000
+_LONGEST_NAME = 200
+_TEXTS = ("level", "prediction", "person")  # of which a file has few different ones
 _FOOTER_OF_A_COLUMN = 2_000  # bytes that a Parquet file may spend on describing one column
 
 
@@ -93,12 +103,9 @@ def _not_csv(sentence: str) -> Refusal:
 
 def read_log(project: Project, content: bytes, suffix: str, bounds: Bounds) -> list[ReadyRound]:
     """The rounds of a log; its columns must be the features of this project, by name."""
-    names = [*COLUMNS, *feature_names(project)]
+    read = _csv_frame if suffix == ".csv" else _parquet_frame
     try:
-        if suffix == ".csv":
-            frame = _csv_frame(content, project.levels, names, bounds)
-        else:
-            frame = _parquet_frame(content, names, bounds)
+        frame = read(content, project, bounds)
         log = FeedbackLog.from_frame(frame, project.levels)
     except Refusal:
         raise
@@ -110,33 +117,44 @@ def read_log(project: Project, content: bytes, suffix: str, bounds: Bounds) -> l
         raise _bad_log("the file takes more memory than a log of so many rows could") from None
     if not (abs(log.X) <= 1e40).all():
         raise _bad_log("a log must have finite numbers alone")
-    place = log.scale.index
-    return [(x.tobytes(), place[level], place[told], propensity, higher) for x, level, told, propensity, higher in log]
+    for person in set(log.person.tolist()):
+        if person is not None and not (len(person) <= _LONGEST_NAME and person.isprintable()):
+            raise _bad_log(f"a person has a name of at most {_LONGEST_NAME} printable characters; got {person[:50]!r}")
+    return list(map(ReadyRound._make, log.rounds()))
 
 
 def _bad_log(sentence: str) -> Refusal:
     return Refusal(422, "bad-log", sentence, "body")
 
 
-def _csv_frame(content: bytes, levels: list[str], names: list[str], bounds: Bounds) -> Any:
-    header = content.partition(b"\n")[0]
-    if header.count(b",") > 2 * len(names) + 1000:
-        raise _bad_log(f"the file has {header.count(b',') + 1:,} columns; a log of this project has {len(names):,}")
-    frame = read_rounds(io.BytesIO(content), levels, nrows=bounds.rows + 1)
+def _columns(project: Project, there: Iterable[str]) -> list[str]:
+    """Those of a log of this project, in a file that has these: with items, people and times, or without."""
+    more = about_columns(there)
+    return [*COLUMNS, *more, *feature_names(project, more)]
+
+
+def _csv_frame(content: bytes, project: Project, bounds: Bounds) -> Any:
+    header, width = content.partition(b"\n")[0], len(COLUMNS) + project.width()
+    if header.count(b",") > 2 * width + 1000:
+        raise _bad_log(f"the file has {header.count(b',') + 1:,} columns; a log of this project has {width:,}")
+    frame = read_rounds(io.BytesIO(content), project.levels, nrows=bounds.rows + 1)
     limit(len(frame), "body", bounds)
-    return frame[names]
+    return frame[_columns(project, frame.columns)]
 
 
-def _parquet_frame(content: bytes, names: list[str], bounds: Bounds) -> Any:
+def _parquet_frame(content: bytes, project: Project, bounds: Bounds) -> Any:
     import pyarrow as pa
     from pyarrow import parquet
 
     footer = int.from_bytes(content[-8:-4], "little")
-    if content[-4:] != b"PAR1" or footer > _FOOTER_OF_A_COLUMN * (len(names) + 10):
+    if content[-4:] != b"PAR1" or footer > _FOOTER_OF_A_COLUMN * (project.width() + 20):
         raise ValueError("the file is not Parquet, or describes more than the columns of a log")
     count, batches = 0, []
     try:
-        with parquet.ParquetFile(pa.BufferReader(content), read_dictionary=["level", "prediction"]) as file:
+        there = parquet.read_schema(pa.BufferReader(content)).names
+        texts = [name for name in _TEXTS if name in there]
+        with parquet.ParquetFile(pa.BufferReader(content), read_dictionary=texts) as file:
+            names = _columns(project, file.schema_arrow.names)
             _check_types(file.schema_arrow, names)
             _check_sizes(file.metadata, names, bounds)
             for batch in file.iter_batches(1000, columns=names):
@@ -148,18 +166,24 @@ def _parquet_frame(content: bytes, names: list[str], bounds: Bounds) -> Any:
         raise ValueError(f"the file is not Parquet that can be read: {error}") from None
 
 
-def _check_types(schema: Any, names: list[str]) -> None:
+def _is_right(kind: Any, name: str) -> bool:
     from pyarrow import types
 
+    if name in _TEXTS:
+        return bool(types.is_dictionary(kind) or (name == "person" and types.is_null(kind)))
+    if name == "higher":
+        return bool(types.is_boolean(kind))
+    if name == "time":
+        return bool(types.is_timestamp(kind))
+    return bool(types.is_floating(kind) or types.is_integer(kind))
+
+
+def _check_types(schema: Any, names: list[str]) -> None:
     for name in names:
         if schema.names.count(name) != 1:
             raise KeyError(f"{name!r} is there {schema.names.count(name)} times")
         kind = schema.field(name).type
-        if name in {"level", "prediction"}:
-            right = types.is_dictionary(kind)
-        else:
-            right = types.is_boolean(kind) if name == "higher" else types.is_floating(kind) or types.is_integer(kind)
-        if not right:
+        if not _is_right(kind, name):
             raise ValueError(f"the column {name!r} is of type {kind}")
 
 
@@ -174,8 +198,9 @@ def _check_sizes(metadata: Any, names: list[str], bounds: Bounds) -> None:
                 raise ValueError(f"the column {column.path_in_schema!r} unpacks to more than {most:,} bytes")
 
 
-def feature_names(project: Project) -> list[str]:
-    return apart([name for column in project.columns for name in column.features()], COLUMNS)
+def feature_names(project: Project, taken: Iterable[str] = ABOUT) -> list[str]:
+    """The features of a project, apart from these columns and those that every log has."""
+    return apart([name for column in project.columns for name in column.features()], [*COLUMNS, *taken])
 
 
 def apart(names: Iterable[str], taken: Iterable[str]) -> list[str]:

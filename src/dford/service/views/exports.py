@@ -27,10 +27,21 @@ def read_log(database: Database, project: Project) -> FeedbackLog:
     """The answers that count, in order."""
     log, names = FeedbackLog(project.levels), project.levels
     for page in log_reader.pages(database, project.id, 0, log_reader.head_of(database, project.id)):
-        for _, number, x, level, prediction, propensity, higher in zip(*page[:7], strict=True):
+        who = _who_and_when(database, project, int(page.sequence[0]), int(page.sequence[-1]))
+        for sequence, number, x, level, prediction, propensity, higher, item in zip(*page[:8], strict=True):
             asked = Question("", x, names[level - 1], names[prediction - 1], float(propensity), int(number))
-            log.append(asked, bool(higher))
+            person, at = who[sequence]
+            log.append(asked, bool(higher), item=int(item) or None, person=person, time=at)
     return log
+
+
+def _who_and_when(database: Database, project: Project, first: int, last: int) -> dict[int, tuple[str, float]]:
+    """Of the answers with numbers from the first to the last."""
+    rows = sa.select(answers.c.sequence, answers.c.person, answers.c.at).where(
+        answers.c.project == project.id, answers.c.sequence.between(first, last)
+    )
+    with database.reading() as connection:
+        return {sequence: (person, at) for sequence, person, at in connection.execute(rows)}
 
 
 def log_file(database: Database, project: Project, suffix: str) -> bytes:

@@ -24,10 +24,12 @@ def add(app: FastAPI) -> None:
     def log_csv(to: Admin) -> Response:
         """Export the answers in order, without those taken back, as `dford tune` and `dford evaluate` read them.
 
+        Each has the number of its item, if it is about one, who answered, and when.
+
         ```
         GET /projects/rain/log.csv
         → 200
-        level,prediction,propensity,higher,size,colour=blue,colour=red
+        level,prediction,propensity,higher,item,person,time,size,colour=blue,colour=red
         mild,mild,...
         ```
         """
@@ -65,12 +67,15 @@ def add(app: FastAPI) -> None:
     def import_csv(to: Admin, repeat: Repeat) -> Any:
         """Import the rounds of another log, all or none.
 
+        The columns item, person and time may be left out, all three. A round about an item that has the same number and
+        the same features here counts for it; `about_items` says how many do.
+
         ```
         POST /projects/rain/log.csv
         level,prediction,propensity,higher,size,colour=blue,colour=red
         calm,calm,0.5,True,4.0,1,0
         → 201
-        {"count": 1, "sequence": 2}
+        {"count": 1, "about_items": 0, "sequence": 2}
         ```
         """
         return _import(to, ".csv", repeat)

@@ -1,0 +1,86 @@
+"""`dford place`: the levels of items in a file that may be larger than memory."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from dford.cli._names import BACKENDS
+from dford.cli._shared import console, read_log, refuse
+
+if TYPE_CHECKING:
+    import typer
+
+
+def add(program: "typer.Typer") -> None:
+    """Add the command to the program."""
+    import typer
+
+    @program.command()
+    def place(
+        items: Annotated[Path, typer.Argument(metavar="ITEMS", help="A .parquet file, one item a row.")],
+        levels: Annotated[str, typer.Option(metavar="A,B,C", help="The levels by name, lowest first.")],
+        answers: Annotated[Path, typer.Option(metavar="LOG", help="A .csv or .parquet file of answers, with items.")],
+        out: Annotated[Path, typer.Option(dir_okay=False, metavar="FILE", help="Where to: a .parquet file.")],
+        first: Annotated[
+            int, typer.Option(min=0, metavar="N", help="The number of the first item; the service counts from 1.")
+        ] = 0,
+        error_rate: Annotated[
+            float | None,
+            typer.Option(min=0.0, max=0.499, metavar="E", help="How often an answer is wrong; else it is learned."),
+        ] = None,
+        seed: Annotated[
+            int, typer.Option(min=0, max=2**32 - 1, metavar="S", help="The same seed gives the same levels.")
+        ] = 0,
+        jobs: Annotated[
+            int, typer.Option(min=-1, metavar="N", help="Processes at once; -1 for one a core, or the whole cluster.")
+        ] = -1,
+        backend: Annotated[
+            str, typer.Option(metavar="NAME", help="processes (this machine), ray or dask (the cluster you have).")
+        ] = "processes",
+    ) -> None:
+        """Give every item of a Parquet file its level, by answers about some of them.
+
+        For example: dford place items.parquet --levels bad,ok,good --answers log.parquet --out levels.parquet
+
+        The file may be larger than memory: it is read row group by row group.
+        It needs a column of numbers for each feature of the log.
+        Any number of processes, and any cluster, give the same file.
+        """
+        if jobs == 0:
+            raise typer.BadParameter("0 processes do nothing; give 1 or more, or -1", param_hint="--jobs")
+        if backend not in BACKENDS:
+            raise typer.BadParameter(f"{backend!r} is none of {', '.join(BACKENDS)}", param_hint="--backend")
+        try:
+            _place(items, levels, answers, out, first, error_rate, seed, jobs, backend)
+        except KeyboardInterrupt:
+            raise typer.Exit(refuse("stopped; nothing was written", status=130)) from None
+
+
+def _place(
+    items: Path,
+    levels: str,
+    answers: Path,
+    out: Path,
+    first: int,
+    error_rate: float | None,
+    seed: int,
+    jobs: int,
+    backend: str,
+) -> None:
+    from rich.progress import Progress
+
+    from dford.placing import place
+
+    log, screen = read_log(answers, levels), console()
+    if len(log) and all(item is None for item in log.item):
+        raise ValueError(f"{answers.name} does not say which items its answers are about: it has no column 'item'")
+    with Progress(console=screen, disable=not screen.is_terminal, transient=True) as progress:
+        task = progress.add_task("placing", total=None)
+        found = place(
+            items, log, out, error_rate=error_rate, random_state=seed, first=first, jobs=jobs, backend=backend,
+            on_progress=lambda done, of: progress.update(task, completed=done, total=of),
+        )  # fmt: skip
+    screen.print(
+        f"{found.items:,} items placed by {len(log):,} answers, about {found.answered:,} of them; their levels are "
+        f"expected to be {found.expected_error:.2f} off, if {found.error_rate:.1%} of the answers are wrong",
+        soft_wrap=True,
+    )

@@ -1,0 +1,123 @@
+"""What a log of answers says of the items of a file, before the file is read."""
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dford import learners, persistence
+from dford.engine._compiled import Bools, Floats, Ints
+from dford.learners import LiveLearner
+from dford.log import FeedbackLog
+from dford.pool.audit import Audit
+from dford.pool.filling import Filling
+from dford.pool.fold_learners import FOLDS, FoldLearners
+from dford.pool.items import Items
+from dford.pool.refresh import Calibration
+from dford.scale import Scale
+
+
+class Told(NamedTuple):
+    """What the log says. Cuts and levels count from 0."""
+
+    items: Ints
+    """-1 where an answer is about none."""
+    cuts: Ints
+    levels: Ints
+    propensities: Floats
+    higher: Bools
+    X: Floats
+    answered: Ints
+    """The items that there are answers about, in order."""
+    own: Floats
+    """Their features."""
+
+
+class Known(NamedTuple):
+    """All that is known before the file is read."""
+
+    scale: Scale
+    names: list[str]
+    learners: FoldLearners
+    filling: Filling
+    sure: tuple[float, float]
+    rate: float
+    answered: Ints
+    own: Floats
+    wrong: Ints
+    counts: Ints
+
+
+def read_told(log: FeedbackLog) -> Told:
+    items = np.array([-1 if item is None else item for item in log.item], dtype=np.int64)
+    place, X = log.scale.index, log.X
+    cuts, levels = (np.array([place[name] - 1 for name in names]) for names in (log.level, log.prediction))
+    about = items >= 0
+    answered, at = np.unique(items[about], return_index=True)
+    own = X[about][at]
+    if not np.array_equal(own[np.searchsorted(answered, items[about])], X[about], equal_nan=True):
+        raise ValueError("the log has answers about the same item with other features; its items are not one file's")
+    return Told(items, cuts, levels, log.propensity, log.higher, X, answered, own)
+
+
+def write_known(
+    path: Path,
+    told: Told,
+    scale: Scale,
+    names: list[str],
+    models: list[bytes],
+    kind: type[LiveLearner],
+    rate: float | None,
+    seed: int,
+) -> float:
+    """Make it from the log; returns the error rate of answers."""
+    own, filling = Items(len(scale), 0.0, seed), Filling.of(told.X)
+    own.add(len(told.answered))
+    before: dict[tuple[int, int], bool] = {}  # the last answer to a question
+    repeats = differing = 0
+    places = np.searchsorted(told.answered, told.items).tolist()
+    for item, place, cut, higher in zip(told.items, places, told.cuts.tolist(), told.higher.tolist(), strict=True):
+        if item >= 0 and cut < len(scale) - 1:  # nothing is above the top
+            own.answer(place, cut, higher)
+            repeats += (place, cut) in before
+            differing += before.get((place, cut), higher) != higher
+            before[place, cut] = higher
+    calibration = Calibration(own, Audit(own, seed), rate, repeats, differing)
+    chances = _restored(models, kind, scale, seed).chances_of(told.answered, filling.fill(told.own))
+    header = {
+        "levels": scale.names,
+        "names": names,
+        "seed": seed,
+        "sure": calibration.sureness(chances),
+        "rate": calibration.rate,
+    }
+    arrays: dict[str, NDArray[Any]] = {
+        "may_miss": filling.may_miss.astype(np.uint8),
+        "means": filling.means,
+        "answered": told.answered,
+        "own": told.own,
+        "wrong": own.wrong.astype(np.int64),
+        "counts": own.counts.astype(np.int64),
+    }
+    packed = {f"learner{fold}": np.frombuffer(model, np.uint8) for fold, model in enumerate(models)}
+    persistence.write(path, header, arrays | packed)
+    return calibration.rate
+
+
+@lru_cache(maxsize=1)
+def read_known(path: Path, kind: type[LiveLearner]) -> Known:
+    header, arrays = persistence.read(path)
+    scale = Scale(header["levels"])
+    models = [arrays[f"learner{fold}"].tobytes() for fold in range(FOLDS)]
+    every = _restored(models, kind, scale, header["seed"])
+    filling = Filling(arrays["may_miss"].astype(np.bool_), arrays["means"])
+    answers = (arrays[name] for name in ("answered", "own", "wrong", "counts"))
+    return Known(scale, header["names"], every, filling, tuple(header["sure"]), header["rate"], *answers)
+
+
+def _restored(models: list[bytes], kind: type[LiveLearner], scale: Scale, seed: int) -> FoldLearners:
+    every = FoldLearners(kind(), scale, seed)
+    every.models = [learners.loads(model, "a copy of the learner", kind) for model in models]
+    return every

@@ -1,0 +1,232 @@
+"""Items in a Parquet file that may be larger than memory, placed row group by row group, here or on a cluster.
+
+All that is known of them is a log of answers, which has the features of the items that it is about. Copies of a learner
+learn from it, none of them the answers about its own part of the items, as in a pool. Then every item is placed by what
+its copy says of it and by its own answers. The same log and the same file give the same bits, wherever it is done.
+"""
+
+import operator
+import os
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from dford.engine import posteriors
+from dford.engine._compiled import Floats
+from dford.experiments.fan_out import fan_out
+from dford.files import atomic_write
+from dford.learners import Auto, LiveLearner
+from dford.log import FeedbackLog, invented
+from dford.placing.known import Known, Told, read_known, read_told, write_known
+from dford.pool.filling import Filling
+from dford.pool.fold_learners import FOLDS, FoldLearners
+from dford.pool.items import Items
+from dford.scale import Scale
+
+T = TypeVar("T")
+_BATCH = 2**16  # items that are in memory at once, in each process
+
+
+class Placing(NamedTuple):
+    """What came of it."""
+
+    items: int
+    answered: int
+    """How many of them the log has answers about."""
+    expected_error: float
+    """How far off the levels are on the mean, by what is known of each."""
+    error_rate: float
+    """How often an answer is believed to be wrong."""
+
+
+def place(
+    file: str | os.PathLike[str],
+    log: FeedbackLog,
+    out: str | os.PathLike[str],
+    *,
+    learner: LiveLearner | None = None,
+    error_rate: float | None = None,
+    random_state: int = 0,
+    first: int = 0,
+    jobs: int = 1,
+    backend: str = "processes",
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Placing:
+    """Place the items of a Parquet file, and write their levels to another, whole or not at all.
+
+    Parameters
+    ----------
+    file : path
+        One item a row, with a column of numbers for each feature of the log, by name. On a cluster, all nodes must see
+        this file and the folder of `out`.
+    log : FeedbackLog
+        Answers, each with its `item`: the number of the row. Those without one are learned from, and count for no item.
+    out : path
+        A .parquet file with the columns item, level, P(...) of each level, error (how far off the level is expected to
+        be) and answers (how many there are about the item).
+    learner : LiveLearner, optional
+        One with `predict_proba`; `Auto()` where not given.
+    error_rate : float, optional
+        How often an answer is wrong. Where not given, it is learned from the questions that the log has twice.
+    random_state : int, default=0
+    first : int, default=0
+        The number of the first row, as the log counts.
+    jobs : int, default=1
+        How many processes or tasks at once; -1 for as many as there are cores.
+    backend : {"processes", "dask", "ray"}
+    on_progress : callable, optional
+        Called with the number of parts done, and of all parts.
+    """
+    from pyarrow import parquet
+
+    path, out = Path(file), Path(out)
+    if out.suffix != ".parquet":
+        raise ValueError(f"levels are written to a .parquet file; got {out.name!r}")
+    if not out.parent.is_dir():
+        raise FileNotFoundError(f"no folder at {out.parent} to write {out.name} into")
+    if error_rate is not None and not 0 <= error_rate < 0.5:
+        raise ValueError(f"error_rate is a share below a half, or None to learn it; got {error_rate!r}")
+    learner = Auto() if learner is None else learner
+    if not isinstance(learner, LiveLearner) or not hasattr(learner, "predict_proba"):
+        raise TypeError(f"placing needs a learner with ask, tell and predict_proba, such as Auto(); got {learner!r}")
+    if not len(log):
+        raise ValueError("the log has no answers to place items by")
+    names = log.feature_names or invented(log.X.shape[1])
+    starts = _starts(path, names, operator.index(first))
+    told = read_told(log)
+    if len(told.answered) and not (starts[0] <= told.answered[0] and told.answered[-1] < starts[-1]):
+        outside = told.answered[(told.answered < starts[0]) | (told.answered >= starts[-1])][0]
+        raise ValueError(
+            f"the log has an answer about item {outside}, and the file has the items {starts[0]} to {starts[-1] - 1}; "
+            "if they count from another number, say from which one"
+        )
+    n_groups = len(starts) - 1
+    done = iter(range(1, FOLDS + n_groups + 1))
+
+    def run(function: Callable[[T], Any], inputs: Iterable[T]) -> list[Any]:
+        given = list(inputs)
+        found: list[Any] = [None] * len(given)
+        for outcome in fan_out(function, given, jobs, backend):
+            if outcome.error is not None:
+                raise outcome.error
+            found[outcome.place] = outcome.value
+            if on_progress is not None:
+                on_progress(next(done), FOLDS + n_groups)
+        return found
+
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as folder:
+        known, parts = Path(folder) / "known", [Path(folder) / f"{group}.parquet" for group in range(n_groups)]
+        models = run(_learn, [_Fold(fold, learner, log.scale.names, random_state, told) for fold in range(FOLDS)])
+        rate = write_known(known, told, log.scale, names, models, type(learner), error_rate, random_state)
+        groups = [_Group(type(learner), path, group, starts[group], known, part) for group, part in enumerate(parts)]
+        errors = run(_place_group, groups)
+        with atomic_write(out) as draft, parquet.ParquetWriter(draft, _schema(log.scale)) as writer:
+            for part in parts:
+                with parquet.ParquetFile(part) as read:
+                    for group in range(read.num_row_groups):
+                        writer.write_table(read.read_row_group(group))
+    n_items = starts[-1] - starts[0]
+    return Placing(n_items, len(told.answered), sum(errors) / max(n_items, 1), rate)
+
+
+class _Fold(NamedTuple):
+    fold: int
+    learner: LiveLearner
+    levels: list[Any]
+    seed: int
+    told: Told
+
+
+class _Group(NamedTuple):
+    kind: Any  # the class of the learner
+    file: Path
+    group: int
+    start: int
+    known: Path
+    part: Path
+
+
+def _starts(path: Path, names: list[str], first: int) -> list[int]:
+    """The numbers of the first items of all row groups, and the one after the last."""
+    import pyarrow as pa
+    from pyarrow import parquet, types
+
+    if not path.is_file():
+        raise FileNotFoundError(f"no file at {path}")
+    try:
+        with parquet.ParquetFile(path) as file:
+            schema, metadata = file.schema_arrow, file.metadata
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"{path} is not a Parquet file that can be read: {error}") from None
+    for name in names:
+        if schema.names.count(name) != 1:
+            columns = f"{schema.names.count(name)} such columns"
+            raise ValueError(f"the log has a feature {name!r}, and {path.name} has {columns}")
+        kind = schema.field(name).type
+        if not (types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind)):
+            raise ValueError(f"the column {name!r} of {path.name} is not of numbers, but of type {kind}")
+    heights = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+    return [first, *(first + np.cumsum(heights, dtype=np.int64)).tolist()]
+
+
+def _learn(given: _Fold) -> bytes:
+    """A copy of the learner, with all answers but those about items of its fold."""
+    own, told = FoldLearners(given.learner, Scale(given.levels), given.seed), given.told
+    of = (own.folds(told.items) != given.fold) | (told.items < 0)
+    rows = Filling.of(told.X).fill(told.X)[of]
+    own.learn_fold(given.fold, rows, told.cuts[of], told.levels[of], told.propensities[of], told.higher[of])
+    return bytes(own.models[given.fold].packing(log=False)())
+
+
+def _place_group(given: _Group) -> float:
+    """Place the items of one row group; returns the sum of the errors that are expected of them."""
+    from pyarrow import parquet
+
+    known, start, total = read_known(given.known, given.kind), given.start, 0.0
+    with (
+        parquet.ParquetFile(given.file) as file,
+        parquet.ParquetWriter(given.part, _schema(known.scale)) as writer,
+    ):
+        for batch in file.iter_batches(_BATCH, row_groups=[given.group], columns=known.names):
+            columns = [batch.column(name).cast("float64").to_numpy(zero_copy_only=False) for name in known.names]
+            X = np.stack(columns, axis=1) if columns else np.empty((batch.num_rows, 0))
+            table, error = _place(known, start, X)
+            writer.write_table(table)
+            start, total = start + len(X), total + error
+    return total
+
+
+def _place(known: Known, start: int, X: Floats) -> tuple[Any, float]:
+    import pyarrow as pa
+
+    numbers, items = np.arange(start, start + len(X)), Items(len(known.scale), known.rate, 0)
+    items.add(len(X))
+    some = slice(*np.searchsorted(known.answered, [start, start + len(X)]))
+    places = known.answered[some] - start
+    if not np.array_equal(X[places], known.own[some], equal_nan=True):
+        other = known.answered[some][~((X[places] == known.own[some]) | np.isnan(X[places])).all(axis=1)]
+        raise ValueError(
+            f"item {other[0] if len(other) else start} has other features in the file than in the log: "
+            "are these its items, and do they count from the same number?"
+        )
+    items.wrong[places], items.counts[places] = known.wrong[some], known.counts[some]
+    items.believe(posteriors.priors(known.learners.chances_of(numbers, known.filling.fill(X)), *known.sure), known.rate)
+    levels, errors = items.placements()
+    beliefs = items.beliefs(np.arange(len(X)))
+    columns = [numbers, known.scale.array[levels], *beliefs.T, errors, items.counts]
+    return pa.Table.from_arrays([pa.array(column) for column in columns], schema=_schema(known.scale)), float(
+        errors.sum()
+    )
+
+
+def _schema(scale: Scale) -> Any:
+    import pyarrow as pa
+
+    chances = [(f"P({name})", pa.float64()) for name in scale.names]
+    level = pa.array(scale.array).type
+    return pa.schema(
+        [("item", pa.int64()), ("level", level), *chances, ("error", pa.float64()), ("answers", pa.int32())]
+    )

@@ -1,0 +1,26 @@
+"""Features that are missing of some items."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dford.engine._compiled import Bools, Floats
+
+
+class Filling(NamedTuple):
+    """Which features may be missing, and what is filled in: their mean. The first rows say so."""
+
+    may_miss: Bools
+    means: Floats
+
+    @classmethod
+    def of(cls, rows: Floats) -> "Filling":
+        means = [np.mean(column[~np.isnan(column)]) if not np.isnan(column).all() else 0.0 for column in rows.T]
+        return cls(np.isnan(rows).sum(axis=0) > 0, np.array(means))
+
+    def fill(self, X: Floats) -> Floats:
+        """With columns that say what was missing, for the features of which something may be."""
+        missing = np.isnan(X)
+        if not self.may_miss.any() and not missing.any():
+            return X
+        return np.column_stack([np.where(missing, self.means, X), missing[:, self.may_miss]])

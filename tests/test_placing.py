@@ -1,0 +1,212 @@
+"""Items of a file, placed by a log: the same bits however it is done, and nothing taken for what it is not."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dford import FeedbackLog, NewtonLogit, Pool, PRank, Question
+from dford.cli import main
+from dford.datasets import make_synthetic
+from dford.engine import posteriors
+from dford.placing import place
+from dford.pool.filling import Filling
+
+LEVELS = ["a", "b", "c", "d", "e"]
+NAMES = ["width", "height"]
+
+
+def answered(X: Any, y: Any, n: int, wrong: float = 0.0) -> FeedbackLog:
+    """The answers about the items of a pool."""
+    pool = Pool(pd.DataFrame(X, columns=NAMES), LEVELS, learner=NewtonLogit(features="poly"), audit=0, random_state=0)
+    random = np.random.default_rng(0)
+    for _ in range(n):
+        question = pool.ask()
+        higher = y[question.item] > 1 + LEVELS.index(question.level)
+        pool.tell(question, bool(higher != (random.random() < wrong)))
+    return pool.log_
+
+
+@pytest.fixture(scope="module")
+def world() -> tuple[Any, Any, FeedbackLog]:
+    X, y = make_synthetic(900, random_state=0)
+    return X, y, answered(X[:150], y[:150], 250)
+
+
+def write(X: Any, path: Path, height: int = 10**6, names: list[str] = NAMES) -> Path:
+    pd.DataFrame(X, columns=names).assign(note="as it is").to_parquet(path, row_group_size=height)
+    return path
+
+
+def placed(X: Any, log: FeedbackLog, folder: Path, height: int = 10**6, **more: Any) -> Any:
+    more = {"learner": NewtonLogit(features="poly"), **more}
+    place(write(X, folder / "items.parquet", height), log, folder / "levels.parquet", **more)
+    assert {path.name for path in folder.iterdir()} == {"items.parquet", "levels.parquet"}, "nothing half is left"
+    return pd.read_parquet(folder / "levels.parquet")
+
+
+def off(found: Any, y: Any) -> float:
+    return float(np.abs([1 + LEVELS.index(level) for level in found["level"]] - y).mean())
+
+
+def test_items_are_placed_by_their_answers_and_by_what_these_teach(world: Any, tmp_path: Path) -> None:
+    X, y, log = world
+    found = placed(X, log, tmp_path)
+    assert list(found.columns) == ["item", "level", *(f"P({level})" for level in LEVELS), "error", "answers"]
+    assert found["item"].tolist() == list(range(900))
+    assert found["answers"].tolist() == np.bincount(log.item.astype(int), minlength=900).tolist()
+    model = NewtonLogit(features="poly", levels=LEVELS, random_state=0)
+    model.replay(log)
+    frame = pd.DataFrame(X, columns=NAMES)
+    alone = off({"level": model.predict(frame)[:150]}, y[:150])
+    assert off(found[:150], y[:150]) < alone / 2, "those with answers, by the learner alone"
+    assert abs(found["error"].mean() - off(found, y)) < 0.1
+
+
+def test_row_groups_and_processes_change_no_bit(world: Any, tmp_path: Path) -> None:
+    X, _, log = world
+    found = []
+    for height, jobs in ((10**6, 1), (100, 1), (7, 2)):
+        folder = tmp_path / str(height)
+        folder.mkdir()
+        found.append(placed(X, log, folder, height, jobs=jobs))
+        if height == 100:
+            whole = (folder / "levels.parquet").read_bytes()
+            placed(X, log, folder, height, jobs=2)
+            assert (folder / "levels.parquet").read_bytes() == whole
+    for other in found[1:]:
+        pd.testing.assert_frame_equal(found[0], other, check_exact=True)
+
+
+def test_what_is_known_of_an_item_is_what_the_slow_way_says(tmp_path: Path) -> None:
+    """What is known of one without answers, and has the same features, times the likelihood of the answers."""
+    log = FeedbackLog(LEVELS, NAMES)
+    for level, higher in (("b", True), ("d", False), ("c", True)):
+        log.append(Question("", np.zeros(2), level, "c", 0.5, 0), higher, item=2)
+    found = placed(np.array([[0.0, 0.0]] * 3), log, tmp_path, error_rate=0.2, learner=Uniform())
+    likely = np.array([0.2 * 0.8 * 0.2, 0.2 * 0.8 * 0.2, 0.8 * 0.8 * 0.2, 0.8**3, 0.8 * 0.2 * 0.8])
+    chances = found[[f"P({level})" for level in LEVELS]].to_numpy()
+    expected = chances[0] * likely / (chances[0] * likely).sum()
+    np.testing.assert_allclose(chances[2], expected, rtol=1e-9)
+    assert found["level"].tolist() == ["c", "c", "d"]
+    off = np.abs(np.arange(5) - 3)
+    assert found["error"][2] == pytest.approx((expected * off).sum(), rel=1e-9)
+
+
+class Uniform(NewtonLogit):
+    """Says that all levels are as likely."""
+
+    def predict_proba(self, X: Any) -> Any:
+        return np.full((len(X), len(LEVELS)), 1 / len(LEVELS))
+
+
+def test_what_is_missing_is_filled_in_and_said(tmp_path: Path) -> None:
+    X, y = make_synthetic(300, random_state=1)
+    X[::3, 0] = np.nan
+    log = answered(X[:100], y[:100], 150)
+    found = placed(X, log, tmp_path)
+    assert off(found[:100], y[:100]) < 0.3
+    filling = Filling.of(X[:100])
+    assert filling.fill(X).shape == (300, 3)
+    assert filling.fill(X)[3].tolist() == pytest.approx([np.nanmean(X[:100, 0]), X[3, 1], 1.0], rel=1e-12)
+
+
+def test_answers_about_no_item_teach_all_and_count_for_none(world: Any, tmp_path: Path) -> None:
+    X, y, log = world
+    bare = FeedbackLog(LEVELS, NAMES)
+    for x, level, prediction, propensity, higher in log:
+        bare.append(Question("", x, level, prediction, propensity, 0), higher)
+    found = placed(X, bare, tmp_path)
+    assert found["answers"].sum() == 0
+    assert off(found, y) < 0.6, "the best constant is 1.1 off"
+
+
+def test_how_often_answers_are_wrong_is_learned_from_questions_that_are_there_twice(tmp_path: Path) -> None:
+    X, y = make_synthetic(200, random_state=0)
+    random, log = np.random.default_rng(0), FeedbackLog(LEVELS, NAMES)
+    for n in range(1200):
+        item, level = n % 200, LEVELS[n // 400 + 1]
+        higher = (y[item] > n // 400 + 2) != (random.random() < 0.2)
+        log.append(Question("", X[item], level, "c", 0.5, 0), bool(higher), item=item)
+    found = place(write(X, tmp_path / "items.parquet"), log, tmp_path / "out.parquet", learner=NewtonLogit())
+    assert found.error_rate == pytest.approx(0.2, abs=0.05)
+    expected = posteriors.expected_rate(600, round(2 * 600 * 0.2 * 0.8), 8.0)
+    assert expected == pytest.approx(0.2, abs=0.02)
+
+
+Change = Callable[[Any, FeedbackLog, Path], dict[str, Any]]
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"first": 1}, "about item 0, and the file has the items 1 to 900"),
+        ({"error_rate": 0.5}, "error_rate is a share below a half"),
+        ({"learner": PRank()}, "a learner with ask, tell and predict_proba"),
+        ({"out": "levels.csv"}, "levels are written to a .parquet file; got 'levels.csv'"),
+        ({"out": "no/levels.parquet"}, "no folder at"),
+        ({"names": ["width", "weight"]}, "the log has a feature 'height', and items.parquet has 0 such columns"),
+        ({"names": ["note", "height"]}, "the log has a feature 'width'"),
+        ({"X": "shifted"}, "item 0 has other features in the file than in the log"),
+        ({"X": "short"}, "the file has the items 0 to 4"),
+        ({"log": "empty"}, "the log has no answers"),
+        ({"log": "mixed"}, "answers about the same item with other features"),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_nothing_is_written(
+    world: Any, tmp_path: Path, change: dict[str, Any], sentence: str
+) -> None:
+    X, _, log = world
+    change = dict(change)
+    rows = {"shifted": X[1:], "short": X[:5]}.get(change.pop("X", ""), X)
+    if kind := change.pop("log", None):
+        log = FeedbackLog(LEVELS, NAMES)
+        for n in range(2 if kind == "mixed" else 0):
+            log.append(Question("", X[n], "b", "c", 0.5, 0), True, item=0)
+    file = tmp_path / "items.parquet"
+    pd.DataFrame(rows, columns=change.pop("names", NAMES)).to_parquet(file)
+    out = tmp_path / change.pop("out", "levels.parquet")
+    with pytest.raises((ValueError, TypeError, FileNotFoundError), match=sentence):
+        place(file, log, out, **{"learner": NewtonLogit(), **change})
+    assert [path.name for path in tmp_path.iterdir()] == ["items.parquet"]
+
+
+def test_a_column_of_text_or_no_parquet_file_is_refused(world: Any, tmp_path: Path) -> None:
+    X, _, log = world
+    file = tmp_path / "items.parquet"
+    pd.DataFrame(X, columns=NAMES).assign(width="wide").to_parquet(file)
+    with pytest.raises(ValueError, match="the column 'width' of items.parquet is not of numbers"):
+        place(file, log, tmp_path / "levels.parquet")
+    file.write_text("width,height")
+    with pytest.raises(ValueError, match="is not a Parquet file that can be read"):
+        place(file, log, tmp_path / "levels.parquet")
+
+
+def test_the_command_places_what_a_service_exports(
+    world: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    X, _, log = world
+    log.write(tmp_path / "log.csv")
+    write(X, tmp_path / "items.parquet", 300)
+    arguments = ["place", str(tmp_path / "items.parquet"), "--levels", ",".join(LEVELS), "--answers"]
+    out = ["--out", str(tmp_path / "levels.parquet"), "--jobs", "1"]
+    assert main([*arguments, str(tmp_path / "log.csv"), *out]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.startswith("900 items placed by 250 answers, about ")
+    assert len(pd.read_parquet(tmp_path / "levels.parquet")) == 900
+    (tmp_path / "levels.parquet").unlink()
+    bare = pd.read_csv(tmp_path / "log.csv").drop(columns=["item", "person", "time"])
+    bare.to_csv(tmp_path / "bare.csv", index=False)
+    for log_file, more, sentence in (
+        ("bare.csv", [], "does not say which items its answers are about"),
+        ("log.csv", ["--first", "1"], "the log has an answer about item 0"),
+        ("log.csv", ["--backend", "abacus"], "is none of processes, dask, ray"),
+        ("log.csv", ["--jobs", "0"], "0 processes do nothing"),
+        ("none.csv", [], "no log at"),
+    ):
+        assert main([*arguments, str(tmp_path / log_file), *out, *more]) == 2
+        assert sentence in capsys.readouterr().err
+    assert not (tmp_path / "levels.parquet").exists()
