@@ -3,6 +3,7 @@
 Bare commits and the service take turns, as a shared disk is not the same from one second to the next.
 """
 
+import json
 import multiprocessing
 import os
 import shutil
@@ -13,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +24,17 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from dford.service.core import Service
-from dford.service.projects import projects
+from dford.service.projects import items, projects
 from dford.service.projects.answering import retract
 from dford.service.projects.asking import QuestionRequest
 from dford.service.projects.columns import Column, encode_sent
+from dford.service.projects.uploads import ReadyRound
 from dford.service.settings import Settings
 from killing import Server
 from loading import answers, ask_many, many_answers, resident_bytes, send_all
 from serving import LEVELS
 
+PEOPLE, PRESS = 8, 0.5  # seconds from a question to its answer, on the mean
 CLIENTS, ANSWERS, TOGETHER, TURNS, STORED, POOL, LEASED, NEAR = 64, 4_000, 50, 5, 200_000, 10_000, 4_000, 2_000
 WORDS = 50_000
 SLOW_DISK = 1_000  # microseconds more for a sync, as over a network or without a cache that survives a power cut
@@ -113,7 +118,7 @@ def on_a_slow_disk(folder: Path) -> None:
 
 
 def questions_and_predictions(folder: Path) -> None:
-    server = Server(str(folder / "questions.db"), open_questions=100_000)
+    server = Server(str(folder / "questions.db"), open_questions=100_000, open_per_person=100_000)
     with httpx.Client(base_url=server.url, timeout=60) as client:
         columns = [{"name": f"c{i}", "kind": "number"} for i in range(5)]
         body: dict[str, Any] = {"name": "rain", "levels": LEVELS, "columns": columns, "learner": "DFORD", "seed": 0}
@@ -147,6 +152,48 @@ def questions_and_predictions(folder: Path) -> None:
     server.close()
 
 
+def people(url: str, project: str, each: int) -> list[float]:
+    """Some who answer as fast as keys are pressed, at once: how long each waited for every question."""
+
+    def person(number: int) -> list[float]:
+        random, waits = np.random.default_rng(number), []
+        with httpx.Client(base_url=f"{url}/projects/{project}", timeout=600) as client:
+            for _ in range(each):
+                begin = time.perf_counter()
+                asked = client.post("/questions").raise_for_status().json()
+                waits.append(time.perf_counter() - begin)
+                time.sleep(PRESS * random.random() * 2)
+                higher = bool(asked["shown"]["c0"] + 2 > LEVELS.index(asked["level"]) + 1)
+                client.post(f"/questions/{asked['number']}/answer", json={"higher": higher}).raise_for_status()
+        return waits
+
+    with ThreadPoolExecutor(PEOPLE) as all_of_them:
+        return [wait for waits in all_of_them.map(person, range(PEOPLE)) for wait in waits]
+
+
+def placing(folder: Path) -> None:
+    """Questions that the pool chooses, while people answer. Some have answered before, so that there are trees."""
+    for count, most in ((POOL, 10), (10 * POOL, 20)):
+        file = str(folder / f"placing{count}.db")
+        service = Service(Settings(database=file, request_seconds=3600))
+        number, X = new_project(service, "large", "Auto", 20), np.random.default_rng(0).normal(size=(count, 20))
+        shown = [json.dumps({f"c{i}": value for i, value in enumerate(row)}) for row in X.round(3).tolist()]
+        ready = [(text, row.tobytes()) for text, row in zip(shown, X.round(3), strict=True)]
+        for begin in range(0, count, 5_000):
+            service.write(None, partial(items.add, project=number, ready=ready[begin : begin + 5_000]))
+        service.close()
+        server = Server(file, "DFORD,Auto")
+        with multiprocessing.get_context("spawn").Pool(1) as other:
+            other.apply(people, (server.url, "large", 50))
+            waits = other.apply(people, (server.url, "large", 100))
+        median, p99 = 1e3 * statistics.median(waits), 1e3 * float(np.quantile(waits, 0.99))
+        print(f"a question that the pool chooses, {count:,} items, {PEOPLE} people: median {median:.1f} ms", end=", ")
+        print(f"p99 {p99:.0f} ms")
+        goal(f"a question in under {most} ms", median < most)
+        server.end(signal.SIGKILL)
+        server.close()
+
+
 def memory(folder: Path) -> None:
     """Through HTTP, in a server's own process."""
     ask_many(folder / "memory.db", STORED)
@@ -175,7 +222,7 @@ def log_of(count: int, width: int, seed: int, filled: float = 1.0) -> list[Any]:
     score = X[:, 0] if filled == 1.0 else X @ np.random.default_rng(0).standard_normal(width)
     level = random.integers(1, 4, count)
     told = (score + 2 > level).tolist()
-    return [(x.tobytes(), int(k), int(k), 1 / 3, higher) for x, k, higher in zip(X, level, told, strict=True)]
+    return [ReadyRound(x.tobytes(), int(k), int(k), 1 / 3, higher) for x, k, higher in zip(X, level, told, strict=True)]
 
 
 def start(folder: Path, learner: str) -> None:
@@ -316,6 +363,7 @@ if __name__ == "__main__":
         answers_per_second(Path(place) / "many", "this disk", TOGETHER)
         on_a_slow_disk(Path(place))
         questions_and_predictions(Path(place))
+        placing(Path(place))
         memory(Path(place))
         for name in ("DFORD", "Auto"):
             start(Path(place), name)

@@ -1,6 +1,7 @@
 """The comparison and the command that shows it."""
 
 import csv
+import math
 import re
 import signal
 import subprocess
@@ -21,6 +22,7 @@ from dford.experiments.one_pass import scaled_as_they_come
 from dford.experiments.studies import held_out, noise_and_drift, placement_error, running_error
 from dford.learners import NewtonLogit
 from dford.learners._trace import Trace
+from dford.plotting import PICTURES
 
 X, Y = make_synthetic(600, random_state=1)
 QUARTERS = slice(10, 20), slice(20, 30)  # the second and the third, of 40 windows
@@ -196,17 +198,24 @@ def test_every_study_writes_its_table_its_figures_and_its_picture(study: str, tm
     assert (tmp_path / f"{study}.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_pool_is_placed_beside_its_learner_and_its_answers_alone() -> None:
+def test_a_pool_is_placed_beside_ways_that_know_less_and_a_limit(tmp_path: Path) -> None:
     data = {"synthetic": make_synthetic(200, random_state=0)}
     ways = list(placement_error.WAYS)
     records = [record for task, given in placement_error.tasks(data, ways, 120, 1) for record in task(*given)]
-    assert len(records) == len(ways) * len(placement_error.WRONG) * len(placement_error.SHARES)
     right = {(r["way"], r["answers"]): r["mae"] for r in records if r["wrong"] == 0}
-    assert right["pool", 4.0] == right["bisection", 4.0] == 0
+    assert right["pool", 4.0] == right["bisection", 4.0] == right["labels", 4.0] == 0
     assert right["pool", 2.0] < right["learner", 2.0]
-    table, other = placement_error.tables(records)
-    assert table.header == ["dataset", "Pool", "Pool expects", "answers alone", "Auto alone"]
+    assert {(way, share) for way in ways for share in placement_error.SHARES} <= set(right)
+    limits = {r["wrong"]: r["answers"] for r in records if r["way"] == "limit"}
+    assert 0 < limits[0.0] <= math.log2(5)
+    assert limits[0.1] == pytest.approx(limits[0.0] / (1 - 0.4689956), rel=1e-6), "over the capacity of such a channel"
+    table, other, reached = placement_error.tables(records)
+    assert table.header == ["dataset", "Pool", "Pool expects", "answers alone", "Auto alone", "labels for as many bits"]
     assert "10% of them wrong" in other.title
+    first = min(answers for (way, answers), mae in right.items() if way == "pool" and mae <= 0.05)
+    assert dict(zip(reached.header, reached.rows[0], strict=True))["Pool, 0%"] == f"{first:.2f}"
+    PICTURES["pool"](records, tmp_path / "pool.png")
+    assert (tmp_path / "pool.png").read_bytes().startswith(b"\x89PNG")
 
 
 def process_groups(session: int) -> set[int]:

@@ -2,12 +2,15 @@
 
 import json
 import re
+import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dford import DFORD
+from dford.service.projects import asking
 from serving import LEVELS, ROWS, above, answer_some, learned, ok, problem, requests, serving, set_up
 
 
@@ -188,3 +191,29 @@ def test_hostile_text_is_only_text(file: Path) -> None:
         assert response.headers["content-type"] == "application/json"
         assert response.headers["x-content-type-options"] == "nosniff"
         assert json.loads(response.text)[0]["shown"]["note"] == text
+
+
+def test_many_open_questions_do_not_hold_up_the_next_one(file: Path) -> None:
+    """SQLite says how much it does: ten times as many that are open are at most ten times as much, and a little."""
+    project, now = 1, time.time()
+
+    def steps_with(opened: int) -> int:
+        with sqlite3.connect(file) as connection:
+            connection.execute("DELETE FROM leases")
+            leased = [(project, n, n, now + 300) for n in range(1, opened + 1)]
+            connection.executemany("INSERT INTO leases (project, question, item, expires) VALUES (?, ?, ?, ?)", leased)
+        count = [0]
+        with database.reading() as reading:
+            raw: Any = reading.connection.driver_connection
+            raw.set_progress_handler(lambda: count.__setitem__(0, count[0] + 1), 100)
+            free = reading.scalars(asking._FREE, {"project": project, "now": now, "most": 8}).all()
+            raw.set_progress_handler(None, 0)
+        assert free == list(range(opened + 1, opened + 9))
+        return count[0]
+
+    with serving(file) as client:
+        set_up(client)
+        ok(client.post("/projects/rain/items", json={"items": ROWS * 40}))
+        database = client.service.database
+        few, many = steps_with(100), steps_with(1000)
+        assert many < 15 * few + 10

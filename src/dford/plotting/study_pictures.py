@@ -93,11 +93,37 @@ def draw_reliability(records: Sequence[Mapping[str, Any]], path: Path) -> None:
     _finish(figure, panels, "probability given", "frequency", path)
 
 
+def draw_pool(records: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Draw the error of the placements against answers an item, a panel a dataset."""
+    figure, panels = _grid(records, "Error of the levels, with all answers right (solid) and one in ten wrong (dashed)")
+    for dataset, panel in panels.items():
+        own = [record for record in records if record["dataset"] == dataset]
+        for way, (name, colour) in _PLACED.items():
+            for wrong, line in ((0.0, "-"), (0.1, "--")):
+                if some := [r for r in own if (r["way"], r["wrong"]) == (way, wrong)]:
+                    answers, errors = _by_run(some)
+                    label = name if wrong == 0 else None
+                    panel.plot(answers, errors["mae"].mean(axis=0), color=colour, linestyle=line, label=label)
+        for record in own:
+            if record["way"] == "limit" and record["wrong"] == 0:
+                label = "bits missing of a level, its features known"
+                panel.axvline(record["answers"], color="black", linestyle=":", linewidth=1, label=label)
+        panel.set(xlim=(0, 4), ylim=(0, None))
+    _finish(figure, panels, "answers an item", "levels off", path)
+
+
+_PLACED = {
+    "pool": ("Pool", "#0072B2"),
+    "bisection": ("answers alone, no features", "#D55E00"),
+    "learner": ("Auto alone, an item's own answers not counted", "#009E73"),
+    "labels": ("exact labels for as many bits, trees for the rest", "#CC79A7"),
+}
 PICTURES: dict[str, Callable[[Sequence[Mapping[str, Any]], Path], None]] = {
     "pass": draw_pass,
     "flips": draw_flips,
     "drift": draw_drift,
     "reliability": draw_reliability,
+    "pool": draw_pool,
 }
 _NAMES = {
     "auto": "Auto",

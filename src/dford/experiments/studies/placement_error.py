@@ -1,32 +1,41 @@
-"""A pool of items placed: how far off the placements are, by answers an item, beside ways that know less."""
+"""A pool of items placed: how far off the placements are, by answers an item, beside ways that know less.
 
+The limit is what no way of asking can do without: the bits that are missing of the levels when the features are known,
+each of which takes an answer, and more than one where answers are wrong.
+"""
+
+import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dford.experiments.studies.records import Record, Table, Task
 from dford.experiments.studies.running_error import Data, Labels, Rows
-from dford.learners import Auto
+from dford.learners import Auto, DirectionalBoosting
 from dford.pool import Pool
 
-WAYS = {"pool": "Pool", "bisection": "answers alone", "learner": "Auto alone"}
+WAYS = {"pool": "Pool", "bisection": "answers alone", "learner": "Auto alone", "labels": "labels for as many bits"}
+LIMIT = "limit"
 ITEMS = 2000
 SHARES = (0.5, 1.0, 2.0, 3.0, 4.0)
 WRONG = (0.0, 0.1)
+TARGET = 0.05
+_LOOKS = 20  # at a pool, from one answer an item to the next
 
 
 def tasks(data: Data, ways: Sequence[str], items: int, runs: int, seed: int = 0) -> list[Task]:
     """Everything there is to do for the tables."""
-    return [
+    placing: list[Task] = [
         (place, (dataset, way, X, y, items, wrong, run, seed))
         for run in range(runs)
         for dataset, (X, y) in data.items()
         for wrong in WRONG
         for way in ways
     ]
+    return placing + [(limit, (dataset, X, y, seed)) for dataset, (X, y) in data.items() if "pool" in ways]
 
 
 def place(dataset: str, way: str, X: Rows, y: Labels, items: int, wrong: float, run: int, seed: int) -> list[Record]:
@@ -38,61 +47,119 @@ def place(dataset: str, way: str, X: Rows, y: Labels, items: int, wrong: float, 
     def told(item: int, level: Any) -> bool:
         return bool((y[some[item]] > level) != (noise.random() < wrong))
 
+    often = [n / _LOOKS for n in range(1, int(_LOOKS * SHARES[-1]))] if way in _OFTEN else []
+    looks = sorted({*SHARES, *often})
+    stops = [round(share * len(some)) for share in looks]
     names = {"dataset": dataset, "way": way, "wrong": wrong, "run": run + 1}
-    figures = _WAYS[way](X[some], levels, own_seed, told, [round(share * len(some)) for share in SHARES])
+    seen = _WAYS[way](Given(X[some], y[some], levels, own_seed, told), stops)
     return [
-        names | {"answers": share, "mae": float(np.abs(placed - y[some]).mean()), "expected": expected}
-        for share, (placed, expected) in zip(SHARES, figures, strict=True)
+        names | {"answers": share, "mae": float(np.abs(look.levels - y[some]).mean()), "expected": look.expected}
+        for share, look in zip(looks, seen, strict=True)
     ]
 
 
+def limit(dataset: str, X: Rows, y: Labels, seed: int) -> list[Record]:
+    """The bits that are missing of a level when the features are known: at most what boosted trees leave, out of fold.
+
+    The trees learn from the labels of all rows but those that they are asked about, up to so many.
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.metrics import log_loss
+    from sklearn.model_selection import cross_val_predict
+
+    some = np.random.RandomState([seed, 0]).permutation(len(y))[:_LEARNED]
+    trees = HistGradientBoostingClassifier(learning_rate=0.05, early_stopping=True, random_state=seed)
+    chances = cross_val_predict(trees, X[some], y[some], cv=5, method="predict_proba")
+    bits = log_loss(y[some], chances, labels=np.unique(y)) / math.log(2)
+    counts = np.bincount(y[some])
+    even = counts[counts > 0] / len(some)
+    blind = float(-(even * np.log2(even)).sum())  # without features
+    return [
+        {"dataset": dataset, "way": LIMIT, "wrong": wrong, "run": 1}
+        | {"answers": min(bits, blind) / (1 - _entropy(wrong)), "mae": 0.0, "expected": math.nan}
+        for wrong in WRONG
+    ]
+
+
+def _entropy(share: float) -> float:
+    """Of a yes that is so likely, in bits."""
+    return -sum(p * math.log2(p) for p in (share, 1 - share) if p > 0)
+
+
+_LEARNED = 10_000
 Told = Callable[[int, Any], bool]
-Figures = Iterator[tuple[Any, float]]
 
 
-def _by_pool(X: Rows, levels: list[Any], seed: int, told: Told, stops: Sequence[int]) -> Figures:
-    pool, n = Pool(X, levels, random_state=seed), 0
+class Given(NamedTuple):
+    X: Rows
+    y: Labels
+    levels: list[Any]
+    seed: int
+    told: Told
+
+
+class Look(NamedTuple):
+    levels: Any
+    expected: float
+
+
+def _by_pool(given: Given, stops: Sequence[int]) -> Iterator[Look]:
+    pool, n = Pool(given.X, given.levels, random_state=given.seed), 0
     for stop in stops:
         while n < stop and (question := pool.ask()) is not None:
-            pool.tell(question, told(question.item, question.level))
+            pool.tell(question, given.told(question.item, question.level))
             n += 1
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # where the audit contradicts it: the table has the error beside it
             expected = pool.expected_error_
-        yield pool.levels_, expected
+        yield Look(pool.levels_, expected)
 
 
-def _by_answers_alone(X: Rows, levels: list[Any], seed: int, told: Told, stops: Sequence[int]) -> Figures:
+def _by_answers_alone(given: Given, stops: Sequence[int]) -> Iterator[Look]:
     """The same without features: bisection from the shares of the levels."""
-    return _by_pool(np.empty((len(X), 0)), levels, seed, told, stops)
+    return _by_pool(given._replace(X=np.empty((len(given.X), 0))), stops)
 
 
-def _by_learner(X: Rows, levels: list[Any], seed: int, told: Told, stops: Sequence[int]) -> Figures:
+def _by_learner(given: Given, stops: Sequence[int]) -> Iterator[Look]:
     """The learner asks about item after item, and then says of each what it would of a stranger with its features."""
-    model, n = Auto(levels=levels, random_state=seed), 0
+    model, n, X = Auto(levels=given.levels, random_state=given.seed), 0, given.X
     for stop in stops:
         while n < stop:
             question = model.ask(X[n % len(X)])
-            model.tell(question, told(n % len(X), question.level))
+            model.tell(question, given.told(n % len(X), question.level))
             n += 1
-        yield model.predict(X), float("nan")
+        yield Look(model.predict(X), math.nan)
 
 
-_WAYS: dict[str, Callable[..., Figures]] = {
+def _by_labels(given: Given, stops: Sequence[int]) -> Iterator[Look]:
+    """Exact labels of as many items as the answers would buy at log2 K bits each, never wrong; trees say the rest."""
+    for stop in stops:
+        bought = min(int(stop / math.log2(len(given.levels))), len(given.X))
+        levels = given.y.copy()
+        if bought < len(given.X):
+            trees = DirectionalBoosting(levels=given.levels, feedback="label", random_state=given.seed)
+            levels[bought:] = trees.fit(given.X[:bought], given.y[:bought]).predict(given.X[bought:])
+        yield Look(levels, math.nan)
+
+
+_WAYS: dict[str, Callable[[Given, Sequence[int]], Iterator[Look]]] = {
     "pool": _by_pool,
     "bisection": _by_answers_alone,
     "learner": _by_learner,
+    "labels": _by_labels,
 }
+_OFTEN = ("pool", "bisection")  # are looked at often enough to see when they reach the target
 
 
 def tables(records: Sequence[Record]) -> list[Table]:
-    """A table a share of wrong answers: the errors, and the one that the pool expects."""
-    datasets, ways = (list(dict.fromkeys(record[key] for record in records)) for key in ("dataset", "way"))
+    """A table a share of wrong answers: the errors, and the one that the pool expects. Then the answers to a target."""
+    ways = [way for way in WAYS if any(record["way"] == way for record in records)]
     runs = max(record["run"] for record in records)
+    mean = f"mean of {runs} runs" if runs > 1 else "one run"
     found = []
-    for wrong in dict.fromkeys(record["wrong"] for record in records):
+    for wrong in WRONG:
         rows = []
-        for dataset in datasets:
+        for dataset in dict.fromkeys(record["dataset"] for record in records):
             own = [r for r in records if (r["dataset"], r["wrong"]) == (dataset, wrong)]
             cells = [_cells([r for r in own if r["way"] == way], "mae") for way in ways]
             if "pool" in ways:
@@ -102,10 +169,43 @@ def tables(records: Sequence[Record]) -> list[Table]:
         if "pool" in ways:
             header.insert(2 + ways.index("pool"), "Pool expects")
         shares = " / ".join(f"{share:g}" for share in SHARES)
-        mean = f"mean of {runs} runs" if runs > 1 else "one run"
         title = f"Levels off after {shares} answers an item, {wrong:.0%} of them wrong, {mean}"
         found.append(Table(title, header, rows))
-    return found
+    return [*found, _to_the_target(records, mean)] if "pool" in ways else found
+
+
+def _to_the_target(records: Sequence[Record], mean: str) -> Table:
+    """How many answers an item it takes until the placements are that little off."""
+    ways = [way for way in _OFTEN if any(record["way"] == way for record in records)]
+    rows = []
+    for dataset in dict.fromkeys(record["dataset"] for record in records):
+        row = [dataset]
+        for wrong in WRONG:
+            own = [r for r in records if (r["dataset"], r["wrong"]) == (dataset, wrong)]
+            least = next(r["answers"] for r in own if r["way"] == LIMIT)
+            row.append(f"{least:.2f}")
+            for way in ways:
+                reached = _reached([r for r in own if r["way"] == way])
+                row.append(f"{reached:.2f}" if math.isfinite(reached) else f"over {SHARES[-1]:g}")
+                if way == "pool":
+                    row.append(f"{reached / least:.2f}" if math.isfinite(reached) else "")
+        rows.append(row)
+    names = {"pool": ["Pool", "times the limit"], "bisection": [WAYS["bisection"]]}
+    header = [f"{name}, {wrong:.0%}" for wrong in WRONG for name in ["limit", *(n for way in ways for n in names[way])]]
+    note = (
+        "The limit: the bits that boosted trees leave of a level, out of fold on labels, or what is missing of it "
+        "without features, if that is less; over what an answer can tell at most where so many are wrong."
+    )
+    return Table(f"Answers an item until the levels are {TARGET:g} off, {mean}", ["dataset", *header], rows, note)
+
+
+def _reached(records: Sequence[Record]) -> float:
+    """The mean over the runs of the first look with so little error; infinite where a run has none."""
+    runs = dict.fromkeys(record["run"] for record in records)
+    firsts = [
+        min((r["answers"] for r in records if r["run"] == run and r["mae"] <= TARGET), default=math.inf) for run in runs
+    ]
+    return fmean(firsts)
 
 
 def _cells(records: Sequence[Record], figure: str) -> str:

@@ -253,8 +253,9 @@ def _check_item(connection: Connection, here: dict[str, Any], wanted: int, claim
         raise Refusal(409, "item-taken", f"item {wanted} is assigned to somebody else right now", "item")
 
 
+# The sum keeps SQLite from the index of expiries, by which it would look through all leases for each item.
 _leased = sa.exists().where(
-    leases.c.project == pool.c.project, leases.c.item == pool.c.item, leases.c.expires > sa.bindparam("now")
+    leases.c.project == pool.c.project, leases.c.item == pool.c.item, leases.c.expires + 0.0 > sa.bindparam("now")
 )
 _free = sa.select(pool.c.item).where(pool.c.project == sa.bindparam("project"), ~_leased)
 # the first among those asked least often: the index gives it at once
