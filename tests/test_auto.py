@@ -66,6 +66,33 @@ def test_auto_is_what_a_plain_program_does_with_its_parts() -> None:
     np.testing.assert_allclose(form.maps["fourier"].cuts, maps[2]._form.cuts, rtol=1e-9)
 
 
+def test_the_power_of_the_odds_is_what_a_plain_program_finds_and_makes_them_truer() -> None:
+    X, y = steps(2600)
+    model: Any = Auto(levels=LEVELS, random_state=0)
+    powers = np.array([1.1**k for k in range(-5, 11)])
+    against, used = 20 * np.log(powers) ** 2, 0
+    for x, label in zip(X[:2000], y[:2000], strict=True):
+        question = model.ask(x)
+        higher = bool(label > question.level)
+        if model._form.choice >= 3 and model._form.schedule.grown_on and question.level < 5:
+            # what is judged is what the trees of this moment say, which may be others than when it was asked
+            model._form.schedule.prepare()
+            odds = model._form.logits(x[None])[0, question.level - 1] * (1 if higher else -1)
+            against = 0.9995 * against + np.log1p(np.exp(-powers * odds))
+            used += 1
+        model.tell(question, higher)
+    assert used > 1000
+    np.testing.assert_allclose(model._form.against, against, rtol=1e-6)
+    power = powers[np.argmin(against)]
+    above = 1 - model.predict_proba(X[2000:]).cumsum(axis=1)[:, :-1]
+    plain = 1 / (1 + np.exp(-model._form.logits(X[2000:])))
+    np.testing.assert_allclose(above, plain**power / (plain**power + (1 - plain) ** power), rtol=1e-6)
+    true = y[2000:, None] > np.array(LEVELS[:-1])
+    likely, before = (np.log(np.where(true, one, 1 - one)).mean() for one in (above, plain))
+    assert likely > before, "of rows that it has not seen"
+    assert ((above > 0.5) == (plain > 0.5)).all(), "no prediction changes"
+
+
 def test_trees_take_over_where_they_are_better_and_only_there() -> None:
     X, y = steps(3000)
     model = Auto(levels=LEVELS, random_state=0).partial_fit(X, y)
@@ -122,7 +149,7 @@ def test_probabilities_are_those_of_the_choice_and_the_prediction_their_median(t
         assert (loaded.predict_proba(X) == p).all()
 
 
-@pytest.mark.parametrize("field", ["choice", "losses"])
+@pytest.mark.parametrize("field", ["choice", "losses", "against"])
 def test_a_file_with_an_impossible_choice_is_refused(field: str, tmp_path: Path) -> None:
     from dford import persistence
 

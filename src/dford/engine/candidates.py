@@ -2,15 +2,23 @@
 
 `scores` and `cuts` are those of each map at each row, `trees` the logits of trees, or none. A candidate's loss is the
 squared error of the probability that it gave the answer, and fades.
+
+Trees are too modest, by how much the answers say: each is as likely as the odds that the chosen candidate gave it, to a
+power. Of some powers, the one is taken under which the answers so far, which fade, are likeliest. As even odds stay
+even, no prediction changes.
 """
 
 import numpy as np
 
 from dford.engine._compiled import Bools, Floats, Ints, inlined, live
+from dford.engine.elementary import exp_one, log_one, logs
 from dford.engine.logistic import sigmoid
 
 MEMORY = 0.999  # of past answers, at each: about the last thousand count
 MARGIN = 1.0  # in squared errors of probability: a lead that takes many answers, and no luck, to build up
+POWERS = 1.1 ** np.arange(-5, 11)
+LASTING = 0.9995  # of what speaks against a power, at each answer
+_DOUBT = 20.0  # how much the powers' logarithms, squared, speak against them before any answer
 
 
 @inlined
@@ -49,8 +57,8 @@ def level(losses: Floats, choice: int, scores: Floats, cuts: Floats, trees: Floa
 
 @live
 def judge(
-    losses: Floats, choice: int, scores: Floats, cuts: Floats, trees: Floats, asked: Ints, higher: Bools,
-    predictions: Ints,
+    losses: Floats, against: Floats, choice: int, scores: Floats, cuts: Floats, trees: Floats, asked: Ints,
+    higher: Bools, predictions: Ints,
 ) -> int:  # fmt: skip
     """Fill in the predictions of the chosen candidate, judge all by the answers, and return who is chosen then."""
     n, n_maps = losses.size, len(scores)
@@ -58,6 +66,8 @@ def judge(
         predictions[r] = _level(losses, choice, scores, cuts, trees, r)
         leader, i = _best(losses, n_maps), asked[r] - 1
         if i < cuts.shape[2]:
+            if choice >= n_maps and len(trees) > 0:
+                _weigh_powers(against, _logit(choice, leader, scores, cuts, trees, r, i), higher[r])
             for k in range(n):
                 wrong = sigmoid(_logit(k, leader, scores, cuts, trees, r, i)) - (1.0 if higher[r] else 0.0)
                 losses[k] = MEMORY * losses[k] + wrong * wrong
@@ -68,6 +78,24 @@ def judge(
         if losses[best] < losses[choice] - MARGIN:
             choice = best
     return choice
+
+
+@inlined
+def _weigh_powers(against: Floats, logit: float, higher: bool) -> None:
+    for p in range(against.size):
+        odds = POWERS[p] * (logit if higher else -logit)
+        unlikely = log_one(1.0 + exp_one(-abs(odds))) - min(odds, 0.0)  # minus the logarithm of the answer's chance
+        against[p] = LASTING * against[p] + unlikely
+
+
+def no_powers() -> Floats:
+    """What speaks against the powers before any answer."""
+    return _DOUBT * logs(POWERS) ** 2
+
+
+def power(against: Floats) -> float:
+    """The one that the answers speak for."""
+    return float(POWERS[np.argmin(against)])
 
 
 @live

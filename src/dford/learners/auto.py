@@ -104,6 +104,7 @@ class AutoForm(TreeForm):
         self.schedule = TreeSchedule(Growth(), self.n_features + len(self.maps), n_levels, len(self.maps))
         self.losses = np.zeros(len(self.maps) + 2)  # of the maps, the trees, and the leading map with trees
         self.choice = 0
+        self.against = candidates.no_powers()
         self._ahead: Floats | None = None  # the maps' cuts at the answer that is being judged
 
     @property
@@ -135,7 +136,7 @@ class AutoForm(TreeForm):
     def above(self, X: Rows) -> Floats:
         if self.choice < len(self.maps):
             return list(self.maps.values())[self.choice].above(X)
-        return super().above(X)
+        return loops.sigmoids(candidates.power(self.against) * self.logits(X))
 
     def learn(
         self, rule: loops.Rule, table: Floats, seed: int, X: Rows, squares: Floats | None, lo: Ints, hi: Ints
@@ -196,16 +197,16 @@ class AutoForm(TreeForm):
         scores, cuts = seen
         predictions = np.empty(len(Z), np.int64)
         self.choice = candidates.judge(
-            self.losses, self.choice, scores, cuts, self._tree_logits(Z), asked, higher, predictions
+            self.losses, self.against, self.choice, scores, cuts, self._tree_logits(Z), asked, higher, predictions
         )
         self._ahead = cuts[:, -1]
         return predictions
 
     def judged(self) -> Any:
-        return self.state.copy(), self.losses.copy(), self.choice
+        return self.state.copy(), self.losses.copy(), self.against.copy(), self.choice
 
     def put_back(self, kept: Any) -> None:
-        self.state, self.losses, self.choice = kept
+        self.state, self.losses, self.against, self.choice = kept
 
     def _leader(self) -> int:
         return int(np.argmin(self.losses[: len(self.maps)]))
@@ -226,9 +227,8 @@ class AutoForm(TreeForm):
     ) -> None:
         """Learn an answer about the row that was last looked at."""
         Z, scores, cuts, trees = seen
-        self.choice = candidates.judge(
-            self.losses, self.choice, scores, cuts, trees, np.array([asked]), np.array([higher]), np.empty(1, np.int64)
-        )
+        told = np.array([asked]), np.array([higher]), np.empty(1, np.int64)
+        self.choice = candidates.judge(self.losses, self.against, self.choice, scores, cuts, trees, *told)
         for one, score in zip(self.maps.values(), scores[:, 0].tolist(), strict=True):
             one.learn_scored(x, score, asked, higher)
         self.schedule.add(Z, np.array([[asked, higher]]), live)
@@ -239,7 +239,7 @@ class AutoForm(TreeForm):
         kept = [list(other.maps).index(name) for name in self.maps]  # products may have become too many
         for name, one in self.maps.items():
             one.adopt(other.maps[name], cuts, numbers)
-        self.losses = other.losses[[*kept, -2, -1]]
+        self.losses, self.against = other.losses[[*kept, -2, -1]], other.against
         chosen = other.names()[other.choice]
         self.choice = self.names().index(chosen) if chosen in self.names() else int(np.argmin(self.losses))
         theirs = [*range(other.n_features), *(other.n_features + k for k in kept)]
@@ -248,7 +248,7 @@ class AutoForm(TreeForm):
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         maps = {f"{name}_{key}": a for name, one in self.maps.items() for key, a in one.arrays().items()}
-        own = {"losses": self.losses.copy(), "choice": np.array([self.choice])}
+        own = {"losses": self.losses.copy(), "against": self.against.copy(), "choice": np.array([self.choice])}
         return super().arrays() | maps | self.schedule.arrays() | own
 
     def restore(self, n_levels: int, arrays: dict[str, NDArray[Any]]) -> None:
@@ -258,6 +258,8 @@ class AutoForm(TreeForm):
             one.restore(n_levels, own)
         self.schedule.restore(arrays)
         losses, choice = arrays["losses"], arrays["choice"]
-        if losses.shape != self.losses.shape or choice.shape != (1,) or not 0 <= choice[0] < len(losses):
+        against = arrays.get("against", self.against)  # which files of the first days do not have
+        shapes = (losses.shape, against.shape, choice.shape)
+        if shapes != (self.losses.shape, self.against.shape, (1,)) or not 0 <= choice[0] < len(losses):
             raise ValueError("the comparison of candidates has a shape that no model could have")
-        self.losses, self.choice = losses, int(choice[0])
+        self.losses, self.against, self.choice = losses, against, int(choice[0])
