@@ -314,7 +314,8 @@ def test_a_feature_may_be_called_item_person_or_time_unless_all_three_are(tmp_pa
     log, asked = FeedbackLog(["poor", "good"]), Question("", np.array([0.5, 2.0]), "poor", "good", 0.5, 0)
     log.append(asked, True)
     log.write(tmp_path / "log.csv", ["time", "person"])
-    assert FeedbackLog.read(tmp_path / "log.csv", ["poor", "good"]).feature_names == ["time", "person"]
+    with pytest.warns(UserWarning, match="person and time was taken for a feature"):
+        assert FeedbackLog.read(tmp_path / "log.csv", ["poor", "good"]).feature_names == ["time", "person"]
     log.append(asked, True, person="Ann")
     with pytest.raises(ValueError, match="a log has a column 'time' of its own"):
         log.to_frame(["time", "person"])
@@ -328,6 +329,30 @@ def test_a_feature_may_be_called_item_person_or_time_unless_all_three_are(tmp_pa
     with pytest.raises(TypeError, match="a person is a name; got 7"):
         log.append(asked, True, person=7)  # type: ignore[arg-type]
     assert len(log) == 2
+
+
+@pytest.mark.parametrize("time", ["1700000000", "1700000000.5", "now", "inf", "1e300", "soon"])
+def test_a_time_in_a_file_is_a_date_and_nothing_else(tmp_path: Path, time: str) -> None:
+    head, row = "level,prediction,propensity,higher,item,person,time,size", "poor,poor,0.5,True,1,Ann"
+    (tmp_path / "log.csv").write_text(f"{head}\n{row},2026-11-16T12:30:00+01:00,1\n")
+    assert FeedbackLog.read(tmp_path / "log.csv", ["poor", "good"]).time.tolist() == [1794828600.0]
+    (tmp_path / "log.csv").write_text(f"{head}\n{row},{time},1\n")
+    with pytest.raises(ValueError, match="a time in a file is a date such as"):
+        FeedbackLog.read(tmp_path / "log.csv", ["poor", "good"])
+
+
+def test_a_file_keeps_the_sign_of_zero_and_has_no_column_twice(tmp_path: Path) -> None:
+    log = FeedbackLog(["poor", "good"])
+    for x in (-0.0, 1.0):
+        log.append(Question("", np.array([x]), "poor", "good", 0.5, 0), True)
+    log.write(tmp_path / "log.csv")
+    assert np.signbit(FeedbackLog.read(tmp_path / "log.csv", ["poor", "good"]).X[0, 0])
+    text = (tmp_path / "log.csv").read_text().replace("x0", "x0,x0").replace("-0", "-0,1")
+    (tmp_path / "log.csv").write_text(text)
+    with pytest.raises(ValueError, match="the column 'x0' twice"):
+        FeedbackLog.read(tmp_path / "log.csv", ["poor", "good"])
+    (tmp_path / "log.csv").write_text("level,prediction,propensity,higher,big\npoor,poor,0.5,True,False\n")
+    assert FeedbackLog.read(tmp_path / "log.csv", ["poor", "good"]).X.tolist() == [[0.0]]
 
 
 NAMES: list[list[Any]] = [

@@ -114,6 +114,27 @@ def test_what_is_missing_is_filled_in_and_said(tmp_path: Path) -> None:
     assert filling.fill(X)[3].tolist() == pytest.approx([np.nanmean(X[:100, 0]), X[3, 1], 1.0], rel=1e-12)
 
 
+def test_of_what_the_log_never_lacks_nothing_is_guessed_where_it_is_missing(tmp_path: Path) -> None:
+    X, y = make_synthetic(600, random_state=2)
+    log = answered(X[:150], y[:150], 250)
+    X[300:, 0] = np.nan
+    found = placed(X, log, tmp_path)
+    chances = found[[f"P({level})" for level in LEVELS]].to_numpy()
+    assert (chances[300:] == chances[300]).all(), "the shares of the levels"
+    assert abs(found["error"][300:].mean() - off(found[300:], y[300:])) < 0.2
+
+
+def test_items_without_features_are_placed_by_their_answers_and_the_shares(tmp_path: Path) -> None:
+    log = FeedbackLog(LEVELS)
+    for item in range(4):
+        log.append(Question("", np.empty(0), "d", "c", 0.5, 0), True, item=item)
+    pd.DataFrame({"note": list("abcdefgh")}).to_parquet(tmp_path / "items.parquet")
+    place(tmp_path / "items.parquet", log, tmp_path / "levels.parquet", learner=NewtonLogit(), error_rate=0.0)
+    found = pd.read_parquet(tmp_path / "levels.parquet")
+    assert found["level"].tolist()[:4] == ["e"] * 4
+    assert found["P(e)"][7] == pytest.approx((1 + 4) / (5 + 4)), "four of the level that is known, and one of each"
+
+
 def test_answers_about_no_item_teach_all_and_count_for_none(world: Any, tmp_path: Path) -> None:
     X, y, log = world
     bare = FeedbackLog(LEVELS, NAMES)
@@ -153,6 +174,9 @@ Change = Callable[[Any, FeedbackLog, Path], dict[str, Any]]
         ({"X": "shifted"}, "item 0 has other features in the file than in the log"),
         ({"X": "short"}, "the file has the items 0 to 4"),
         ({"log": "empty"}, "the log has no answers"),
+        ({"out": "items.parquet"}, "items.parquet holds the items"),
+        ({"X": "none"}, "items.parquet has no items"),
+        ({"X": "infinite"}, "the column 'height' of item 899 is infinite"),
         ({"log": "mixed"}, "answers about the same item with other features"),
     ],
 )
@@ -161,7 +185,9 @@ def test_what_does_not_fit_is_refused_and_nothing_is_written(
 ) -> None:
     X, _, log = world
     change = dict(change)
-    rows = {"shifted": X[1:], "short": X[:5]}.get(change.pop("X", ""), X)
+    infinite = X.copy()
+    infinite[-1, 1] = np.inf
+    rows = {"shifted": X[1:], "short": X[:5], "none": X[:0], "infinite": infinite}.get(change.pop("X", ""), X)
     if kind := change.pop("log", None):
         log = FeedbackLog(LEVELS, NAMES)
         for n in range(2 if kind == "mixed" else 0):
@@ -195,7 +221,7 @@ def test_the_command_places_what_a_service_exports(
     out = ["--out", str(tmp_path / "levels.parquet"), "--jobs", "1"]
     assert main([*arguments, str(tmp_path / "log.csv"), *out]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert said.startswith("900 items placed by 250 answers, about ")
+    assert said.startswith("900 items placed by 250 answers about ")
     assert len(pd.read_parquet(tmp_path / "levels.parquet")) == 900
     (tmp_path / "levels.parquet").unlink()
     bare = pd.read_csv(tmp_path / "log.csv").drop(columns=["item", "person", "time"])
@@ -205,6 +231,7 @@ def test_the_command_places_what_a_service_exports(
         ("log.csv", ["--first", "1"], "the log has an answer about item 0"),
         ("log.csv", ["--backend", "abacus"], "is none of processes, dask, ray"),
         ("log.csv", ["--jobs", "0"], "0 processes do nothing"),
+        ("log.csv", ["--out", str(tmp_path / "log.csv")], "log.csv holds the answers"),
         ("none.csv", [], "no log at"),
     ):
         assert main([*arguments, str(tmp_path / log_file), *out, *more]) == 2

@@ -247,6 +247,11 @@ class FeedbackLog:
         if missing := [name for name in COLUMNS if name not in list(frame.columns)]:
             raise ValueError(f"a log has the columns {', '.join(COLUMNS)} and features; {', '.join(missing)} not found")
         more = about_columns(frame.columns)
+        if not more and (some := [name for name in ABOUT if name in list(frame.columns)]):
+            warnings.warn(
+                f"a log has all of {', '.join(ABOUT)}, or none; {' and '.join(some)} was taken for a feature",
+                stacklevel=2,
+            )
         names = [name for name in frame.columns if name not in COLUMNS and name not in more]
         unnamed = set(names) == set(invented(len(names)))
         if unnamed:
@@ -280,11 +285,17 @@ def invented(n_features: int) -> list[str]:
 
 def read_rounds(source: Any, levels: Sequence[Any], **options: Any) -> Any:
     """The frame in a CSV file of rounds, with the levels by their names."""
-    columns, header = COLUMNS[:2], read_csv(source, nrows=0).columns
-    if hasattr(source, "seek"):
-        source.seek(0)
-    person = ["person"] if about_columns(header) else []
-    frame = read_csv(source, as_text=[*columns, *person], **options)
+    columns, header = COLUMNS[:2], _header(source)
+    more = about_columns(header)
+    options["dtype"] = {"time": str} if more else {}
+    kinds = dict.fromkeys((name for name in header if name not in (*COLUMNS, *more)), np.float64)
+    texts = [*columns, *(["person"] if more else [])]
+    try:  # with features as what they are: of whole numbers, pandas would make -0 0
+        frame = read_csv(source, as_text=texts, **{**options, "dtype": options["dtype"] | kinds})
+    except ValueError:  # True and False, say
+        if hasattr(source, "seek"):
+            source.seek(0)
+        frame = read_csv(source, as_text=texts, **options)
     known = {_text(name): name for name in Scale(levels).names}
     names = {text: _read_name(text, known) for column in columns if column in frame for text in set(frame[column])}
     for column in columns:
@@ -294,8 +305,8 @@ def read_rounds(source: Any, levels: Sequence[Any], **options: Any) -> Any:
 
 
 def _about(item: Any, person: Any, time: Any) -> About:
-    if item is not None and (isinstance(item, (bool, str)) or not 0 <= item < 2**63 or item != int(item)):
-        raise ValueError(f"an item is a whole number, from 0; got {item!r}")
+    if item is not None and (isinstance(item, (bool, np.bool_, str)) or not 0 <= item < 2**63 or item != int(item)):
+        raise ValueError(f"an item is a whole number, from 0; got {item}")
     if person is not None and not isinstance(person, str):
         raise TypeError(f"a person is a name; got {person!r}")
     if time is not None and not 0 <= time < 1e11:
@@ -307,7 +318,13 @@ def _read_about(items: NDArray[Any], people: NDArray[Any], times: NDArray[Any]) 
     """Of every answer, from the columns of a file or of a frame."""
     import pandas as pd
 
-    when = pd.to_datetime(pd.Series(times), utc=True, format="ISO8601" if times.dtype == object else None)
+    texts = pd.Series(times)
+    if times.dtype.kind not in "OUMT" or any(isinstance(one, str) and not one[:4].isdigit() for one in texts):
+        raise ValueError("a time in a file is a date such as 2026-11-16 12:30:00+00:00")
+    try:
+        when = pd.to_datetime(texts, utc=True, format=None if times.dtype.kind == "M" else "ISO8601")
+    except ValueError:
+        raise ValueError("a time in a file is a date such as 2026-11-16 12:30:00+00:00") from None
     micro = when.dt.as_unit("us").astype("int64")
     return [
         _about(
@@ -317,6 +334,16 @@ def _read_about(items: NDArray[Any], people: NDArray[Any], times: NDArray[Any]) 
         )
         for item, person, one, missing in zip(items, people, micro, when.isna(), strict=True)
     ]
+
+
+def _header(source: Any) -> list[str]:
+    """The names of the columns, each of which must be there once."""
+    names: list[str] = read_csv(source, header=None, nrows=1, dtype=str).iloc[0].fillna("").tolist()
+    if hasattr(source, "seek"):
+        source.seek(0)
+    if twice := [name for place, name in enumerate(names) if name in names[:place]]:
+        raise ValueError(f"the file has the column {twice[0]!r} twice")
+    return names
 
 
 def _text(name: Any) -> str:

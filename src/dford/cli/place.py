@@ -45,12 +45,16 @@ def add(program: "typer.Typer") -> None:
         It needs a column of numbers for each feature of the log.
         Any number of processes, and any cluster, give the same file.
         """
+        from dford.experiments.processes import WorkerDiedError
+
         if jobs == 0:
             raise typer.BadParameter("0 processes do nothing; give 1 or more, or -1", param_hint="--jobs")
         if backend not in BACKENDS:
             raise typer.BadParameter(f"{backend!r} is none of {', '.join(BACKENDS)}", param_hint="--backend")
         try:
             _place(items, levels, answers, out, first, error_rate, seed, jobs, backend)
+        except WorkerDiedError as error:
+            raise typer.Exit(refuse(f"a part could not be done, {error}; nothing was written", status=1)) from None
         except KeyboardInterrupt:
             raise typer.Exit(refuse("stopped; nothing was written", status=130)) from None
 
@@ -70,9 +74,13 @@ def _place(
 
     from dford.placing import place
 
+    if out.exists() and answers.exists() and out.samefile(answers):
+        raise ValueError(f"{out.name} holds the answers; write the levels to another file")
     log, screen = read_log(answers, levels), console()
     if len(log) and all(item is None for item in log.item):
-        raise ValueError(f"{answers.name} does not say which items its answers are about: it has no column 'item'")
+        raise ValueError(
+            f"{answers.name} does not say which items its answers are about: it needs the columns item, person and time"
+        )
     with Progress(console=screen, disable=not screen.is_terminal, transient=True) as progress:
         task = progress.add_task("placing", total=None)
         found = place(
@@ -80,7 +88,7 @@ def _place(
             on_progress=lambda done, of: progress.update(task, completed=done, total=of),
         )  # fmt: skip
     screen.print(
-        f"{found.items:,} items placed by {len(log):,} answers, about {found.answered:,} of them; their levels are "
+        f"{found.items:,} items placed by {len(log):,} answers about {found.answered:,} of them; the levels are "
         f"expected to be {found.expected_error:.2f} off, if {found.error_rate:.1%} of the answers are wrong",
         soft_wrap=True,
     )

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dford import learners, persistence
+from dford.engine import posteriors
 from dford.engine._compiled import Bools, Floats, Ints
 from dford.learners import LiveLearner
 from dford.log import FeedbackLog
@@ -43,6 +44,8 @@ class Known(NamedTuple):
     learners: FoldLearners
     filling: Filling
     sure: tuple[float, float]
+    usual: Floats
+    """The prior of an item of which a feature is missing that the log always has: nothing was learned of such ones."""
     rate: float
     answered: Ints
     own: Floats
@@ -85,17 +88,17 @@ def write_known(
             differing += before.get((place, cut), higher) != higher
             before[place, cut] = higher
     calibration = Calibration(own, Audit(own, seed), rate, repeats, differing)
-    chances = _restored(models, kind, scale, seed).chances_of(told.answered, filling.fill(told.own))
-    header = {
-        "levels": scale.names,
-        "names": names,
-        "seed": seed,
-        "sure": calibration.sureness(chances),
-        "rate": calibration.rate,
-    }
+    sure = 0.0, 1.0
+    if names:
+        chances = _restored(models, kind, scale, seed).chances_of(told.answered, filling.fill(told.own))
+        sure = calibration.sureness(chances)
+        own.believe(posteriors.priors(chances, *sure), calibration.rate)
+    usual = Calibration(own, Audit(own, seed), rate, repeats, differing).shares().prior
+    header = {"levels": scale.names, "names": names, "seed": seed, "sure": sure, "rate": calibration.rate}
     arrays: dict[str, NDArray[Any]] = {
         "may_miss": filling.may_miss.astype(np.uint8),
         "means": filling.means,
+        "usual": usual[0] if len(usual) else np.full(len(scale), 1 / len(scale)),
         "answered": told.answered,
         "own": told.own,
         "wrong": own.wrong.astype(np.int64),
@@ -110,11 +113,12 @@ def write_known(
 def read_known(path: Path, kind: type[LiveLearner]) -> Known:
     header, arrays = persistence.read(path)
     scale = Scale(header["levels"])
-    models = [arrays[f"learner{fold}"].tobytes() for fold in range(FOLDS)]
+    models = [arrays[f"learner{fold}"].tobytes() for fold in range(FOLDS) if header["names"]]
     every = _restored(models, kind, scale, header["seed"])
     filling = Filling(arrays["may_miss"].astype(np.bool_), arrays["means"])
     answers = (arrays[name] for name in ("answered", "own", "wrong", "counts"))
-    return Known(scale, header["names"], every, filling, tuple(header["sure"]), header["rate"], *answers)
+    sure, rate = tuple(header["sure"]), header["rate"]
+    return Known(scale, header["names"], every, filling, sure, arrays["usual"], rate, *answers)
 
 
 def _restored(models: list[bytes], kind: type[LiveLearner], scale: Scale, seed: int) -> FoldLearners:

@@ -85,6 +85,8 @@ def place(
     path, out = Path(file), Path(out)
     if out.suffix != ".parquet":
         raise ValueError(f"levels are written to a .parquet file; got {out.name!r}")
+    if out.exists() and path.exists() and out.samefile(path):
+        raise ValueError(f"{out.name} holds the items; write their levels to another file")
     if not out.parent.is_dir():
         raise FileNotFoundError(f"no folder at {out.parent} to write {out.name} into")
     if error_rate is not None and not 0 <= error_rate < 0.5:
@@ -94,8 +96,10 @@ def place(
         raise TypeError(f"placing needs a learner with ask, tell and predict_proba, such as Auto(); got {learner!r}")
     if not len(log):
         raise ValueError("the log has no answers to place items by")
-    names = log.feature_names or invented(log.X.shape[1])
+    names = list(log.feature_names or invented(log.X.shape[1]))
     starts = _starts(path, names, operator.index(first))
+    if starts[-1] == starts[0]:
+        raise ValueError(f"{path.name} has no items")
     told = read_told(log)
     if len(told.answered) and not (starts[0] <= told.answered[0] and told.answered[-1] < starts[-1]):
         outside = told.answered[(told.answered < starts[0]) | (told.answered >= starts[-1])][0]
@@ -119,7 +123,8 @@ def place(
 
     with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as folder:
         known, parts = Path(folder) / "known", [Path(folder) / f"{group}.parquet" for group in range(n_groups)]
-        models = run(_learn, [_Fold(fold, learner, log.scale.names, random_state, told) for fold in range(FOLDS)])
+        folds = range(FOLDS if names else 0)
+        models = run(_learn, [_Fold(fold, learner, log.scale.names, random_state, told) for fold in folds])
         rate = write_known(known, told, log.scale, names, models, type(learner), error_rate, random_state)
         groups = [_Group(type(learner), path, group, starts[group], known, part) for group, part in enumerate(parts)]
         errors = run(_place_group, groups)
@@ -191,7 +196,9 @@ def _place_group(given: _Group) -> float:
         parquet.ParquetWriter(given.part, _schema(known.scale)) as writer,
     ):
         for batch in file.iter_batches(_BATCH, row_groups=[given.group], columns=known.names):
-            columns = [batch.column(name).cast("float64").to_numpy(zero_copy_only=False) for name in known.names]
+            columns = [
+                batch.column(name).cast("float64", safe=False).to_numpy(zero_copy_only=False) for name in known.names
+            ]
             X = np.stack(columns, axis=1) if columns else np.empty((batch.num_rows, 0))
             table, error = _place(known, start, X)
             writer.write_table(table)
@@ -206,14 +213,22 @@ def _place(known: Known, start: int, X: Floats) -> tuple[Any, float]:
     items.add(len(X))
     some = slice(*np.searchsorted(known.answered, [start, start + len(X)]))
     places = known.answered[some] - start
-    if not np.array_equal(X[places], known.own[some], equal_nan=True):
-        other = known.answered[some][~((X[places] == known.own[some]) | np.isnan(X[places])).all(axis=1)]
+    own, there = known.own[some], X[places]
+    if not (same := ((there == own) | (np.isnan(there) & np.isnan(own))).all(axis=1)).all():
         raise ValueError(
-            f"item {other[0] if len(other) else start} has other features in the file than in the log: "
-            "are these its items, and do they count from the same number?"
+            f"item {known.answered[some][~same][0]} has other features in the file than in the log: are these its "
+            "items, and do they count from the same number?"
         )
+    if np.isinf(X).any():
+        row, column = np.argwhere(np.isinf(X))[0]
+        raise ValueError(f"the column {known.names[column]!r} of item {start + row} is infinite")
     items.wrong[places], items.counts[places] = known.wrong[some], known.counts[some]
-    items.believe(posteriors.priors(known.learners.chances_of(numbers, known.filling.fill(X)), *known.sure), known.rate)
+    prior = np.tile(known.usual, (len(X), 1))
+    told = ~(np.isnan(X) & ~known.filling.may_miss).any(axis=1) & bool(known.names)
+    if told.any():
+        chances = known.learners.chances_of(numbers[told], known.filling.fill(X[told]))
+        prior[told] = posteriors.priors(chances, *known.sure)
+    items.believe(prior, known.rate)
     levels, errors = items.placements()
     beliefs = items.beliefs(np.arange(len(X)))
     columns = [numbers, known.scale.array[levels], *beliefs.T, errors, items.counts]

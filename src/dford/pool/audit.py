@@ -10,6 +10,7 @@ from dford.estimates import Estimate, interval
 from dford.pool.items import Items
 
 _SETTLED = 0.98  # of certainty
+_LEAST = 8  # settled items, for a figure: the interval is made for few, but not for fewer
 _AT_ONCE = 100  # items that are being settled, at most
 
 
@@ -87,7 +88,7 @@ class Audit:
         most = float(self._pool.n_levels - 1)
         judges = (self._settled[place] and self._pool.is_in_doubt(item) for place, item in enumerate(self.items))
         places = np.flatnonzero(np.fromiter(judges, np.bool_, len(self.items)))
-        if not len(places):
+        if len(places) < _LEAST:
             return Estimate(float("nan"), 0.0, most)
         settled = self.known.beliefs(places).argmax(axis=1)
         terms = np.abs(settled - levels[np.array(self.items)[places]]).astype(float)

@@ -42,32 +42,38 @@ def verify(database: Database, project: Project) -> Verification:
         kept[one.sequence] = one._replace(model=b"", placements=None)  # of these there may be many
     # one that holds an answer which was taken back later is folded as of its own time
     on_the_way = {at for at, one in kept.items() if not _taken_back(database, project.id, one.sequence, one.as_of)}
-    made = {at: _fold(database, project, kept[at].as_of, {at: known[at]})[1][at] for at in kept if at not in on_the_way}
-    known[head] = log_reader.heads_of(database, project.id)[1]
-    count, states = _fold(database, project, head, {at: known[at] for at in {*on_the_way, head}})
+    made: dict[tuple[int, int], str] = {}
+    for at in kept.keys() - on_the_way:
+        made |= _fold(database, project, kept[at].as_of, {(at, known[at])})[1]
+    last = head, log_reader.heads_of(database, project.id)[1]
+    count, states = _fold(database, project, head, {last, *((at, known[at]) for at in on_the_way)})
     made |= states
     for at, one in kept.items():
-        if made[at] != digests[at]:
+        if made[at, known[at]] != digests[at]:
             if one.versions == snapshots.versions():
                 faults.append(f"the snapshot at {at} is not the state that its answers make")
             else:
                 remarks.append(f"the snapshot at {at} differs, and was made by other versions: {one.versions}")
-    return Verification(project.name, count, len(kept), head, made[head], faults, remarks)
+    return Verification(project.name, count, len(kept), head, states[last], faults, remarks)
 
 
-def _fold(database: Database, project: Project, as_of: int, stops: dict[int, int]) -> tuple[int, dict[int, str]]:
-    """How many answers count as of a number, and the digests of the states at the stops, with so many items."""
-    model, states, waiting, count = learned.new(project), dict[int, str](), sorted(stops), 0
+Stop = tuple[int, int]
+"""Of a state: the number of the last answer or retraction, and how many items there are."""
+
+
+def _fold(database: Database, project: Project, as_of: int, stops: set[Stop]) -> tuple[int, dict[Stop, str]]:
+    """How many answers count as of a number, and the digests of the states at the stops."""
+    model, states, waiting, count = learned.new(project), dict[Stop, str](), sorted(stops), 0
     items = log_reader.arrivals(database, project.id, project.width(), 0, as_of)
     for page in log_reader.pages(database, project.id, 0, as_of, most=log_reader.MANY):
         begin = 0
-        for stop in [at for at in waiting if at < page.sequence[-1]]:
-            end = int((page.sequence <= stop).sum())
+        for stop in [stop for stop in waiting if stop[0] < page.sequence[-1]]:
+            end = int((page.sequence <= stop[0]).sum())
             model.learn(page, slice(begin, end), items)
-            states[waiting.pop(0)], begin = _digest(model, items, stops[stop]), end
+            states[waiting.pop(0)], begin = _digest(model, items, stop[1]), end
         model.learn(page, slice(begin, None), items)
         count += len(page.level)
-    return count, states | {at: _digest(model, items, stops[at]) for at in waiting}
+    return count, states | {stop: _digest(model, items, stop[1]) for stop in waiting}
 
 
 def _digest(model: Learned, items: Arrivals, n_items: int) -> str:

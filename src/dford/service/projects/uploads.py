@@ -129,8 +129,15 @@ def _bad_log(sentence: str) -> Refusal:
 
 def _columns(project: Project, there: Iterable[str]) -> list[str]:
     """Those of a log of this project, in a file that has these: with items, people and times, or without."""
+    there = list(there)
     more = about_columns(there)
-    return [*COLUMNS, *more, *feature_names(project, more)]
+    names = [*COLUMNS, *more, *feature_names(project, more)]
+    if some := [name for name in ABOUT if name in there and name not in names]:
+        lacking = " and ".join(name for name in ABOUT if name not in there)
+        raise _bad_log(
+            f"the file has {' and '.join(some)} without {lacking}; a log has all of {', '.join(ABOUT)}, or none"
+        )
+    return names
 
 
 def _csv_frame(content: bytes, project: Project, bounds: Bounds) -> Any:
@@ -170,7 +177,8 @@ def _is_right(kind: Any, name: str) -> bool:
     from pyarrow import types
 
     if name in _TEXTS:
-        return bool(types.is_dictionary(kind) or (name == "person" and types.is_null(kind)))
+        is_text = types.is_dictionary(kind) and (types.is_string(kind.value_type) or name != "person")
+        return bool(is_text or (name == "person" and types.is_null(kind)))
     if name == "higher":
         return bool(types.is_boolean(kind))
     if name == "time":
