@@ -49,7 +49,7 @@ def without_repeats(numbers: list[int]) -> list[int]:
     return [number for number, _ in groupby(numbers)]
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_the_counter_is_right_at_every_moment(tmp_path: Path, new_page: Callable[..., Page], seed: int) -> None:
     """Answers, skips and undos at random, while requests and responses are under way; every item comes repeatedly."""
     page, chance = new_page(), random.Random(seed)

@@ -19,7 +19,6 @@ LEARNERS = [
     PRIL(),
     DFORD(kernel="poly", window=30, clip=5.0, random_state=0),
     PRank(kernel="rbf", window=30),
-    PRank(kernel="linear", window=30),
     NewtonLogit(random_state=0),
     NewtonLogit(features="fourier", n_components=9, random_state=0),
     DirectionalBoosting(max_iter=10, random_state=0),
