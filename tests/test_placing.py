@@ -1,6 +1,5 @@
 """Items of a file, placed by a log: the same bits however it is done, and nothing taken for what it is not."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 from dford import FeedbackLog, NewtonLogit, Pool, PRank, Question
 from dford.cli import main
 from dford.datasets import make_synthetic
-from dford.engine import posteriors
 from dford.placing import place
 from dford.pool.filling import Filling
 
@@ -151,11 +149,6 @@ def test_how_often_answers_are_wrong_is_learned_from_questions_that_are_there_tw
         log.append(Question("", X[item], level, "c", 0.5, 0), bool(higher), item=item)
     found = place(write(X, tmp_path / "items.parquet"), log, tmp_path / "out.parquet", learner=NewtonLogit())
     assert found.error_rate == pytest.approx(0.2, abs=0.05)
-    expected = posteriors.expected_rate(600, round(2 * 600 * 0.2 * 0.8), 8.0)
-    assert expected == pytest.approx(0.2, abs=0.02)
-
-
-Change = Callable[[Any, FeedbackLog, Path], dict[str, Any]]
 
 
 @pytest.mark.parametrize(

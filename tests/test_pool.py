@@ -236,6 +236,23 @@ def test_items_may_have_missing_features_and_come_later() -> None:
         pool.add(np.zeros((1, 3)))
 
 
+def test_of_an_item_that_lacks_what_all_others_had_only_the_shares_of_the_levels_are_known() -> None:
+    X, y = make_synthetic(150, random_state=0)
+    pool = Pool(X, [1, 2, 3, 4, 5], learner=NewtonLogit(features="poly"), audit=0, random_state=0)
+    later = X[:20].copy()
+    later[:, 0] = np.nan
+    pool.add(later)
+    y = np.concatenate([y, y[:20]])
+    for _ in range(120):
+        question = pool.ask()
+        pool.tell(question, bool(y[question.item] > question.level))
+    items, unasked = pool._placements.items, pool.answers_[150:] == 0
+    assert (items.prior[150:] == items.prior[150]).all()
+    assert (items.prior[:150].max(axis=1) > 0.9).any(), "what was learned of the others"
+    assert items.prior[150].max() < 0.6
+    assert unasked.sum() < 20, "they are asked about, as nothing else tells"
+
+
 def test_an_audit_is_kept_from_the_items_until_it_is_released() -> None:
     X, y = make_synthetic(100, random_state=0)
     pool = fast(X, audit=0.5, error_rate=0.0)

@@ -17,6 +17,7 @@ SOURCE = ROOT / "src" / "dford"
 FLOORS = {
     "dford": [
         {"scale", "feedback", "files", "document"},
+        {"log_columns"},
         {"log", "estimates"},
         {"engine"},
         {"policies", "persistence"},

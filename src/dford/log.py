@@ -4,31 +4,28 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dford.feedback import Question, as_names, difference, split_names
-from dford.files import atomic_write, read_csv
+from dford.files import atomic_write
+from dford.log_columns import (
+    ABOUT,
+    COLUMNS,
+    UNKNOWN,
+    About,
+    about_columns,
+    check_feature_names,
+    checked_about,
+    invented,
+    read_about,
+    read_rounds,
+)
 from dford.scale import Scale
 
 LEAST_PROPENSITY = 1e-100  # its inverse weighs an answer, and must stay finite in sums
-COLUMNS = ("level", "prediction", "propensity", "higher")
-ABOUT = ("item", "person", "time")
-
-
-class About(NamedTuple):
-    """What else may be known of an answer."""
-
-    item: int | None = None
-    """The number of the thing that it is about, as whoever asked counts them."""
-    person: str | None = None
-    time: float | None = None
-    """When it was given, in seconds since 1970, to the microsecond."""
-
-
-_UNKNOWN = About()
 
 
 class FeedbackLog:
@@ -82,7 +79,7 @@ class FeedbackLog:
                 raise ValueError("the row names its features and the rows before it do not; name those of the log")
         x = np.asarray(values, dtype=np.float64)
         row = x[0] if x.ndim == 2 and len(x) == 1 else x
-        about = _about(item, person, time)
+        about = checked_about(item, person, time)
         self._add(row, question.level, question.prediction, question.propensity, higher, about)
         self.feature_names = names or self.feature_names
 
@@ -93,7 +90,7 @@ class FeedbackLog:
         prediction: Any,
         propensity: float,
         higher: bool,
-        about: About = _UNKNOWN,
+        about: About = UNKNOWN,
     ) -> None:
         size = self._rows[0].size if self._rows else len(self.feature_names or x)
         if x.shape != (size,):
@@ -188,7 +185,7 @@ class FeedbackLog:
 
         names = np.array(self.scale.names, dtype=object)
         features = feature_names if feature_names is not None else self.feature_names or invented(self.X.shape[1])
-        has_more = any(about != _UNKNOWN for about in self._about)
+        has_more = any(about != UNKNOWN for about in self._about)
         check_feature_names(features, has_more)
         frame = pd.DataFrame(
             {
@@ -260,104 +257,10 @@ class FeedbackLog:
         columns = [np.asarray(frame[name]) for name in COLUMNS]
         features = [np.asarray(frame[name], dtype=np.float64) for name in names]
         rows = np.stack(features, axis=1) if features else np.empty((len(frame), 0))
-        about = _read_about(*(np.asarray(frame[name]) for name in more)) if more else [_UNKNOWN] * len(frame)
+        about = read_about(*(np.asarray(frame[name]) for name in more)) if more else [UNKNOWN] * len(frame)
         for x, *answer in zip(rows, *columns, about, strict=True):
             log._add(x, *answer)
         return log
-
-
-def about_columns(names: Iterable[str]) -> tuple[str, ...]:
-    """The columns of a log that are about its answers: all three, or none."""
-    return ABOUT if set(ABOUT) <= set(names) else ()
-
-
-def check_feature_names(names: Iterable[str], has_more: bool = False) -> None:
-    """Refuse features that are called as the columns of a log are, of one with or without items, people and times."""
-    own = [*COLUMNS, *(ABOUT if has_more else about_columns(names))]
-    if taken := [name for name in names if name in own]:
-        raise ValueError(f"a log has a column {taken[0]!r} of its own, so no feature can be called so; rename it")
-
-
-def invented(n_features: int) -> list[str]:
-    """What features without names are called in a file."""
-    return [f"x{j}" for j in range(n_features)]
-
-
-def read_rounds(source: Any, levels: Sequence[Any], **options: Any) -> Any:
-    """The frame in a CSV file of rounds, with the levels by their names."""
-    columns, header = COLUMNS[:2], _header(source)
-    more = about_columns(header)
-    options["dtype"] = {"time": str} if more else {}
-    kinds = dict.fromkeys((name for name in header if name not in (*COLUMNS, *more)), np.float64)
-    texts = [*columns, *(["person"] if more else [])]
-    try:  # with features as what they are: of whole numbers, pandas would make -0 0
-        frame = read_csv(source, as_text=texts, **{**options, "dtype": options["dtype"] | kinds})
-    except ValueError:  # True and False, say
-        if hasattr(source, "seek"):
-            source.seek(0)
-        frame = read_csv(source, as_text=texts, **options)
-    known = {_text(name): name for name in Scale(levels).names}
-    names = {text: _read_name(text, known) for column in columns if column in frame for text in set(frame[column])}
-    for column in columns:
-        if column in frame:
-            frame[column] = np.fromiter((names[text] for text in frame[column]), dtype=object)
-    return frame
-
-
-def _about(item: Any, person: Any, time: Any) -> About:
-    if item is not None and (isinstance(item, (bool, np.bool_, str)) or not 0 <= item < 2**63 or item != int(item)):
-        raise ValueError(f"an item is a whole number, from 0; got {item}")
-    if person is not None and not isinstance(person, str):
-        raise TypeError(f"a person is a name; got {person!r}")
-    if time is not None and not 0 <= time < 1e11:
-        raise ValueError(f"a time is in seconds since 1970; got {time!r}")
-    return About(None if item is None else int(item), person or None, None if time is None else round(float(time), 6))
-
-
-def _read_about(items: NDArray[Any], people: NDArray[Any], times: NDArray[Any]) -> list[About]:
-    """Of every answer, from the columns of a file or of a frame."""
-    import pandas as pd
-
-    texts = pd.Series(times)
-    if times.dtype.kind not in "OUMT" or any(isinstance(one, str) and not one[:4].isdigit() for one in texts):
-        raise ValueError("a time in a file is a date such as 2026-11-16 12:30:00+00:00")
-    try:
-        when = pd.to_datetime(texts, utc=True, format=None if times.dtype.kind == "M" else "ISO8601")
-    except ValueError:
-        raise ValueError("a time in a file is a date such as 2026-11-16 12:30:00+00:00") from None
-    micro = when.dt.as_unit("us").astype("int64")
-    return [
-        _about(
-            None if pd.isna(item) else item,
-            None if pd.isna(person) or person == "" else str(person),
-            None if missing else one / 1e6,
-        )
-        for item, person, one, missing in zip(items, people, micro, when.isna(), strict=True)
-    ]
-
-
-def _header(source: Any) -> list[str]:
-    """The names of the columns, each of which must be there once."""
-    names: list[str] = read_csv(source, header=None, nrows=1, dtype=str).iloc[0].fillna("").tolist()
-    if hasattr(source, "seek"):
-        source.seek(0)
-    if twice := [name for place, name in enumerate(names) if name in names[:place]]:
-        raise ValueError(f"the file has the column {twice[0]!r} twice")
-    return names
-
-
-def _text(name: Any) -> str:
-    """A name as `write` puts it into a CSV file."""
-    return f"{name:.17g}" if isinstance(name, float) else str(name)
-
-
-def _read_name(text: str, names: dict[str, Any]) -> Any:
-    if text in names:
-        return names[text]
-    try:
-        return float(text)  # 2 may be written 2.0
-    except ValueError:
-        return text
 
 
 def _suffix(path: Path) -> str:

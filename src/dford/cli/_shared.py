@@ -7,6 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dford.cli._names import BACKENDS
+
 # A command imports what it uses when it is run, so that help and the version are there at once.
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,6 +47,20 @@ def writing_to(folder: Path, option: str = "--out") -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or error
         raise typer.BadParameter(f"cannot write into {folder} ({reason})", param_hint=option) from error
+
+
+JOBS = "Processes at once; -1 for one a core, or the whole cluster."
+BACKEND = "processes (this machine), ray or dask (the cluster you have)."
+
+
+def check_backend(jobs: int, backend: str) -> None:
+    """Refuse what cannot be fanned out over."""
+    import typer
+
+    if jobs == 0:
+        raise typer.BadParameter("0 processes do nothing; give 1 or more, or -1", param_hint="--jobs")
+    if backend not in BACKENDS:
+        raise typer.BadParameter(f"{backend!r} is none of {', '.join(BACKENDS)}", param_hint="--backend")
 
 
 def new_table(title: str, *headers: str) -> "Table":

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from dford.cli._names import BACKENDS
-from dford.cli._shared import console, read_log, refuse
+from dford.cli._shared import BACKEND, JOBS, check_backend, console, read_log, refuse
 
 if TYPE_CHECKING:
     import typer
@@ -30,12 +29,8 @@ def add(program: "typer.Typer") -> None:
         seed: Annotated[
             int, typer.Option(min=0, max=2**32 - 1, metavar="S", help="The same seed gives the same levels.")
         ] = 0,
-        jobs: Annotated[
-            int, typer.Option(min=-1, metavar="N", help="Processes at once; -1 for one a core, or the whole cluster.")
-        ] = -1,
-        backend: Annotated[
-            str, typer.Option(metavar="NAME", help="processes (this machine), ray or dask (the cluster you have).")
-        ] = "processes",
+        jobs: Annotated[int, typer.Option(min=-1, metavar="N", help=JOBS)] = -1,
+        backend: Annotated[str, typer.Option(metavar="NAME", help=BACKEND)] = "processes",
     ) -> None:
         """Give every item of a Parquet file its level, by answers about some of them.
 
@@ -47,10 +42,7 @@ def add(program: "typer.Typer") -> None:
         """
         from dford.experiments.processes import WorkerDiedError
 
-        if jobs == 0:
-            raise typer.BadParameter("0 processes do nothing; give 1 or more, or -1", param_hint="--jobs")
-        if backend not in BACKENDS:
-            raise typer.BadParameter(f"{backend!r} is none of {', '.join(BACKENDS)}", param_hint="--backend")
+        check_backend(jobs, backend)
         try:
             _place(items, levels, answers, out, first, error_rate, seed, jobs, backend)
         except WorkerDiedError as error:

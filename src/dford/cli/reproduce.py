@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import dford
-from dford.cli._names import BACKENDS, EXPERIMENTS, PLAYED
-from dford.cli._shared import console, refuse, writing_to
+from dford.cli._names import EXPERIMENTS, PLAYED
+from dford.cli._shared import BACKEND, JOBS, check_backend, console, refuse, writing_to
 
 if TYPE_CHECKING:
     import typer
@@ -32,12 +32,8 @@ def add(program: "typer.Typer") -> None:
         ] = None,
         quick: Annotated[bool, typer.Option("--quick", help="Few runs and rounds: under a minute.")] = False,
         full: Annotated[bool, typer.Option("--full", help="The paper's runs and rounds: some minutes.")] = False,
-        jobs: Annotated[
-            int, typer.Option(min=-1, metavar="N", help="Processes at once; -1 for one a core, or the whole cluster.")
-        ] = -1,
-        backend: Annotated[
-            str, typer.Option(metavar="NAME", help="processes (this machine), ray or dask (the cluster you have).")
-        ] = "processes",
+        jobs: Annotated[int, typer.Option(min=-1, metavar="N", help=JOBS)] = -1,
+        backend: Annotated[str, typer.Option(metavar="NAME", help=BACKEND)] = "processes",
         data: Annotated[
             Path | None,
             typer.Option(file_okay=False, metavar="DIR", help="Folder of the datasets; else DFORD_DATA, else a cache."),
@@ -64,10 +60,7 @@ def add(program: "typer.Typer") -> None:
         """
         if quick and full:
             raise typer.BadParameter("give one of --quick and --full, not both")
-        if jobs == 0:
-            raise typer.BadParameter("0 processes do nothing; give 1 or more, or -1", param_hint="--jobs")
-        if backend not in BACKENDS:
-            raise typer.BadParameter(f"{backend!r} is none of {', '.join(BACKENDS)}", param_hint="--backend")
+        check_backend(jobs, backend)
         if experiment != "all" and experiment not in EXPERIMENTS:
             raise typer.BadParameter(f"{experiment!r} is none of {', '.join(EXPERIMENTS)}, all")
         size = "quick" if quick else "full" if full else "middle"

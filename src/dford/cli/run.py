@@ -114,7 +114,7 @@ def _run(
 
     from dford.datasets import load_table
     from dford.experiments.one_pass import one_pass
-    from dford.log import check_feature_names
+    from dford.log_columns import check_feature_names
     from dford.scale import Scale
 
     data = load_table(table, target, levels=levels, discretise=discretise)

@@ -16,7 +16,8 @@ from dford.engine.logistic import sigmoid
 
 MEMORY = 0.999  # of past answers, at each: about the last thousand count
 MARGIN = 1.0  # in squared errors of probability: a lead that takes many answers, and no luck, to build up
-POWERS: Floats = np.array([1.1**k for k in range(-5, 11)])
+_UP = np.cumprod(np.full(10, 1.1))  # not 1.1 ** k, whose last bit is the machine's
+POWERS: Floats = np.concatenate([1.0 / _UP[4::-1], [1.0], _UP])
 LASTING = 0.9995  # of what speaks against a power, at each answer
 _DOUBT = 20.0  # how much the powers' logarithms, squared, speak against them before any answer
 

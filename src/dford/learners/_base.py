@@ -29,7 +29,8 @@ from dford.learners._forms import Form, Rows, missing, refuse_large
 from dford.learners._overlap import Overlap, overlap
 from dford.learners._parameters import validate_parameter_constraints
 from dford.learners._trace import DEFAULT_CHECKPOINTS, Trace, make_trace
-from dford.log import FeedbackLog, invented
+from dford.log import FeedbackLog
+from dford.log_columns import invented
 from dford.policies import Policy
 from dford.scale import Scale
 

@@ -19,7 +19,8 @@ from dford.engine._compiled import Floats
 from dford.experiments.fan_out import fan_out
 from dford.files import atomic_write
 from dford.learners import Auto, LiveLearner
-from dford.log import FeedbackLog, invented
+from dford.log import FeedbackLog
+from dford.log_columns import invented
 from dford.placing.known import Known, Told, read_known, read_told, write_known
 from dford.pool.filling import Filling
 from dford.pool.fold_learners import FOLDS, FoldLearners
@@ -224,7 +225,7 @@ def _place(known: Known, start: int, X: Floats) -> tuple[Any, float]:
         raise ValueError(f"the column {known.names[column]!r} of item {start + row} is infinite")
     items.wrong[places], items.counts[places] = known.wrong[some], known.counts[some]
     prior = np.tile(known.usual, (len(X), 1))
-    told = ~(np.isnan(X) & ~known.filling.may_miss).any(axis=1) & bool(known.names)
+    told = ~known.filling.lacking(X) & bool(known.names)
     if told.any():
         chances = known.learners.chances_of(numbers[told], known.filling.fill(X[told]))
         prior[told] = posteriors.priors(chances, *known.sure)

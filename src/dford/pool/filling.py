@@ -18,6 +18,11 @@ class Filling(NamedTuple):
         means = [np.mean(column[~np.isnan(column)]) if not np.isnan(column).all() else 0.0 for column in rows.T]
         return cls(np.isnan(rows).sum(axis=0) > 0, np.array(means))
 
+    def lacking(self, X: Floats) -> Bools:
+        """The rows that lack what the first ones always had: whoever learned from those knows nothing of these."""
+        missing = np.isnan(X)
+        return (missing & ~self.may_miss).sum(axis=1) > 0 if missing.any() else np.zeros(len(X), np.bool_)
+
     def fill(self, X: Floats) -> Floats:
         """With columns that say what was missing, for the features of which something may be."""
         missing = np.isnan(X)

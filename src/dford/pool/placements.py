@@ -191,9 +191,14 @@ class Placements:
             return Refresh(calibration.shares)
         told: Any = [answers[name][new].copy() for name in ("item", "cut", "placement", "propensity", "higher")]
 
+        lacking = self.filling.lacking(self.X)
+
         def work() -> Priors:
             learners.learn(X, *told)
-            return calibration.priors(learners.chances(X))
+            found = calibration.priors(learners.chances(X))
+            if lacking.any():
+                found.prior[lacking] = calibration.shares().prior[lacking]
+            return found
 
         return Refresh(work)
 

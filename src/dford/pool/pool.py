@@ -15,7 +15,8 @@ from dford.engine._compiled import Floats, Ints
 from dford.estimates import Estimate
 from dford.feedback import split_names
 from dford.learners import Auto, LiveLearner
-from dford.log import About, FeedbackLog
+from dford.log import FeedbackLog
+from dford.log_columns import About
 from dford.pool import saving
 from dford.pool.answers import AUDIT, PURPOSES, Answer
 from dford.pool.forecast import Forecast

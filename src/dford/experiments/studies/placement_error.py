@@ -23,6 +23,7 @@ ITEMS = 2000
 SHARES = (0.5, 1.0, 2.0, 3.0, 4.0)
 WRONG = (0.0, 0.1)
 TARGET = 0.05
+_LEARNED = 10_000  # rows that the limit is made from, at most
 _LOOKS = 20  # at a pool, from one answer an item to the next
 
 
@@ -86,11 +87,12 @@ def _entropy(share: float) -> float:
     return -sum(p * math.log2(p) for p in (share, 1 - share) if p > 0)
 
 
-_LEARNED = 10_000
 Told = Callable[[int, Any], bool]
 
 
 class Given(NamedTuple):
+    """What is to be placed, and whom to ask."""
+
     X: Rows
     y: Labels
     levels: list[Any]
@@ -99,6 +101,8 @@ class Given(NamedTuple):
 
 
 class Look(NamedTuple):
+    """Where the items stand, and how far off that is expected to be."""
+
     levels: Any
     expected: float
 
@@ -136,7 +140,9 @@ def _by_labels(given: Given, stops: Sequence[int]) -> Iterator[Look]:
     for stop in stops:
         bought = min(int(stop / math.log2(len(given.levels))), len(given.X))
         levels = given.y.copy()
-        if bought < len(given.X):
+        if bought == 0:
+            levels[:] = given.levels[len(given.levels) // 2]
+        elif bought < len(given.X):
             trees = DirectionalBoosting(levels=given.levels, feedback="label", random_state=given.seed)
             levels[bought:] = trees.fit(given.X[:bought], given.y[:bought]).predict(given.X[bought:])
         yield Look(levels, math.nan)

@@ -13,6 +13,9 @@ from dford.service.projects.projects import Project
 from dford.service.store.database import Database
 from dford.service.store.schema import answers, retractions
 
+Stop = tuple[int, int]
+"""Of a state: the number of the last answer or retraction, and how many items there are."""
+
 
 class Verification(NamedTuple):
     """What a replay of one project found."""
@@ -42,23 +45,19 @@ def verify(database: Database, project: Project) -> Verification:
         kept[one.sequence] = one._replace(model=b"", placements=None)  # of these there may be many
     # one that holds an answer which was taken back later is folded as of its own time
     on_the_way = {at for at, one in kept.items() if not _taken_back(database, project.id, one.sequence, one.as_of)}
-    made: dict[tuple[int, int], str] = {}
+    stops, made = {at: (at, known[at]) for at in kept}, dict[int, str]()
     for at in kept.keys() - on_the_way:
-        made |= _fold(database, project, kept[at].as_of, {(at, known[at])})[1]
+        made[at] = _fold(database, project, kept[at].as_of, {stops[at]})[1][stops[at]]
     last = head, log_reader.heads_of(database, project.id)[1]
-    count, states = _fold(database, project, head, {last, *((at, known[at]) for at in on_the_way)})
-    made |= states
+    count, states = _fold(database, project, head, {last, *(stops[at] for at in on_the_way)})
+    made |= {at: states[stops[at]] for at in on_the_way}
     for at, one in kept.items():
-        if made[at, known[at]] != digests[at]:
+        if made[at] != digests[at]:
             if one.versions == snapshots.versions():
                 faults.append(f"the snapshot at {at} is not the state that its answers make")
             else:
                 remarks.append(f"the snapshot at {at} differs, and was made by other versions: {one.versions}")
     return Verification(project.name, count, len(kept), head, states[last], faults, remarks)
-
-
-Stop = tuple[int, int]
-"""Of a state: the number of the last answer or retraction, and how many items there are."""
 
 
 def _fold(database: Database, project: Project, as_of: int, stops: set[Stop]) -> tuple[int, dict[Stop, str]]:

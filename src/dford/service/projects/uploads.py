@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dford.log import ABOUT, COLUMNS, About, FeedbackLog, about_columns, read_rounds
+from dford.log import FeedbackLog
+from dford.log_columns import ABOUT, COLUMNS, About, about_columns, read_rounds
 from dford.service.projects.columns import Column, check, encode, read_columns
 from dford.service.projects.items import Ready
 from dford.service.projects.projects import Project
