@@ -62,11 +62,18 @@ def test_the_page_holds_everything_and_asks_for_nothing(folder: Path, capsys: py
             and row["experiment"] == "curves" and row["learner"] == "PRank"]  # fmt: skip
     assert f"{sum(ends) / 2:.3f} ±" in words
 
+    quick, run, counted, headline, first = words.split("\n\n")[:5]
+    assert quick.endswith(": quick run")
+    assert run.startswith("A quick run: 2 runs of 60 to 10,000 rounds.")
+    assert "statements of the paper" in counted
+    assert re.fullmatch(r"### DFORD beside PRank, .* of 8", headline)
+    assert re.fullmatch(r"(- [^:\n]+: \d\.\d{3} against \d\.\d{3}, [+-][\d.]+%\n?){8}", first), "a line a dataset"
+
     before = (folder / "report.html").read_bytes()
     assert (
         main(["reproduce", "--quick", "--jobs", "1", "--data", str(folder.parent / "data"), "--out", str(folder)]) == 0
     )
-    assert words.split("\n\n")[1] in capsys.readouterr().out
+    assert counted in capsys.readouterr().out
     assert (folder / "report.html").read_bytes() == before, "the same results give the same page"
 
 
@@ -130,18 +137,18 @@ def test_the_reading_tells_who_is_ahead_and_by_how_much() -> None:
         ("mslr", "PRIL", none): (1.2, 1.2),
     }
     words = reading(results("curves", ends))
-    assert (
-        "lower than that of PRank, which sees the labels, on California Housing (0.900 against 1.000, -10.0%)." in words
-    )
-    assert "higher than that of PRank, which sees the labels, on MSLR Web 10K (1.500 against 1.000, +50.0%)." in words
-    assert "It is below PRIL's on 1 of 2." in words
+    assert "PRank, which sees the labels: its error is lower on 1 and higher on 1 of 2\n" in words
+    assert "  California Housing: 0.900 against 1.000, -10.0%\n" in words
+    assert "  MSLR Web 10K: 1.500 against 1.000, +50.0%\n" in words
+    assert "DFORD's error is below PRIL's on 1 of 2\n" in words
     assert reading(Results({}, {})).startswith("Nothing was run")
 
 
 def test_a_regret_above_the_bound_is_told() -> None:
     ends: dict[tuple[str, str, Any], tuple[float, ...]] = {("mslr", "DFORD", Parameters()): (1.0,)}
-    assert "exceeds the bound on MSLR" in reading(results("regret", ends, regret=3.0, bound=2.0))
-    assert "stays below the theorem's bound on MSLR" in reading(results("regret", ends, regret=1.0, bound=2.0))
+    above, below = (reading(results("regret", ends, regret=regret, bound=2.0)) for regret in (3.0, 1.0))
+    assert "below the theorem's bound on 0 of 1\n  MSLR Web 10K: at most 150.00% of the bound" in above
+    assert "below the theorem's bound on 1 of 1\n  MSLR Web 10K: at most 50.00% of the bound" in below
 
 
 def test_the_label_sampling_table_meets_the_papers_cell_by_cell() -> None:

@@ -58,7 +58,7 @@ def add(program: "typer.Typer") -> None:
 
         pool: up to 2,000 items are placed, with all answers right and with one in ten wrong.
 
-        Each study writes its tables (.md), all of its figures (.csv) and, but for split and pool, a picture (.png).
+        Each study writes its tables (.md), all of its figures (.csv) and, but for split, a picture (.png).
         """
         from dford.experiments.studies.running_error import DATASETS, gather
         from dford.experiments.studies.studies import STUDIES, pick

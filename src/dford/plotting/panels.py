@@ -1,18 +1,14 @@
-"""One panel a dataset: lines with their spread, heat maps, bars."""
+"""The pictures of the report: lines with their spread, rows of heat, bars."""
 
-import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from dford.plotting._looks import LOOKS, bare, save
-
-_WIDTH = 10.0
+from dford.plotting._frame import finish, from_zero, new_figure
+from dford.plotting._looks import LOOKS, looks_of
 
 
 class Line(NamedTuple):
@@ -21,107 +17,87 @@ class Line(NamedTuple):
     x: ArrayLike
     y: ArrayLike
     spread: ArrayLike | None = None
-    dots: bool = False
-    """Marks alone: figures that are somebody else's."""
-    look: int | None = None
-    """Which of the looks, where it is not that of the label's place."""
+    crosses: str | None = None
+    """For figures that are somebody else's: crosses alone, in the colour of this label."""
 
 
 def draw_lines(
     panels: Mapping[str, Mapping[str, Line]], path: str | os.PathLike[str], *, x: str, y: str, **axes: Any
 ) -> None:
-    """Draw one panel for each title, and in it one line for each label; the same label looks the same everywhere."""
-    labels = list(dict.fromkeys(label for lines in panels.values() for label in lines))
-    figure, places = _figure(len(panels), extra=0.5)
-    handles = {}
+    """Draw one panel for each title, and in it one line for each label; the same label looks the same everywhere.
+
+    A label that starts with the name of a learner has the colour of this learner.
+    """
+    every = {label: line for lines in panels.values() for label, line in lines.items()}
+    looks = looks_of((label for label, line in every.items() if line.crosses is None), settings=True)
+    order = list(looks)
+    figure, places = new_figure(len(panels))
     for panel, (title, lines) in zip(places, panels.items(), strict=True):
         for label, line in lines.items():
-            look = labels.index(label) if line.look is None else line.look
-            colour, dashes, marker = LOOKS[look % len(LOOKS)]
-            means = np.asarray(line.y, dtype=float)
-            if line.dots:
-                (handles[label],) = panel.plot(line.x, means, color=colour, marker="x", linestyle="", markersize=5)
+            look, means = looks[line.crosses or label], np.asarray(line.y, dtype=float)
+            number = order.index(line.crosses or label)
+            if line.crosses is not None:
+                mark = "x+12"[number % 4]
+                panel.plot(line.x, means, color=look.colour, marker=mark, linestyle="", markersize=6, label=label)
                 continue
-            (handles[label],) = panel.plot(
-                line.x, means, color=colour, linestyle=dashes, marker=marker, markersize=3.5,
-                markevery=(2 * (look % 3), 8) if len(means) > 12 else 1,
+            panel.plot(
+                line.x, means, color=look.colour, linestyle=look.dashes, marker=look.marker, markersize=3.5,
+                markevery=(2 * (number % 3), 8) if len(means) > 12 else 1, label=label,
             )  # fmt: skip
             if line.spread is not None:
                 spread = np.asarray(line.spread, dtype=float)
-                panel.fill_between(np.asarray(line.x), means - spread, means + spread, color=colour, alpha=0.15, lw=0)
+                low, high = means - spread, means + spread
+                panel.fill_between(np.asarray(line.x), low, high, color=look.colour, alpha=0.15, lw=0)
         panel.set(title=title, **axes)
         if panel.get_xscale() == "linear":
-            panel.locator_params(axis="x", nbins=5)
             panel.xaxis.set_major_formatter("{x:,.0f}")
         if panel.get_yscale() == "linear":
-            top = panel.get_ylim()[1]
-            panel.set_ylim(-0.03 * top, top)
-        bare(panel)
-    figure.supxlabel(x, fontsize="medium")
-    figure.supylabel(y, fontsize="medium")
-    figure.legend(handles.values(), handles, loc="outside upper center", ncols=min(len(labels), 6), frameon=False)
-    save(figure, path)
+            from_zero(panel)
+    finish(figure, places, path, x=x, y=y)
 
 
-class HeatMap(NamedTuple):
-    """A grid of values, with the best place starred and a second place ringed."""
+class HeatRow(NamedTuple):
+    """Values in a row, with the best place starred and a second place ringed."""
 
     values: ArrayLike
-    star: tuple[int, int]
-    ring: tuple[int, int] | None = None
+    star: int
+    ring: int | None = None
 
 
-def draw_heat_maps(
-    maps: Mapping[str, HeatMap],
-    path: str | os.PathLike[str],
-    *,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    x: str,
-    y: str,
-    note: str,
+def draw_heat_rows(
+    rows: Mapping[str, HeatRow], path: str | os.PathLike[str], *, columns: Sequence[str], x: str, title: str
 ) -> None:
-    """Draw one heat map for each title: the darker the lower, every value written in its place."""
-    figure, places = _figure(len(maps), extra=0.6)
-    for panel, (title, heat) in zip(places, maps.items(), strict=True):
-        values = np.asarray(heat.values, dtype=float)
-        panel.imshow(values, cmap="cividis", aspect="auto", origin="lower")
-        middle = (values.min() + values.max()) / 2
-        for (row, column), value in np.ndenumerate(values):
-            colour = "white" if value <= middle else "black"
-            here = (row, column)
-            mark = "★" * (here == heat.star) + "○" * (here == heat.ring)
-            panel.text(column, row, f"{mark} {value:.3f}".strip(), ha="center", va="center", color=colour, fontsize=7)
-        panel.set(title=title, xticks=range(len(columns)), yticks=range(len(rows)))
-        panel.set_xticklabels(columns)
-        panel.set_yticklabels(rows)
-    figure.suptitle(note, fontsize="medium")
-    figure.supxlabel(x, fontsize="medium")
-    figure.supylabel(y, fontsize="medium", rotation=0)
-    save(figure, path)
+    """Draw one row for each name: the darker the lower within its row, every value written in its place."""
+    figure, (panel,) = new_figure(1, height=0.5 + 0.4 * len(rows))
+    for place, row in enumerate(rows.values()):
+        values = np.asarray(row.values, dtype=float)
+        above = values - values.min()
+        panel.imshow(
+            [above / (above.max() or 1.0)], cmap="cividis", vmin=0, vmax=1, aspect="auto",
+            extent=(-0.5, len(columns) - 0.5, place + 0.46, place - 0.46),
+        )  # fmt: skip
+        for column, value in enumerate(values):
+            colour = "white" if 2 * above[column] <= above.max() else "black"
+            mark = "★" * (column == row.star) + "○" * (column == row.ring)
+            panel.text(column, place, f"{mark} {value:.3f}".strip(), ha="center", va="center", color=colour)
+    panel.grid(visible=False)
+    panel.spines[:].set_visible(False)
+    panel.tick_params(length=0)
+    panel.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(rows) - 0.5, -0.5))
+    panel.set_xticks(range(len(columns)), columns)
+    panel.set_yticks(range(len(rows)), list(rows))
+    finish(figure, [panel], path, title=title, x=x)
 
 
 def draw_bars(panels: Mapping[str, Sequence[float]], path: str | os.PathLike[str], *, x: str, y: str) -> None:
     """Draw one panel of bars for each title, numbered from 1."""
-    figure, places = _figure(len(panels), extra=0.2)
+    figure, places = new_figure(len(panels))
     top = 1.15 * max(max(heights) for heights in panels.values())
+    small = 8 if len(panels) <= 2 else 6
     for panel, (title, heights) in zip(places, panels.items(), strict=True):
         numbers = range(1, len(heights) + 1)
-        panel.bar(numbers, heights, color=LOOKS[0][0])
+        panel.bar(numbers, heights, color=LOOKS["DFORD"].colour)
         for number, height in zip(numbers, heights, strict=True):
-            panel.text(number, height, f"{height:.3f}", ha="center", va="bottom", fontsize=8)
-        panel.set(title=title, xlabel=x, ylabel=y, ylim=(0, top), xticks=list(numbers))
-        bare(panel)
-    save(figure, path)
-
-
-def _figure(panels: int, extra: float) -> tuple[Figure, list[Axes]]:
-    """A figure of as many panels, four in a row at most, and its axes."""
-    across = panels if panels <= 3 else 2 if panels == 4 else 4
-    down = math.ceil(panels / across)
-    width = _WIDTH if panels > 1 else 0.6 * _WIDTH
-    figure = Figure(figsize=(width, extra + (2.4 if across == 4 else 3.2) * down), layout="constrained")
-    places = list(np.ravel(figure.subplots(down, across, squeeze=False)))
-    for unused in places[panels:]:
-        unused.set_axis_off()
-    return figure, places[:panels]
+            panel.text(number, height, f"{height:.3f}", ha="center", va="bottom", fontsize=small)
+        panel.set(title=title, ylim=(0, top), xticks=list(numbers))
+    finish(figure, places, path, x=x, y=y)

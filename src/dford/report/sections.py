@@ -9,7 +9,7 @@ from dford.document import Block, Heading, Paragraph, Picture, Table
 from dford.experiments import Results, Series, claims, label_sampling_cells, series
 from dford.experiments.reproduction.claims import compare
 from dford.experiments.reproduction.paper import EXPLORATIONS, LABEL_SAMPLING, REGULARIZATIONS, SETTINGS
-from dford.plotting import HeatMap, Line, draw_bars, draw_heat_maps, draw_lines
+from dford.plotting import HeatRow, Line, draw_bars, draw_heat_rows, draw_lines
 from dford.policies import Triangular
 
 LOG = {"xscale": "log"}
@@ -61,41 +61,47 @@ def grid(results: Results, folder: Path) -> list[Block]:
     found = series(results, "grid")
     if not found:
         return []
-    shown = {one.parameters["regularization"] for one in found if one.dataset == found[0].dataset}
-    maps, rows = {}, []
+    heat, rows, apart = {}, [], 0.0
     for name in dict.fromkeys(one.dataset for one in found):
-        ends = {
-            (o.parameters["regularization"], o.parameters["exploration"]): o.end for o in found if o.dataset == name
-        }
-        any_lambda = {exploration: end for (_, exploration), end in ends.items()}
-        if len(any_lambda) < len(EXPLORATIONS):
-            continue  # its cells failed
-        values = [[ends.get((r, e), any_lambda[e]) for e in EXPLORATIONS] for r in REGULARIZATIONS]
         settings = SETTINGS[name]
-        row, best = REGULARIZATIONS.index(settings.regularization), min(any_lambda, key=any_lambda.__getitem__)
-        ring = (row, EXPLORATIONS.index(settings.exploration))
-        maps[settings.title] = HeatMap(values, (row, EXPLORATIONS.index(best)), ring)
-        at_paper = any_lambda[settings.exploration]
+        ends: dict[float, dict[float, float]] = {γ: {} for γ in EXPLORATIONS}  # by γ and λ
+        for one in found:
+            if one.dataset == name:
+                ends[one.parameters["exploration"]][one.parameters["regularization"]] = one.end
+        if not all(settings.regularization in row for row in ends.values()):
+            continue  # its cells failed
+        apart = max(apart, *(max(row.values()) - min(row.values()) for row in ends.values()))
+        shown = {γ: row[settings.regularization] for γ, row in ends.items()}
+        best, theirs = min(shown, key=shown.__getitem__), settings.exploration
+        star, ring = EXPLORATIONS.index(best), EXPLORATIONS.index(theirs)
+        heat[settings.title] = HeatRow(list(shown.values()), star, ring)
         rows.append(
             [
-                *(settings.title, f"{best:g}", f"{any_lambda[best]:.3f}", f"{settings.regularization:g}"),
-                *(f"{settings.exploration:g}", f"{at_paper:.3f}", f"{at_paper / any_lambda[best] - 1:+.1%}"),
+                *(settings.title, f"{best:g}", f"{shown[best]:.3f}", f"{settings.regularization:g}"),
+                *(f"{theirs:g}", f"{shown[theirs]:.3f}", f"{shown[theirs] / shown[best] - 1:+.1%}"),
             ]
         )
-    note = "λ changes no prediction: " + (
-        "all six rows were played and are equal" if len(shown) > 1 else "one row was played and is shown in all six"
-    )
-    draw_heat_maps(
-        maps, folder / "grid.svg", note=f"{note}. ★ best, ○ the paper's choice", x="γ", y="λ",
-        rows=[f"{r:g}" for r in REGULARIZATIONS], columns=[f"{e:g}" for e in EXPLORATIONS],
+    if not heat:
+        return []
+    played = len({one.parameters["regularization"] for one in found if one.dataset == found[0].dataset})
+    lambdas = f"all six λ from {REGULARIZATIONS[0]:g} to {REGULARIZATIONS[-1]:g}"
+    if played == 1:
+        same = f"Each row is the same for {lambdas}, since λ changes no prediction; the paper's was played."
+    elif apart == 0:
+        same = f"Each row is the same for {lambdas}: all were played."
+    else:
+        same = f"Each row is at the paper's λ; {lambdas} were played and differ by {apart:.2g} at most."
+    draw_heat_rows(
+        heat, folder / "grid.svg", columns=[f"{γ:g}" for γ in EXPLORATIONS], x="γ",
+        title=f"{same} ★ best, ○ the paper's choice",
     )  # fmt: skip
     runs, rounds = _extent(found)
     said = (
         f"Running MAE after {rounds:,} rounds, mean of {runs} runs. With step size 1/(λt) and a zero start λ scales "
-        "score and thresholds together, so any λ is as good as any other and the star stands in the paper's row."
+        f"score and thresholds together, so any λ is as good as any other. {same}"
     )
     header = ["Dataset", "best γ", "MAE", "paper's λ", "paper's γ", "MAE there", "above the best"]
-    caption = "Grid search: darker is better."
+    caption = "Grid search over γ: in each row, darker is better."
     return [Heading(2, "Grid search"), Paragraph(said), Picture("grid.svg", caption), Table(header, rows)]
 
 
@@ -103,7 +109,7 @@ def truncation(results: Results, folder: Path) -> list[Block]:
     found = series(results, "truncation")
     if not found:
         return []
-    panels = _panels(found, lambda one: f"δ = {one.parameters['window'] or 'none'}", "mae")
+    panels = _panels(found, lambda one: f"DFORD, δ = {one.parameters['window'] or 'none'}", "mae")
     draw_lines(panels, folder / "truncation.svg", x="rounds", y="running MAE (levels)")
     names = list(dict.fromkeys(one.dataset for one in found))
     windows = list(dict.fromkeys(one.parameters["window"] for one in found))
@@ -130,11 +136,10 @@ def label_sampling(results: Results, folder: Path) -> list[Block]:
     panels: dict[str, dict[str, Line]] = {}
     for one in found:
         exploration = one.parameters["exploration"]
-        look = list(LABEL_SAMPLING[one.dataset]).index(exploration)
+        label, theirs = f"DFORD, γ = {exploration:g}", LABEL_SAMPLING[one.dataset][exploration]
         panel = panels.setdefault(SETTINGS[one.dataset].title, {})
-        panel[f"γ = {exploration:g}"] = Line(one.round, one.mean(), one.spread(), look=look)
-        theirs = LABEL_SAMPLING[one.dataset][exploration]
-        panel[f"γ = {exploration:g}, paper"] = Line(one.round, theirs, dots=True, look=look)
+        panel[label] = Line(one.round, one.mean(), one.spread())
+        panel[f"the paper, γ = {exploration:g}"] = Line(one.round, theirs, crosses=label)
     draw_lines(panels, folder / "label-sampling.svg", x="rounds", y="running MAE (levels)")
     cells = label_sampling_cells(results)
     rounds = sorted({cell.round for cell in cells})
@@ -158,7 +163,7 @@ def regret(results: Results, folder: Path) -> list[Block]:
         return []
     panels = {
         SETTINGS[one.dataset].title: {
-            "measured regret": Line(one.round, one.mean("regret"), one.spread("regret")),
+            "DFORD, measured regret": Line(one.round, one.mean("regret"), one.spread("regret")),
             "the theorem's bound": Line(one.round, one.mean("bound")),
         }
         for one in found

@@ -4,36 +4,44 @@ import csv
 import io
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numba
 import numpy as np
 
-from dford.document import Block, Heading, Paragraph, Table, markdown, page
-from dford.experiments import Results, reading
-from dford.experiments.reproduction.cells import code_version
+from dford.document import Block, Entries, Heading, Paragraph, Table, markdown, page
+from dford.experiments import Results, findings, tally
+from dford.experiments.reproduction.cells import Cell, code_version
 from dford.experiments.reproduction.paper import SETTINGS
 from dford.experiments.reproduction.series import COLUMNS
 from dford.files import atomic_write
 from dford.report.sections import SECTIONS, claim_table
 
 _TITLE = "The DFORD paper, reproduced"
+_SIZES = {
+    "quick": "A quick run: {} of {}. It shows the shapes; for figures to quote, run `dford reproduce --full`.",
+    "middle": "A tenth of the paper's rounds: {} of {}. With `--full` there are as many as in the paper.",
+    "full": "The paper's own numbers of runs and rounds: {} of {}.",
+}
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1b1b1f; --paper: #fff; --faint: #d7d7de; --shade: #f4f4f7 }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e6ea; --paper: #17171b; --faint: #3b3b44; --shade: #222228 } }
 body { margin: 0 auto; max-width: 70rem; padding: 1.5rem; font: 1rem/1.5 system-ui, sans-serif;
   color: var(--ink); background: var(--paper) }
 h1, h2 { line-height: 1.2; margin: 2.2rem 0 .6rem } h1 { margin-top: 0 }
-h1 + p { font-size: 1.08rem; background: var(--shade); padding: 1rem; border-radius: .5rem }
+h1 + p { background: var(--shade); padding: .6rem 1rem; border-radius: .5rem }
+h3 { font-size: 1rem; margin: 1.1rem 0 .2rem }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; margin: 0 0 0 1rem; font-size: .92rem }
+dd { margin: 0; font-variant-numeric: tabular-nums }
 .wide { overflow-x: auto }
 table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums }
 th, td { padding: .25rem .7rem; border-bottom: 1px solid var(--faint); text-align: right; vertical-align: top }
 th.name, td.name { text-align: left } td:first-child { white-space: nowrap }
 th { border-bottom: 2px solid var(--faint) }
 figure { margin: 1rem 0 } figcaption { font-size: .88rem; opacity: .8; margin-top: .4rem }
-img { width: 100%; height: auto; background: #fff; border-radius: .5rem }
+img { max-width: 100%; height: auto; background: #fff; border-radius: .5rem }
 code { overflow-wrap: anywhere }
 """
 
@@ -58,7 +66,8 @@ def write_report(results: Results, about: About, folder: str | os.PathLike[str])
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    blocks: list[Block] = [Heading(1, _TITLE), Paragraph(reading(results)), *claim_table(results)]
+    title = f"{_TITLE}: quick run" if about.size == "quick" else _TITLE
+    blocks = [Heading(1, title), *_lead(results, about.size), *claim_table(results)]
     for experiment, section in SECTIONS.items():
         if experiment in about.experiments:
             blocks += section(results, folder)
@@ -66,8 +75,30 @@ def write_report(results: Results, about: About, folder: str | os.PathLike[str])
     _write(folder / "results.csv", _csv(results))
     _write(folder / "report.md", markdown(blocks))
     report = folder / "report.html"
-    _write(report, page(blocks, _TITLE, f"<style>{_STYLE}</style>", folder=folder))
+    _write(report, page(blocks, title, f"<style>{_STYLE}</style>", folder=folder))
     return report
+
+
+def _lead(results: Results, size: str) -> Iterator[Block]:
+    """How much was run, and what it says: a headline a claim, a line a dataset."""
+    if results.traces:
+        runs = [max(cell.run for cell in some) + 1 for some in _by_experiment(results)]
+        rounds = [cell.rounds for cell in results.traces]
+        yield Paragraph(_SIZES[size].format(_span(runs, "runs"), _span(rounds, "rounds")))
+    yield Paragraph(tally(results))
+    for headline, figures in findings(results):
+        yield Heading(3, headline)
+        yield Entries(list(figures.items()))
+
+
+def _by_experiment(results: Results) -> list[list[Cell]]:
+    names = dict.fromkeys(cell.experiment for cell in results.traces)
+    return [[cell for cell in results.traces if cell.experiment == name] for name in names]
+
+
+def _span(numbers: Sequence[int], what: str) -> str:
+    low, high = min(numbers), max(numbers)
+    return f"{low:,} {what}" if low == high else f"{low:,} to {high:,} {what}"
 
 
 def _made(results: Results, about: About) -> list[Block]:

@@ -8,6 +8,7 @@ from dford.experiments.reproduction.paper import BETTER_OR_EQUAL, LABEL_SAMPLING
 from dford.experiments.reproduction.results import Results
 from dford.experiments.reproduction.series import Series, series
 
+EQUAL = "equal within noise"
 SMALL = 0.10
 """The paper speaks of a very small and of a considerable margin; here that is up to, and beyond, a tenth."""
 
@@ -51,11 +52,8 @@ def _against_baselines(results: Results) -> list[Claim]:
 
 def compare(one: Series, other: Series) -> str:
     """How the ends of two series differ, in words."""
-    words = f"{one.learner} {one.end:.3f}, {other.learner} {other.end:.3f}: "
-    if abs(one.end - other.end) <= 2 * noise(one, other):
-        return words + "equal within noise"
-    relative = one.end / other.end - 1
-    return words + f"{'lower' if relative < 0 else 'higher'} by {abs(relative):.1%}"
+    words, verdict = f"{one.learner} {one.end:.3f}, {other.learner} {other.end:.3f}: ", _verdict(one, other)
+    return words + (verdict if verdict == EQUAL else f"{verdict} by {abs(one.end / other.end - 1):.1%}")
 
 
 def noise(one: Series, other: Series) -> float:
@@ -104,44 +102,75 @@ def _regret(results: Results) -> list[Claim]:
     return found
 
 
+class Finding(NamedTuple):
+    """What the runs say to one claim of the paper."""
+
+    headline: str
+    figures: dict[str, str]
+    """Of each dataset, by its title."""
+
+
+def findings(results: Results) -> list[Finding]:
+    """Where the paper's claims hold and where not: one finding a claim."""
+    curves = {(one.dataset, one.learner): one for one in series(results, "curves")}
+    dford = [one for one in curves.values() if one.learner == "DFORD"]
+    found = []
+    if pairs := [(one, curves[one.dataset, "PRank"]) for one in dford if (one.dataset, "PRank") in curves]:
+        verdicts = [_verdict(*pair) for pair in pairs]
+        counts = [f"{word} on {verdicts.count(word)}" for word in dict.fromkeys(sorted(verdicts, reverse=True))]
+        headline = f"DFORD beside PRank, which sees the labels: its error is {_listed(counts)} of {len(pairs)}"
+        found.append(Finding(headline, _ends(pairs)))
+    if pairs := [(one, curves[one.dataset, "PRIL"]) for one in dford if (one.dataset, "PRIL") in curves]:
+        below = sum(one.end < other.end for one, other in pairs)
+        found.append(Finding(f"DFORD's error is below PRIL's on {below} of {len(pairs)}", _ends(pairs)))
+    for headline, some in (
+        ("An optimum inside the range of δ shows", _truncation(results)),
+        ("The regret stays below the theorem's bound", _regret(results)),
+        ("A nonzero γ lowers the high error of γ = 0", _label_sampling(results)),
+    ):
+        if some:
+            figures = {SETTINGS[claim.dataset].title: claim.ours for claim in some}
+            found.append(Finding(f"{headline} on {sum(claim.holds for claim in some)} of {len(some)}", figures))
+    if cells := label_sampling_cells(results):
+        last = max(cell.round for cell in cells)
+        figures = {}
+        for name in dict.fromkeys(cell.dataset for cell in cells):
+            ends = [cell for cell in cells if (cell.dataset, cell.round) == (name, last)]
+            gaps = [f"{cell.ours / cell.paper - 1:+.1%} at γ = {cell.exploration:g}" for cell in ends]
+            figures[SETTINGS[name].title] = _listed(gaps)
+        found.append(Finding(f"The paper's figures of label sampling, and ours after {last:,} rounds", figures))
+    return found
+
+
 def reading(results: Results) -> str:
-    """Where the paper's claims hold and where not, by how much: a paragraph."""
+    """Where the paper's claims hold and where not, by how much: a headline a claim, and a line a dataset."""
+    blocks = [tally(results)]
+    for headline, figures in findings(results):
+        blocks.append("\n".join([headline, *(f"  {title}: {words}" for title, words in figures.items())]))
+    return "\n\n".join(blocks)
+
+
+def tally(results: Results) -> str:
+    """How many of the paper's statements hold."""
     all_claims = claims(results)
     if not all_claims:
         return "Nothing was run that could be held against a claim of the paper."
     held, better = sum(claim.holds for claim in all_claims), sum(claim.better for claim in all_claims)
     exceeded = f", and {better} do not because DFORD does better" if better else ""
-    counted = f"Of {len(all_claims)} statements of the paper that these runs can be held against, {held} hold"
-    sentences = [f"{counted}{exceeded}."]
-    curves = {(one.dataset, one.learner): one for one in series(results, "curves")}
-    pairs = [(one, curves[name, "PRank"]) for (name, learner), one in curves.items()
-             if learner == "DFORD" and (name, "PRank") in curves]  # fmt: skip
-    for words, wanted in (("lower", -1), ("higher", 1)):
-        gaps = [
-            f"{SETTINGS[one.dataset].title} ({one.end:.3f} against {other.end:.3f}, {one.end / other.end - 1:+.1%})"
-            for one, other in pairs
-            if (one.end - other.end) * wanted > 2 * noise(one, other)
-        ]
-        if gaps:
-            sentences.append(f"DFORD's error is {words} than that of PRank, which sees the labels, on {_listed(gaps)}.")
-    beaten = [claim.holds for claim in all_claims if "PRIL" in claim.paper]
-    if beaten:
-        sentences.append(f"It is below PRIL's on {sum(beaten)} of {len(beaten)}.")
-    for topic, holding, failing in (
-        ("δ", "An optimum inside the range of δ shows on {}.", "An optimum inside the range of δ does not show on {}."),
-        ("regret", "The regret stays below the theorem's bound on {}.", "The regret exceeds the bound on {}."),
-    ):
-        for verdict, sentence in ((True, holding), (False, failing)):
-            names = [SETTINGS[c.dataset].title for c in all_claims if topic in c.paper.split() and c.holds is verdict]
-            if names:
-                sentences.append(sentence.format(_listed(names)))
-    if cells := label_sampling_cells(results):
-        for name in dict.fromkeys(cell.dataset for cell in cells):
-            ends = [cell for cell in cells if cell.dataset == name and cell.round == cells[-1].round]
-            gaps = [f"{cell.ours / cell.paper - 1:+.1%} at γ = {cell.exploration:g}" for cell in ends]
-            sentences.append(f"After {cells[-1].round:,} rounds the label-sampling figures of {SETTINGS[name].title} "
-                             f"differ from the paper's by {_listed(gaps)}.")  # fmt: skip
-    return " ".join(sentences)
+    return f"Of {len(all_claims)} statements of the paper that these runs can be held against, {held} hold{exceeded}."
+
+
+def _verdict(one: Series, other: Series) -> str:
+    if abs(one.end - other.end) <= 2 * noise(one, other):
+        return EQUAL
+    return "lower" if one.end < other.end else "higher"
+
+
+def _ends(pairs: list[tuple[Series, Series]]) -> dict[str, str]:
+    return {
+        SETTINGS[one.dataset].title: f"{one.end:.3f} against {other.end:.3f}, {one.end / other.end - 1:+.1%}"
+        for one, other in pairs
+    }
 
 
 class Difference(NamedTuple):
