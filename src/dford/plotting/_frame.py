@@ -115,8 +115,9 @@ def _fit(text: Text, width: float) -> float:
 
 
 def _add_legend(figure: Figure, handles: Mapping[str, Artist], width: float, note: str) -> float:
-    """Put a legend below, with as many columns as fit; returns its height."""
-    for columns in range(min(len(handles), 6), 0, -1):
+    """Put a legend below, in as few rows as fit; returns its height."""
+    for rows in range(math.ceil(len(handles) / 6), len(handles) + 1):
+        columns = math.ceil(len(handles) / rows)
         legend = figure.legend(
             list(handles.values()), list(handles), loc="outside lower center", ncols=columns, frameon=False,
             title=note or None, title_fontsize="small",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, StrMethodFormatter
+from matplotlib.ticker import LogLocator
 
 from dford.plotting._frame import finish, from_zero, new_figure, plain
 from dford.plotting._looks import Look, looks_of
@@ -112,7 +112,6 @@ def draw_reliability(records: Records, path: Path) -> None:
         panel.tick_params(labelbottom=False)
         below.set(yscale="log", ylim=(0.7, None))
         below.yaxis.set_major_locator(LogLocator(numticks=4))
-        below.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         if both.is_first_col():
             panel.set_ylabel("frequency")
             below.set_ylabel("count")
