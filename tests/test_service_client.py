@@ -238,6 +238,13 @@ def test_a_bad_url_fails_at_once(kind: Any, url: str, why: str) -> None:
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize("key", ["", "4f0c2a\n", "4f0c 2a", "schlüssel"])
+def test_a_key_that_no_header_carries_fails_at_once_and_is_not_repeated(key: str) -> None:
+    with pytest.raises(ValueError, match="the key is empty or has a character that no key has") as refused:
+        dford.Client("http://127.0.0.1:8765", "rain", key)
+    assert not key or key not in str(refused.value)
+
+
 def test_a_server_that_cannot_be_reached_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
     monkeypatch.setattr(time, "sleep", pauses.append)

@@ -41,7 +41,7 @@ class Operations(ABC):
     def __init__(self, url: str, project: str, key: str | None = None) -> None:
         self._url, self._project = replies.checked_url(url), project
         self._place = f"/projects/{quote(project, safe='')}"
-        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        headers = replies.authorization(key)
         self._settings: dict[str, Any] = {"base_url": self._url, "headers": headers, "timeout": 30.0}
 
     @abstractmethod

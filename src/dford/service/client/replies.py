@@ -1,5 +1,6 @@
 """What the service said, or why it could not be asked."""
 
+import re
 from typing import Any
 
 import httpx
@@ -30,6 +31,15 @@ def checked_url(url: str) -> str:
 
 def _bad_url(url: object, why: str) -> ValueError:
     return ValueError(f"{url!r} is not the URL of a service: {why}; expected one such as 'http://127.0.0.1:8765'")
+
+
+def authorization(key: str | None) -> dict[str, str]:
+    """The header that carries a key; refused if no header can. It is not repeated there, for the sake of logs."""
+    if key is None:
+        return {}
+    if not re.fullmatch("[!-~]+", key):
+        raise ValueError("the key is empty or has a character that no key has; expected one as dford key prints it")
+    return {"Authorization": f"Bearer {key}"}
 
 
 def checked(response: httpx.Response) -> httpx.Response:
