@@ -14,6 +14,7 @@ from dford.log_columns import ABOUT, COLUMNS, About, about_columns, read_rounds
 from dford.service.csv_rows import read_rows
 from dford.service.projects.columns import Column, check, encode, read_columns
 from dford.service.projects.items import Ready
+from dford.service.projects.keys import name_problem
 from dford.service.projects.projects import Project
 from dford.service.refusal import Refusal
 
@@ -36,7 +37,6 @@ class Bounds(NamedTuple):
     features: int
 
 
-_LONGEST_NAME = 200
 _TEXTS = ("level", "prediction", "person")  # of which a file has few different ones
 _FOOTER_OF_A_COLUMN = 2_000  # bytes that a Parquet file may spend on describing one column
 
@@ -85,8 +85,8 @@ def read_log(project: Project, content: bytes, suffix: str, bounds: Bounds) -> l
     if not (abs(log.X) <= 1e40).all():
         raise _bad_log("a log must have finite numbers alone")
     for person in set(log.person.tolist()):
-        if person is not None and not (len(person) <= _LONGEST_NAME and person.isprintable()):
-            raise _bad_log(f"a person has a name of at most {_LONGEST_NAME} printable characters; got {person[:50]!r}")
+        if person is not None and (problem := name_problem(person)):
+            raise _bad_log(problem)
     return list(map(ReadyRound._make, log.rounds()))
 
 
