@@ -65,7 +65,7 @@ def test_an_uncertain_item_is_a_link_to_its_question(tmp_path: Path, new_page: C
         answer_some(client, set_up(client, learner="NewtonLogit"), 20)
         page.goto(home(client) + "#/rain/watch")
         link = page.locator(".unsure a").first
-        item = int(link.inner_text())
+        item = int(link.inner_text().removeprefix("Item "))
         link.click()
         expect(page.locator(".item")).to_contain_text(f"item {item - 1}")
         expect(page.locator(".buttons .yes")).to_be_enabled()

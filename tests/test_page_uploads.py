@@ -80,19 +80,19 @@ def test_an_invitation_whose_response_was_lost_is_one_key(tmp_path: Path, new_pa
         set_up(client, learner="NewtonLogit")
         page.goto(home(client) + "#/rain/setup")
         lose_each_once(page, "**/rain/keys")
-        page.get_by_label("Person's name").fill("anna")
+        page.get_by_label("Person's name").fill(" Ann Müller")
         page.get_by_role("button", name="Create link").click()
         expect(page.locator("#notices")).to_contain_text("The server cannot be reached")
         page.get_by_role("button", name="Create link").click()
         root = page.get_by_label("Your own key").input_value()  # still shown: it was made at the first attempt
-        guest.goto(page.get_by_label("Link for anna").input_value())
-        expect(guest.locator("#who")).to_contain_text("Signed in as anna")
+        guest.goto(page.get_by_label("Link for Ann Müller").input_value())
+        expect(guest.locator("#who")).to_contain_text("Signed in as Ann Müller")
         client.headers["Authorization"] = f"Bearer {root}"
-        assert [key["name"] for key in ok(client.get("/projects/rain/keys"))] == ["anna"]
-        page.get_by_label("Person's name").fill("anna")
+        assert [key["name"] for key in ok(client.get("/projects/rain/keys"))] == ["Ann Müller"]
+        page.get_by_label("Person's name").fill("Ann Müller")
         page.unroute("**/rain/keys")
         page.get_by_role("button", name="Create link").click()
-        expect(page.get_by_role("button", name="Revoke the key of anna")).to_have_count(2)
+        expect(page.get_by_role("button", name="Revoke the key of Ann Müller")).to_have_count(2)
 
 
 def test_a_first_key_that_was_lost_is_explained(tmp_path: Path, new_page: Callable[..., Page]) -> None:

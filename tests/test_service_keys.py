@@ -274,7 +274,35 @@ def test_verify_says_what_is_wrong(file: Path, capsys: pytest.CaptureFixture[str
     assert main(["verify", "--database", str(file) + "x"]) == 2
 
 
-def test_a_name_that_no_database_keeps_whole_is_refused(file: Path) -> None:
+NAMES = ["anna", "Ann Smith", "José", "李小龙", "o'neill, ben", "<b>", "x" * 200]
+NO_NAMES = ["", " ", "an\nna", "an\0na", "x" * 201]
+
+
+def test_a_command_and_an_invitation_take_the_same_names(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(file) as client:
-        assert problem(client.post("/keys", json={"role": "admin", "name": "an\0na"})) == (422, "invalid")
-        assert client.get("/health").status_code == 200  # there is no key yet
+        project = set_up(client)
+        root = bearer(ok(client.post("/keys", json={"role": "admin", "name": "root"}))["key"])
+        for name in NAMES:
+            assert main(["key", name, "--role", "answer", "--database", str(file)]) == 0
+            made = capsys.readouterr().out.strip()
+            invited = ok(client.post(f"{project}/keys", json={"role": "answer", "name": name}, headers=root))["key"]
+            for key in (made, invited):
+                assert ok(client.get("/me", headers=bearer(key)))["name"] == name
+        for name in NO_NAMES:
+            response = client.post(f"{project}/keys", json={"role": "answer", "name": name}, headers=root)
+            assert problem(response) == (422, "invalid")
+            assert main(["key", name, "--database", str(file)]) == 2
+            assert response.json()["sentence"] in capsys.readouterr().err, "the same rule, in the same words"
+
+
+def test_a_log_of_a_person_with_any_name_is_imported_again(file: Path) -> None:
+    with serving(file) as client:
+        project, copy = set_up(client), set_up(client, "copy")
+        root = bearer(ok(client.post("/keys", json={"role": "admin", "name": "root"}))["key"])
+        for name in NAMES:
+            key = ok(client.post(f"{project}/keys", json={"role": "answer", "name": name}, headers=root))["key"]
+            number = ok(client.post(f"{project}/questions", headers=bearer(key)))["number"]
+            ok(client.post(f"{project}/questions/{number}/answer", json={"higher": True}, headers=bearer(key)))
+        log = client.get(f"{project}/log.csv", headers=root).content
+        assert ok(client.post(f"{copy}/log.csv", content=log, headers=root | CSV))["count"] == len(NAMES)
+        assert ok(client.get(f"{copy}/state", headers=root))["people"] == dict.fromkeys(NAMES, 1)

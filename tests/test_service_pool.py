@@ -109,7 +109,7 @@ def test_items_that_came_after_the_last_answer_are_no_fault(file: Path) -> None:
         ("item,person,time", "-1,Ann,2026-11-16", "an item is a whole number, from 0; got -1"),
         ("item,person,time", "1.5,Ann,2026-11-16", "an item is a whole number, from 0; got 1.5"),
         ("item,person,time", "1,Ann,1700000000", "a time in a file is a date"),
-        ("item,person,time", f"1,{'A' * 201},2026-11-16", "a name of at most 200 printable characters"),
+        ("item,person,time", f"1,{'A' * 201},2026-11-16", "name has between 1 and 200 printable characters"),
     ],
 )
 def test_a_log_that_says_less_or_more_than_it_should_is_refused(

@@ -43,9 +43,9 @@ FLOORS = {
         {"reproduction", "studies"},
     ],
     "dford.service": [
-        {"refusal", "settings", "client"},
-        {"store", "worker"},
-        {"projects"},
+        {"refusal", "settings"},
+        {"csv_rows", "store", "worker"},
+        {"client", "projects"},
         {"learning"},
         {"views"},
         {"core"},

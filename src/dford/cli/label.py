@@ -62,7 +62,7 @@ def add(program: "typer.Typer") -> None:
         Run again, it goes on where it was; rows that are new at the file's end are added.
         """
         needs("service", "fastapi", "prometheus_client", "sqlalchemy", "uvicorn")
-        from dford.service.projects.uploads import read_rows
+        from dford.service.csv_rows import read_rows
         from dford.service.table_project import TableProject
 
         if not file.is_file():

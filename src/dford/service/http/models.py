@@ -262,7 +262,7 @@ class State(BaseModel):
 
 class NewKey(_In):
     role: Literal["admin", "answer", "predict"]
-    name: Name = Field(description="Whose it is: the person who answers with it.")
+    name: StrictStr = Field(description="Whose it is: the person who answers with it. 1 to 200 printable characters.")
 
 
 class KeyOut(BaseModel):

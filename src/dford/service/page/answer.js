@@ -4,6 +4,7 @@ import { asProblem } from "./api.js";
 import { el, fill, notice, number, say, setText } from "./dom.js";
 import * as item from "./item.js";
 import { Questions } from "./questions.js";
+import { Reading } from "./reading.js";
 import { RecentActs } from "./recent-acts.js";
 import { position, Scale } from "./scale.js";
 
@@ -58,11 +59,12 @@ class AnswerView {
     this.bar = el("progress", { "aria-label": "Items done" });
     this.counts = el("p", { class: "counts" });
     this.item = el("section", { class: "item", "aria-label": "Item", tabindex: "0" });
+    this.reading = new Reading(this.item, (hasMore) => this.showKeyOfSkip(!hasMore));
     this.heading = el("h1", { tabindex: "-1", class: "question" });
     this.last = el("p", { class: "last" });
     fill(main, el("div", { class: "answer" },
       el("div", { class: "progress" }, this.bar, this.counts),
-      this.scale.svg, this.item, this.heading,
+      this.scale.svg, this.reading.frame, this.heading,
       el("div", { class: "buttons", role: "group", "aria-label": "Your answer" }, this.no, this.yes),
       el("div", { class: "less" }, this.undo, this.last, this.skip)));
 
@@ -103,18 +105,31 @@ class AnswerView {
     this.questions.close();
     this.listeners.abort();
     this.scale.close();
+    this.reading.close();
   }
 
   /** @param {KeyboardEvent} event */
   keyPressed(event) {
-    const action = ACTION_OF_KEY[event.key];
-    if (!action || event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
     const target = /** @type {Element} */ (event.target);
     if (target.closest("input, textarea, select")) return;
-    const scrolls = this.item.scrollHeight > this.item.clientHeight && this.item.contains(target);
-    if (scrolls && (action === "skip" || action === "undo")) return;
+    if (this.reading.keyPressed(event)) {
+      event.preventDefault();
+      return;
+    }
+    const action = ACTION_OF_KEY[event.key];
+    if (!action || event.shiftKey) return;
+    if (action === "undo" && this.reading.isLong && this.item.contains(target)) return; // it scrolls back
     event.preventDefault();
-    this.act(action);
+    if (action === "skip" && this.reading.turn(1)) say("There was more to read. Press again to read on, and to skip at the end.");
+    else if (!event.repeat) this.act(action);
+  }
+
+  /** @param {boolean} skips whether the arrow down does, and does not read on */
+  showKeyOfSkip(skips) {
+    this.skip.classList.toggle("keyless", !skips);
+    if (skips) this.skip.setAttribute("aria-keyshortcuts", "ArrowDown");
+    else this.skip.removeAttribute("aria-keyshortcuts");
   }
 
   /** @param {Action} action */
@@ -174,6 +189,7 @@ class AnswerView {
     fill(this.meaningOfYes, k + 2 < this.levels.length ? `${above} or higher` : above);
     fill(this.heading, "Is it above ", el("em", {}, level), "?");
     item.show(this.item, this.project.description, shown);
+    this.reading.update();
     say(`${item.summary(this.project.description, shown)} Is it above ${level}?`);
     this.scale.show(null, k);
     this.showPosition();
@@ -187,6 +203,7 @@ class AnswerView {
       : why || "Loading the next question…";
     if (this.item.textContent === text) return;
     fill(this.item, el("p", { class: "nothing", role: "status" }, text));
+    this.reading.update();
     fill(this.heading, "No question right now");
   }
 

@@ -3,7 +3,6 @@
 import { keepKey } from "./access-keys.js";
 import { asProblem, IdempotencyKeys, newIdempotencyKey, Problem, send } from "./api.js";
 import { busy, el, fill, notice, say } from "./dom.js";
-import { nameInput } from "./names.js";
 
 const THIS_MACHINE = ["127.0.0.1", "localhost", "[::1]"];
 
@@ -13,13 +12,13 @@ export class Invitations {
     this.project = project;
     this.first = new FirstKey();
     this.requests = new IdempotencyKeys();
-    this.person = nameInput("who-answers");
+    this.person = el("input", { id: "who-answers", type: "text", required: true, maxlength: 200, autocomplete: "off" });
     this.button = el("button", { class: "main" }, "Create link");
     this.made = el("div", {});
     this.list = el("div", {});
     const invite = (/** @type {SubmitEvent} */ event) => {
       event.preventDefault();
-      return busy(this.button, () => this.invite(this.person.value));
+      return busy(this.button, () => this.invite(this.person.value.trim()));
     };
     this.section = el("section", { class: "card" }, el("h2", {}, "Invite"),
       el("form", { onsubmit: invite }, el("label", { for: "who-answers" }, "Person's name"), this.person, this.button),

@@ -13,22 +13,38 @@ function textColumns({ columns }) {
 }
 
 /**
- * An item in a few words.
+ * The texts and the other values of an item, without those that are missing.
+ * @param {Server.ProjectOut} description
+ * @param {Item} item
+ */
+function contents(description, item) {
+  const names = textColumns(description);
+  const given = Object.entries(item).filter(([, value]) => value !== null && String(value).trim() !== "");
+  return {
+    texts: given.filter(([name]) => names.includes(name)).map(([, value]) => String(value)),
+    others: given.filter(([name]) => !names.includes(name)),
+  };
+}
+
+/**
+ * An item in a few words: its texts, or else its other values.
  * @param {Server.ProjectOut} description
  * @param {Item} item
  */
 export function summary(description, item) {
-  const text = textColumns(description).map((name) => item[name]).find(Boolean);
-  return shorten(text ?? Object.entries(item).map((pair) => pair.join(" ")).join(", "), 160);
+  const { texts, others } = contents(description, item);
+  const words = texts.join(" · ") || others.map((pair) => pair.join(" ")).join(", ");
+  return shorten(words.replace(/\s+/g, " ").trim(), 160) || "Empty item";
 }
 
 /**
+ * At the end of a word, if one ends near, and never within a character.
  * @param {unknown} value
  * @param {number} length
  */
 export function shorten(value, length) {
   const text = String(value ?? "");
-  return text.length > length ? `${text.slice(0, length)}…` : text;
+  return text.length > length ? `${text.slice(0, length).replace(/[\s,;:]+\S{0,20}$|[\ud800-\udbff]$/, "")}…` : text;
 }
 
 /**
@@ -37,13 +53,11 @@ export function shorten(value, length) {
  * @param {Item} item
  */
 export function show(box, description, item) {
-  const names = textColumns(description);
-  const given = Object.entries(item).filter(([, value]) => value !== null && value !== "");
-  const texts = given.filter(([name]) => names.includes(name));
-  const others = given.filter(([name]) => !names.includes(name));
+  const { texts, others } = contents(description, item);
   fill(box,
-    texts.map(([, value]) => el("p", { class: "text", dir: "auto" }, String(value))),
+    texts.map((text) => el("p", { class: "text", dir: "auto" }, text)),
     others.length ? el("dl", { class: texts.length ? "" : "alone" }, others.map(([name, value]) =>
-      el("div", {}, el("dt", { dir: "auto" }, name), el("dd", { dir: "auto" }, String(value))))) : null);
+      el("div", {}, el("dt", { dir: "auto" }, name), el("dd", { dir: "auto" }, String(value))))) : null,
+    texts.length || others.length ? null : el("p", { class: "nothing" }, "This item is empty: it has no text and no values."));
   box.scrollTop = 0;
 }

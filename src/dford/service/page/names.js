@@ -1,4 +1,4 @@
-// Names of projects and people, as the server takes them.
+// Names of projects, as the server takes them: they are part of addresses.
 
 import { el } from "./dom.js";
 

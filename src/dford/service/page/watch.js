@@ -2,7 +2,7 @@
 
 import { asProblem } from "./api.js";
 import { draw } from "./chart.js";
-import { el, fill, number, scrollable, setText } from "./dom.js";
+import { el, fill, number, setText } from "./dom.js";
 import { summary } from "./item.js";
 
 const PAUSE = 2000; // milliseconds between two looks
@@ -166,19 +166,15 @@ class WatchView {
     /** @type {[string, number][]} */
     const pairs = this.levels.map((level) => [level, counts[level]]);
     fill(this.counts, items ? bars(pairs, "Level", "Items") : nothing("No items yet."));
-    fill(this.unsure, unsure.length ? this.unsureTable(unsure) : nothing("No items yet."));
+    fill(this.unsure, unsure.length ? this.unsureList(unsure) : nothing("No items yet."));
   }
 
   /** @param {Server.Unsure[]} unsure */
-  unsureTable(unsure) {
-    const names = ["Item", "Content", "Level", "Certainty"];
-    return scrollable("Least certain items", el("table", { class: "unsure" },
-      el("thead", {}, el("tr", {}, names.map((name) => el("th", { scope: "col" }, name)))),
-      el("tbody", {}, unsure.map(({ item, shown, level, probabilities, sureness }) => el("tr", {},
-        el("td", {}, el("a", { href: `#/${this.project.name}/answer?item=${item}` }, number(item))),
-        el("td", { dir: "auto", class: "shown" }, summary(this.project.description, shown)),
-        el("td", {}, level),
-        el("td", {}, probabilities ? `${number(100 * sureness, 0)}%` : `${number(sureness)} from a threshold`))))));
+  unsureList(unsure) {
+    return el("ul", { class: "unsure" }, unsure.map(({ item, shown, level, probabilities, sureness }) => el("li", {},
+      el("p", { dir: "auto", class: "shown" }, summary(this.project.description, shown)),
+      el("p", { class: "note" }, el("a", { href: `#/${this.project.name}/answer?item=${item}` }, `Item ${number(item)}`), ` · ${level} · `,
+        probabilities ? `${number(100 * sureness, 0)}% certain` : `${number(sureness)} from a threshold`))));
   }
 }
 

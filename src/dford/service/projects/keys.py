@@ -14,6 +14,7 @@ from dford.service.store.database import Database
 from dford.service.store.schema import keys
 
 ROLES = ("predict", "answer", "admin")  # each may do what those before it may
+_LONGEST_NAME = 200
 _TRUSTED_SECONDS = 1.0  # so long nothing is looked up again: what another process makes or revokes takes effect then
 
 
@@ -91,10 +92,17 @@ class Keys:
         self._none_until = 0.0
 
 
+def name_problem(name: str) -> str | None:
+    """Why this cannot name a person, wherever it comes from: a command, an invitation or an imported log."""
+    if name.strip() and len(name) <= _LONGEST_NAME and name.isprintable():
+        return None
+    return f"a person's name has between 1 and {_LONGEST_NAME} printable characters; got {name[:50]!r}"
+
+
 def create(connection: Connection, project: int | None, role: str, name: str) -> tuple[str, str]:
     """A new key: its id, and the key itself, which nobody can show again."""
-    if "\0" in name:  # no database keeps it, or none keeps what follows
-        raise Refusal(422, "invalid", "a name cannot contain a NUL character", "name")
+    if problem := name_problem(name):
+        raise Refusal(422, "invalid", problem, "name")
     number = secrets.token_hex(6)
     token = _token(number)
     values = {"id": number, "project": project, "role": role, "name": name, "hash": _hash(token), "at": time.time()}

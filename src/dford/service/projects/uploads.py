@@ -4,17 +4,17 @@ A few bytes can stand for very much. So columns, rows and sizes are counted befo
 run where it may take long, and even fail, without holding anybody up.
 """
 
-import csv
 import io
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dford.log import FeedbackLog
 from dford.log_columns import ABOUT, COLUMNS, About, about_columns, read_rounds
+from dford.service.csv_rows import read_rows
 from dford.service.projects.columns import Column, check, encode, read_columns
 from dford.service.projects.items import Ready
+from dford.service.projects.keys import name_problem
 from dford.service.projects.projects import Project
 from dford.service.refusal import Refusal
 
@@ -37,8 +37,6 @@ class Bounds(NamedTuple):
     features: int
 
 
-_MOST_COLUMNS = 10_000
-_LONGEST_NAME = 200
 _TEXTS = ("level", "prediction", "person")  # of which a file has few different ones
 _FOOTER_OF_A_COLUMN = 2_000  # bytes that a Parquet file may spend on describing one column
 
@@ -70,38 +68,6 @@ def limit(count: int, field: str, bounds: Bounds) -> None:
         raise Refusal(422, "too-many", sentence, field)
 
 
-def read_rows(content: bytes, most: int | None = None) -> list[dict[str, str]]:
-    """The rows of a CSV file with a header, at most so many."""
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise Refusal(422, "not-text", "the file is not UTF-8 text; save it as UTF-8", "body") from None
-    if re.split("[\r\n]", text, maxsplit=1)[0].count(",") >= _MOST_COLUMNS:
-        raise Refusal(422, "not-csv", f"the file has more than {_MOST_COLUMNS:,} columns", "body")
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    rows: list[dict[str, str]] = []
-    try:
-        names = next(reader, [])
-        for values in reader:
-            if not values:
-                continue
-            if len(values) != len(names):
-                number = len(rows) + 1
-                raise _not_csv(f"row {number} has {len(values)} values but the header has {len(names)} columns")
-            rows.append(dict(zip(names, values, strict=True)))
-            if most is not None and len(rows) > most:
-                raise Refusal(422, "too-many", f"the file has more than {most:,} rows; send it in parts", "body")
-    except csv.Error as error:
-        raise _not_csv(f"the file is not CSV: {error}") from None
-    if not rows or not all(names) or len(set(names)) < len(names):
-        raise _not_csv("the file needs a header line of distinct column names, then at least one row")
-    return rows
-
-
-def _not_csv(sentence: str) -> Refusal:
-    return Refusal(422, "not-csv", sentence, "body")
-
-
 def read_log(project: Project, content: bytes, suffix: str, bounds: Bounds) -> list[ReadyRound]:
     """The rounds of a log; its columns must be the features of this project, by name."""
     read = _csv_frame if suffix == ".csv" else _parquet_frame
@@ -119,8 +85,8 @@ def read_log(project: Project, content: bytes, suffix: str, bounds: Bounds) -> l
     if not (abs(log.X) <= 1e40).all():
         raise _bad_log("a log must have finite numbers alone")
     for person in set(log.person.tolist()):
-        if person is not None and not (len(person) <= _LONGEST_NAME and person.isprintable()):
-            raise _bad_log(f"a person has a name of at most {_LONGEST_NAME} printable characters; got {person[:50]!r}")
+        if person is not None and (problem := name_problem(person)):
+            raise _bad_log(problem)
     return list(map(ReadyRound._make, log.rounds()))
 
 

@@ -1,0 +1,162 @@
+"""What can be asked of the service, written once: `AsyncClient` has these as they are, `Client` without waiting."""
+
+import csv
+import io
+import operator
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import httpx
+import numpy as np
+
+from dford.service.client import replies
+from dford.service.client.replies import ServiceError
+from dford.service.client.rows import Row, as_rows, in_parts, plain_row, to_json
+
+_PAUSES = (0.2, 0.4, 0.8, 1.6, 3.2)  # seconds between attempts
+_TRY_AGAIN = {408, 429, 503}
+_LONG = 150.0  # seconds for what the server may work on for its `work_seconds`
+Bool = bool | np.bool_
+
+
+class Asked(NamedTuple):
+    """ "Is the right level of this item above `level`?" """
+
+    number: int
+    item: int | None
+    shown: Row
+    level: str
+    prediction: str
+    propensity: float
+    expires: float
+
+
+class Operations(ABC):
+    """One project of a service, and what can be done there."""
+
+    def __init__(self, url: str, project: str, key: str | None = None) -> None:
+        self._url, self._project = replies.checked_url(url), project
+        self._place = f"/projects/{quote(project, safe='')}"
+        headers = replies.authorization(key)
+        self._settings: dict[str, Any] = {"base_url": self._url, "headers": headers, "timeout": 30.0}
+
+    @abstractmethod
+    async def _send(self, method: str, path: str, **request: Any) -> httpx.Response: ...
+
+    @abstractmethod
+    async def _pause(self, seconds: float) -> None: ...
+
+    async def _create(self, levels: Iterable[Any], settings: Mapping[str, Any]) -> None:
+        from dford.scale import Scale  # which takes a second to import, and is needed here alone
+
+        names = [str(level) for level in Scale(levels).names]
+        body = {"name": self._project, "levels": names, **settings}
+        await self._add("/projects", content=to_json(body))
+
+    async def add(self, items: Any, *, idempotency_key: str | None = None) -> list[int]:
+        """Add items, and return their numbers. Needs the role `admin`.
+
+        They are a list of dicts, a pandas or polars frame, or the path of a .csv or .parquet file. The first ones also
+        say how columns are read, where nobody has. More than 5,000 are sent in parts, each added as a whole or not at
+        all; an error says how many were added before it. Called again with the same `idempotency_key` and items, it
+        adds nothing twice.
+        """
+        numbers: list[int] = []
+        parts = in_parts(items)
+        for place, part in enumerate(parts):
+            key = None if idempotency_key is None else f"{idempotency_key}/{place}"
+            body = {"content": part.content, "timeout": _LONG}
+            try:
+                added = await self._add(f"{self._place}/items", key, **body)
+            except Exception as error:
+                if numbers:
+                    count = sum(part.items for part in parts)
+                    error.add_note(f"The first {len(numbers):,} of the {count:,} items were added.")
+                raise
+            numbers += range(added["first"], added["first"] + added["count"])
+        return numbers
+
+    async def invite(self, name: str) -> str:
+        """Make a key for a person, and return the link that opens the page with it. Needs the role `admin`.
+
+        Anyone with the link answers as that person. It is not shown again.
+        """
+        made = await self._add(f"{self._place}/keys", json={"role": "answer", "name": name})
+        return f"{self._url}/#/{quote(self._project, safe='')}/answer?key={quote(made['key'], safe='')}"
+
+    async def ask(self, features: Row | None = None, *, item: int | None = None) -> Asked:
+        """The next question of the pool, or one about features by name, or about an item by its number."""
+        body: dict[str, Any] = {} if features is None else {"features": plain_row(features)}
+        if item is not None:
+            body["item"] = operator.index(item)
+        reply = await self._add(f"{self._place}/questions", json=body)
+        return Asked(*(reply[name] for name in Asked._fields))
+
+    async def tell(self, question: Asked, higher: Bool) -> int:
+        """Answer: is the right level above `question.level`? Returns once it is on the service's disk."""
+        body = {"higher": _bool(higher)}
+        return int((await self._post(f"/questions/{question.number}/answer", json=body))["sequence"])
+
+    async def tell_many(self, answers: Sequence[tuple[Asked, Bool]]) -> list[int | ServiceError]:
+        """Answer many questions in one call: of each, what `tell` returns, or the error that it would raise."""
+        told = [{"question": question.number, "higher": _bool(higher)} for question, higher in answers]
+        reply = await self._post("/answers", json={"answers": told})
+        return [
+            one["answer"]["sequence"] if one["problem"] is None else replies.refused(one["status"], one["problem"])
+            for one in reply["outcomes"]
+        ]
+
+    async def drop(self, question: Asked) -> None:
+        """Skip the question: nothing is learned."""
+        await self._post(f"/questions/{question.number}/skip")
+
+    async def retract(self, question: Asked) -> int:
+        """Take the answer back: the service learns again without it."""
+        return int((await self._post(f"/questions/{question.number}/retract"))["sequence"])
+
+    async def predict(self, rows: Any = (), items: Iterable[int] = ()) -> list[dict[str, Any]]:
+        """Level, probabilities and score of items of the pool by number, then of rows, which are what `add` takes."""
+        body = {"items": [operator.index(item) for item in items], "rows": as_rows(rows)}
+        return list((await self._post("/predictions", json=body, timeout=_LONG))["predictions"])
+
+    async def levels(self) -> dict[int, str]:
+        """The level of every item by its number, with all answers up to now learned. Needs the role `admin`."""
+        response = await self._exchange("GET", f"{self._place}/levels.csv", timeout=_LONG)
+        return {int(row["item"]): row["level"] for row in csv.DictReader(io.StringIO(response.text, newline=""))}
+
+    async def state(self) -> dict[str, Any]:
+        """Counts, thresholds, and the error that the answers alone show."""
+        return dict((await self._exchange("GET", f"{self._place}/state")).json())
+
+    async def _add(self, path: str, key: str | None = None, **request: Any) -> Any:
+        """Post what adds something. The key makes a second try, after a broken line, the same request."""
+        headers = {"Idempotency-Key": key or uuid.uuid4().hex, "Content-Type": "application/json"}
+        return (await self._exchange("POST", path, headers=headers, **request)).json()
+
+    async def _post(self, path: str, **request: Any) -> Any:
+        return (await self._exchange("POST", f"{self._place}{path}", **request)).json()
+
+    async def _exchange(self, method: str, path: str, **request: Any) -> httpx.Response:
+        """Send a request until it is answered. It may arrive any number of times, and is done once."""
+        for pause in _PAUSES:
+            with suppress(httpx.TransportError):
+                response = await self._send(method, path, **request)
+                if response.status_code not in _TRY_AGAIN:
+                    return replies.checked(response)
+            await self._pause(pause)
+        try:
+            return replies.checked(await self._send(method, path, **request))
+        except httpx.TransportError as error:
+            why = str(error) or type(error).__name__
+            sentence = f"there is no reply from {self._url} after {len(_PAUSES) + 1} attempts: {why}"
+            raise ConnectionError(sentence) from error
+
+
+def _bool(higher: Bool) -> bool:
+    if not isinstance(higher, (bool, np.bool_)):
+        raise TypeError(f"higher must be True or False; got {higher!r}")
+    return bool(higher)

@@ -1,0 +1,106 @@
+"""Items as they are sent: dicts, frames and files become rows of plain values, in parts that one request may carry."""
+
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date, time
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dford.service.csv_rows import read_rows
+
+MOST = 5000  # items of one request; half of what a server takes where nothing else is set
+_SIZE = 4_000_000  # bytes of one request
+Value = str | bool | int | float | None
+Row = Mapping[str, Any]
+
+
+class Part(NamedTuple):
+    """The body of one request, and how many items it holds."""
+
+    content: bytes
+    items: int
+
+
+def in_parts(items: Any) -> list[Part]:
+    """All items, read and checked before the first of them is sent."""
+    made: list[Part] = []
+    some: list[str] = []
+    size = 0
+    for row in as_rows(items):
+        text = json.dumps(row)
+        if some and (len(some) == MOST or size + len(text) > _SIZE):
+            made.append(_part(some))
+            some, size = [], 0
+        some.append(text)
+        size += len(text)
+    return [*made, _part(some)] if some else made
+
+
+def _part(texts: Sequence[str]) -> Part:
+    return Part(f'{{"items": [{", ".join(texts)}]}}'.encode(), len(texts))
+
+
+def as_rows(items: Any) -> list[dict[str, Value]]:
+    """The rows of dicts, of a frame of pandas, polars or Arrow, or of a .csv or .parquet file by its path."""
+    if isinstance(items, (str, os.PathLike)):
+        items = _from_file(Path(items))
+    if hasattr(items, "to_pylist"):
+        items = items.to_pylist()
+    elif hasattr(items, "columns"):
+        items = _from_frame(items)
+    elif isinstance(items, Mapping) or not isinstance(items, Iterable):
+        raise TypeError(f"items are a list of dicts, a frame, or the path of a file; got a {type(items).__name__}")
+    return [plain_row(row) for row in items]
+
+
+def _from_file(path: Path) -> Any:
+    if path.suffix == ".csv":
+        return read_rows(path.read_bytes())
+    if path.suffix == ".parquet":
+        from pyarrow import parquet
+
+        return parquet.read_table(path)
+    raise ValueError(f"a file of items is a .csv or a .parquet file; got {path.name!r}")
+
+
+def _from_frame(frame: Any) -> Iterator[Row]:
+    names = list(frame.columns)
+    if len(set(names)) < len(names):
+        raise ValueError(f"columns must have different names; got {', '.join(map(str, names))}")
+    values = frame.iter_rows() if hasattr(frame, "iter_rows") else frame.itertuples(index=False, name=None)
+    return (dict(zip(names, row, strict=True)) for row in values)
+
+
+def to_json(body: Any) -> bytes:
+    return json.dumps(body, default=lambda value: _plain(value, "a setting")).encode()
+
+
+def plain_row(row: Row) -> dict[str, Value]:
+    """The values by name, as JSON has them; what is missing in any way is None."""
+    if not isinstance(row, Mapping):
+        raise TypeError(f"an item is a dict of values by the names of their columns; got {row!r:.80}")
+    return {str(name): _plain(value, name) for name, value in row.items()}
+
+
+def _plain(value: Any, name: object) -> Value:
+    if isinstance(value, np.generic):
+        value = value.item() if value.dtype.kind not in "mM" else None if np.isnat(value) else str(value)
+    if type(value).__name__ in {"NAType", "NaTType"}:  # of pandas, which need not be there
+        return None
+    if isinstance(value, (date, time)):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        value = float(value)
+    if isinstance(value, float):
+        if math.isinf(value):
+            raise ValueError(f"{name!r} is {value}, which cannot be sent or learned from; leave it out, or cut it off")
+        return None if math.isnan(value) else value
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    kind = type(value).__name__
+    raise TypeError(f"{name!r} is a {kind}; the values of an item are text, numbers, True, False or None")
