@@ -22,12 +22,16 @@ FLOORS = {
         {"engine"},
         {"policies", "persistence"},
         {"learners"},
-        {"datasets", "river", "evaluation"},
+        {"columns", "datasets", "river", "evaluation"},
         {"pool"},
         {"experiments", "plotting", "service"},
         {"report", "placing"},
         {"cli"},
         {"__main__"},
+    ],
+    "dford.columns": [
+        {"images"},
+        {"encoders"},
     ],
     "dford.pool": [
         {"questions", "answers", "items", "filling"},
@@ -132,7 +136,7 @@ def test_importing_dford_needs_the_base_alone() -> None:
 import sys
 class Hidden:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {"pandas", "polars", "river", "matplotlib", "rich", "typer", "fastapi", "ray"}:
+        if name.split(".")[0] in {"pandas", "polars", "river", "matplotlib", "rich", "typer", "fastapi", "ray", "PIL"}:
             raise ImportError(name)
 sys.meta_path.insert(0, Hidden())
 import dford
@@ -148,7 +152,7 @@ print(model.predict([[1.0, 2.0]])[0])
 def test_the_base_depends_on_three_packages() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert [d.split(">")[0] for d in project["dependencies"]] == ["numpy", "numba", "scikit-learn"]
-    assert {"lab", "service", "river", "ray", "dask", "peers", "dev"} == set(project["optional-dependencies"])
+    assert {"images", "lab", "service", "river", "ray", "dask", "peers", "dev"} == set(project["optional-dependencies"])
 
 
 @pytest.mark.parametrize("kernel", ["linear", "poly"])

@@ -31,6 +31,8 @@ CODES = {
     (403, "not-allowed"): "The key's role is too low, or it is for one project and this is for all.",
     (403, "not-yours"): "Another person was asked this question, or gave this answer, and the key is no admin's.",
     (404, "http-404"): "Nothing is at this path.",
+    (404, "no-image"): "The folder of the project's images has no such file, or it is no PNG, JPEG, WebP or GIF, or is "
+    "too large.",
     (404, "no-item"): "The project has no item of this number.",
     (404, "no-key"): "The project has no key of this id.",
     (404, "no-project"): "There is no project of this name, or the key is for another one.",
@@ -52,15 +54,18 @@ CODES = {
     (409, "retracted"): "The answer was taken back, and the question takes no other. Ask again.",
     (409, "skipped"): "The question was skipped, and takes no answer. Ask again.",
     (413, "too-large"): "The body is larger than `body_bytes`.",
+    (422, "bad-archive"): "The file is not a ZIP archive of images, is encrypted, or unpacks to too much.",
     (422, "bad-columns"): "The columns have a name twice, categories that do not differ, or make no feature or more "
     "than `features_per_item`.",
     (422, "bad-learner"): "There is no such learner, or it cannot have these parameters.",
     (422, "bad-log"): "The file is not a log of this project: its columns, its levels or its numbers.",
     (422, "invalid"): "The request is not of the form described here: `field` says where.",
     (422, "not-a-number"): "A column of numbers got something else, or a number beyond 1e40.",
+    (422, "not-an-image"): "A file is no PNG, JPEG, WebP or GIF that can be read, or is too large.",
     (422, "not-csv"): "The file is not CSV with a first line of different names and as many values in every row.",
     (422, "not-text"): "The file is not UTF-8.",
-    (422, "too-many"): "There are more items, predictions or answers than `items_per_call`, or none.",
+    (422, "too-many"): "There are more items, predictions or answers than `items_per_call`, or none; or the "
+    "folder of images has more files than are searched.",
     (422, "unknown-column"): "The project has no column of this name.",
     (429, "too-many-open"): "The project has `open_questions` that wait for an answer, or the person "
     "`open_per_person`. Answer or skip some.",
@@ -68,7 +73,7 @@ CODES = {
     (503, "busy"): "Too many writes or requests wait, or the server is shutting down. Nothing was done.",
     (503, "catching-up"): "The learner has not learned all answers yet; the sentence says how far it is.",
     (503, "not-read"): "The database could not be read: it does not answer, say.",
-    (503, "not-written"): "The database could not be written: a full disk, say. Nothing was done, unless the sentence "
-    "says that this is not known; sent again, it is done once.",
+    (503, "not-written"): "The database or the folder of images could not be written: a full disk, say. Nothing was "
+    "done, unless the sentence says that this is not known; sent again, it is done once.",
     (503, "too-much"): "The work took longer than `work_seconds`, or more memory than there is for it.",
 }

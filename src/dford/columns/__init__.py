@@ -1,0 +1,1 @@
+"""What columns of a table become: features."""

@@ -1,0 +1,254 @@
+"""What a learner is told of an image: a few dozen numbers, and the same ones for the same bytes everywhere."""
+
+import io
+import itertools
+import math
+import struct
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+try:
+    from PIL import Image, ImageOps
+    from PIL import WebPImagePlugin as _  # noqa: F401 or Pillow would import all that it has to find it
+except ImportError as error:
+    raise ImportError('images need Pillow: pip install "dford[images]"') from error
+
+Floats = NDArray[np.float64]
+Pixels = NDArray[np.int32]
+
+VERSION = 1  # of the numbers: another one where any of them changes, so that stored ones are made again
+MOST_PIXELS = 50_000_000
+SIDE = 256  # pixels of the longer side of what is looked at
+
+
+class ImageType(NamedTuple):
+    media: str
+    ending: str
+    name: str
+
+
+_PNG, _JPEG = ImageType("image/png", "png", "PNG"), ImageType("image/jpeg", "jpg", "JPEG")
+_WEBP, _GIF = ImageType("image/webp", "webp", "WebP"), ImageType("image/gif", "gif", "GIF")
+_STARTS = {b"\x89PNG\r\n\x1a\n": _PNG, b"\xff\xd8\xff": _JPEG, b"GIF87a": _GIF, b"GIF89a": _GIF}
+START = 12  # bytes that tell the type
+
+
+def image_type(data: bytes) -> ImageType | None:
+    """By how the bytes start, whatever a name says. None for anything but PNG, JPEG, WebP and GIF."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return _WEBP
+    return next((kind for start, kind in _STARTS.items() if data.startswith(start)), None)
+
+
+class Decoded(NamedTuple):
+    image: Image.Image
+    """In RGB, upright, and on white where it was transparent."""
+    width: int
+    height: int
+    """Of the whole image, upright."""
+    kind: ImageType
+
+
+def decode(data: bytes, side: int) -> Decoded:
+    """The image, or the first one of an animation; a large one is reduced, but no side to less than `side`.
+
+    ValueError says what is no image, is broken, or has more than `MOST_PIXELS`. It may take seconds, and 500 MB.
+    """
+    kind = image_type(data)
+    if kind is None:
+        raise ValueError("this is not an image; expected a PNG, JPEG, WebP or GIF file")
+    try:
+        if kind is _WEBP:  # its decoder takes memory for all pixels before it says how many there are
+            _refuse_large(*_webp_size(data))
+        image: Image.Image = Image.open(io.BytesIO(data), formats=[kind.name])
+        _refuse_large(*image.size)
+        width, height = image.size
+        image.draft(None, (side, side))  # a JPEG is decoded at a half, a quarter or an eighth
+        image.load()
+        turn = image.getexif().get(_ORIENTATION)
+    except _TooLarge as large:
+        raise ValueError(str(large)) from None
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        raise ValueError(f"the image has more than {MOST_PIXELS:,} pixels; make it smaller") from None
+    except MemoryError:
+        raise
+    except Exception as error:  # a decoder may raise anything for a broken file
+        raise ValueError(f"this {kind.name} file is broken or incomplete; save the image again") from error
+    image = _plain(image)
+    if (factor := min(image.size) // side) > 1:
+        image = image.reduce(factor)
+    if image.mode == "RGBA":
+        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image).convert("RGB")
+    if turn in _TURNS:
+        image = image.transpose(_TURNS[turn])
+    if turn in _SIDEWAYS:
+        width, height = height, width
+    return Decoded(image, width, height, kind)
+
+
+def middle(data: bytes, height: int, width: int) -> NDArray[np.uint8]:
+    """The largest part of the image's middle that has these proportions, in this size: (height, width, 3)."""
+    image = decode(data, max(height, width)).image
+    return np.asarray(ImageOps.fit(image, (width, height), Image.Resampling.BICUBIC))
+
+
+class _TooLarge(Exception):  # noqa: N818
+    pass
+
+
+def _refuse_large(width: int, height: int) -> None:
+    if width * height > MOST_PIXELS:
+        raise _TooLarge(f"the image has {width} x {height} pixels; make it smaller, {MOST_PIXELS:,} at the most")
+
+
+def _webp_size(data: bytes) -> tuple[int, int]:
+    """The size that the header says; decoders refuse a file that holds more than it says."""
+    if data[12:16] == b"VP8X":
+        return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")
+    if data[12:16] == b"VP8L":
+        bits = int.from_bytes(data[21:25], "little")
+        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+    width, height = struct.unpack_from("<HH", data, 26)
+    return width & 0x3FFF, height & 0x3FFF
+
+
+_ORIENTATION = 0x0112  # of EXIF
+_TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+_SIDEWAYS = (5, 6, 7, 8)
+
+
+def _plain(image: Image.Image) -> Image.Image:
+    """In RGB, or RGBA where some of it may be transparent."""
+    if image.mode.startswith("I"):  # 16 bits of grey, which Pillow would clip to 255
+        return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8)).convert("RGB")
+    transparent = "transparency" in image.info or image.mode in ("LA", "PA", "RGBA")
+    return image.convert("RGBA" if transparent else "RGB")
+
+
+_QUANTILES = (5, 25, 50, 75, 95)
+_HUES = ("red", "yellow", "green", "cyan", "blue", "magenta")
+_ANGLES, _FEW_ANGLES = range(0, 180, 15), range(0, 180, 30)
+_CORNERS = ("top_left", "top_right", "bottom_left", "bottom_right")
+_THIRDS = [f"{row}_{column}" for row in ("top", "middle", "bottom") for column in ("left", "centre", "right")]
+
+FEATURES = [
+    "log_pixels", "log_aspect",
+    "brightness", "contrast", *(f"brightness_{q}" for q in _QUANTILES), "black_share", "white_share",
+    *(f"brightness_{third}" for third in _THIRDS),
+    "colourfulness", "colourfulness_spread", "red_green", "red_green_spread", "yellow_blue", "yellow_blue_spread",
+    *(f"hue_{hue}" for hue in _HUES),
+    "edges", "edges_99",
+    *(f"edges_at_{angle}" for angle in _ANGLES),
+    *(f"edges_at_{angle}_{corner}" for corner in _CORNERS for angle in _FEW_ANGLES),
+    "direction_cos", "direction_sin", "upright_cos", "upright_sin", "strongest_cos", "strongest_sin",
+    "detail_1", "detail_2", "detail_4", "detail_8", "sharpness_1", "sharpness_2", "sharpness_4", "sharpness_all",
+]  # fmt: skip
+"""Angles are degrees by which an edge is turned anticlockwise from the horizontal."""
+
+
+def describe(data: bytes) -> Floats:
+    """The numbers of `FEATURES` for the bytes of an image: all of them finite, whatever the image.
+
+    They are of the whole image at a longer side of at most `SIDE` pixels: what a glance shows.
+    """
+    image, width, height, _ = decode(data, SIDE)
+    image.thumbnail((SIDE, SIDE), Image.Resampling.BILINEAR)
+    red, green, blue, grey = (np.asarray(one).astype(np.int32) for one in (*image.split(), image.convert("L")))
+    numbers = [math.log2(width * height), math.log2(width / height)]
+    numbers += [*_tone(grey), *_colour(red, green, blue), *_edges(grey), *_detail(grey)]
+    return np.round(numbers, 9)  # the last bits of a logarithm or a cosine are not the same on every machine
+
+
+def _tone(grey: Pixels) -> list[float]:
+    counts = np.bincount(grey.ravel(), minlength=256)
+    below = np.cumsum(counts)
+    quantiles = [int(np.searchsorted(below, grey.size * q / 100)) / 255 for q in _QUANTILES]
+    shares = [counts[:8].sum() / grey.size, counts[-8:].sum() / grey.size]
+    thirds = [block.mean() / 255 for band in _cut(grey, 3, 0) for block in _cut(band, 3, 1)]
+    return [grey.mean() / 255, grey.std() / 255, *quantiles, *shares, *thirds]
+
+
+def _cut(pixels: Pixels, parts: int, axis: int) -> list[Pixels]:
+    """So many parts of about the same size; each has a pixel, at least, which may be in two of them."""
+    length = pixels.shape[axis]
+    starts = [length * i // parts for i in range(parts)]
+    ends = [max(length * (i + 1) // parts, starts[i] + 1) for i in range(parts)]
+    return [np.take(pixels, range(start, end), axis) for start, end in zip(starts, ends, strict=True)]
+
+
+def _colour(red: Pixels, green: Pixels, blue: Pixels) -> list[float]:
+    high, low = np.maximum(np.maximum(red, green), blue), np.minimum(np.minimum(red, green), blue)
+    chroma = high - low
+    numbers = []
+    for channel in (chroma, red - green, red + green - 2 * blue):
+        numbers += [channel.mean() / 255, channel.std() / 255]
+    # which sixth of the circle of hues, each with its name in the middle: by the channels in the upper half
+    middle = (high + low + 1) // 2
+    hue = (red >= middle) + 2 * (green >= middle) + 4 * (blue >= middle)
+    weights = np.bincount(hue.ravel(), weights=chroma.ravel(), minlength=8)
+    return numbers + [weights[code] / hue.size / 255 for code in (1, 3, 2, 6, 4, 5)]
+
+
+_FAINT = 1e-6  # a variance that nobody sees: less counts as little as that
+_DEGREES = np.arange(180)
+_WAVES = [wave(np.radians(turns * _DEGREES)) for turns in (2, 4) for wave in (np.cos, np.sin)]
+
+
+def _soft_bins(angles: range) -> Floats:
+    """How much an edge at each degree counts for each of the angles: less, the farther it is, to 0 at the next one."""
+    apart = np.abs((_DEGREES[:, None] - np.array(angles) + 90) % 180 - 90)
+    bins: Floats = np.maximum(0.0, 1.0 - apart / angles.step)
+    return bins
+
+
+_BINS, _FEW_BINS = _soft_bins(_ANGLES), _soft_bins(_FEW_ANGLES)
+
+
+def _edges(grey: Pixels) -> list[float]:
+    """How strong edges are and how they are turned: everywhere, in four corners, and above all."""
+    p = np.pad(grey, 1, mode="edge")
+    rows, columns = p[:-2] + 2 * p[1:-1] + p[2:], p[:, :-2] + 2 * p[:, 1:-1] + p[:, 2:]
+    across, down = rows[:, 2:] - rows[:, :-2], columns[2:] - columns[:-2]
+    strength = np.sqrt(across * across + down * down) / 4
+    # An edge is at a right angle to where it gets brighter, and rows are counted downwards. No two whole numbers have
+    # an angle at the border between two degrees, so that the last bit of an arctangent is of no consequence.
+    degree = np.floor(np.degrees(np.arctan2(across, down)) + 0.5).astype(np.int64) % 180
+    height, width = grey.shape
+    corner = 2 * (2 * np.arange(height) >= height)[:, None] + (2 * np.arange(width) >= width)
+    counted = np.bincount((180 * corner + degree).ravel(), weights=strength.ravel(), minlength=720).reshape(4, 180)
+    whole = counted.sum(axis=0)
+    total = whole.sum() or 1.0
+    most = strength.size * 99 // 100
+    numbers = [strength.mean() / 255, float(np.partition(strength, most, axis=None)[most]) / 255]
+    for part, bins in ((whole, _BINS), *((corner, _FEW_BINS) for corner in counted)):
+        numbers += ((bins * part[:, None]).sum(axis=0) / total).tolist()  # no product of matrices: they differ in bits
+    numbers += [float((wave * whole).sum()) / total for wave in _WAVES]
+    if not whole.any():
+        return [*numbers, 0.0, 0.0]
+    nearby = sum(np.roll(whole, shift) * (4 - abs(shift)) for shift in range(-3, 4))
+    strongest = int(np.argmax(nearby))
+    return numbers + [float(wave[strongest]) for wave in _WAVES[:2]]
+
+
+def _detail(grey: Pixels) -> list[float]:
+    """How much there is at four scales, each twice as coarse, and how much finer ones have of the next or of all."""
+    found, now = [], grey / 255
+    for _ in range(4):
+        p = np.pad(now, 1, mode="edge")
+        laplacian = p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:] - 4 * now
+        found.append(math.log10(laplacian.var() + _FAINT))
+        if min(now.shape) > 1:
+            even = now[: now.shape[0] // 2 * 2, : now.shape[1] // 2 * 2]
+            now = (even[::2, ::2] + even[1::2, ::2] + even[::2, 1::2] + even[1::2, 1::2]) / 4
+    steps = [finer - coarser for finer, coarser in itertools.pairwise(found)]
+    return [*found, *steps, found[1] - math.log10((grey / 255).var() + _FAINT)]

@@ -1,0 +1,219 @@
+"""The images that items name: read from one folder and from nothing outside of it, and uploads kept there."""
+
+import hashlib
+import io
+import os
+import stat
+import threading
+import unicodedata
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from dford.columns import images
+from dford.files import atomic_write
+from dford.service.refusal import Refusal
+
+_FLAGS = ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY")  # no link, and no waiting for a FIFO
+_READ = os.O_RDONLY | sum(getattr(os, flag, 0) for flag in _FLAGS)
+_FOLDER = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_DIRECTORY", 0)
+_DEEPEST = 50  # folders in folders that are searched
+_writing = threading.Lock()  # drafts have names by process: two threads would share one
+
+
+class Limits(NamedTuple):
+    """What a folder and an archive may bring."""
+
+    file_bytes: int = 20_000_000
+    names: int = 100_000
+    """Files that a folder is searched for."""
+    entries: int = 10_000
+    archive_bytes: int = 500_000_000
+    """Of all entries, unpacked."""
+
+
+_LIMITS = Limits()
+
+
+class ItemFiles:
+    """The images below a folder, by their names as items have them: relative, with /, and compared as they are.
+
+    Links are never followed, wherever they lead; the folder itself may be one.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], limits: Limits = _LIMITS) -> None:
+        if os.open not in os.supports_dir_fd:
+            raise NotImplementedError("a folder of images needs Linux or macOS, where links can be told from files")
+        self.folder, self.limits = Path(folder), limits
+
+    def read(self, name: str) -> tuple[bytes, str]:
+        """The content of an image and its media type, which the content decides. The name may be anybody's."""
+        content = None
+        if _is_plain(name):
+            *folders, last = name.split("/")
+            try:
+                with _opened(self.folder, folders) as folder:
+                    content = self._content(last, folder)
+            except (OSError, ValueError):  # ValueError: the system has no such letters
+                pass
+        kind = images.image_type(content or b"")
+        if content is None or kind is None:
+            # the same for whatever is outside, so that nobody learns what is there
+            most = f"{self.limits.file_bytes / 1e6:g} MB"
+            sentence = f"the folder has no PNG, JPEG, WebP or GIF file of up to {most} named {name[:200]!r}"
+            raise Refusal(404, "no-image", sentence)
+        return content, kind.media
+
+    def names(self) -> list[str]:
+        """All images of the folder and the folders in it, sorted; hidden ones are left out."""
+        try:
+            with _opened(self.folder, []) as root:
+                return sorted(self._search(root))
+        except FileNotFoundError:
+            return []
+
+    def put(self, content: bytes) -> str:
+        """Keep an image, and return its name: the same image has the same name, and is kept once.
+
+        It is decoded, which may take seconds, and 500 MB.
+        """
+        name = self._name(content, "the file")
+        self._write(name, content)
+        return name
+
+    def put_zip(self, content: bytes) -> dict[str, str]:
+        """Keep the images of a ZIP archive, all or none: the name of each in the archive, and the name it is kept by.
+
+        Folders, hidden files and what file managers add are passed over; anything else that is no image is refused.
+        """
+        kept = {}
+        for entry, image in self._entries(content):
+            if entry in kept:
+                raise Refusal(422, "bad-archive", f"the archive has two files named {entry[:200]!r}", "body")
+            kept[entry] = self._name(image, repr(entry[:200]))
+        if not kept:
+            raise Refusal(422, "bad-archive", "the archive has no images; put PNG, JPEG, WebP or GIF files in", "body")
+        for entry, image in self._entries(content):  # unpacked again, as there may be more than memory holds
+            self._write(kept[entry], image)
+        return kept
+
+    def _search(self, root: int) -> Iterator[str]:
+        seen = 0
+        for at, folders, files, folder in os.fwalk(".", dir_fd=root):  # which follows no links
+            deep = at.count("/") >= _DEEPEST
+            folders[:] = [] if deep else [one for one in folders if not one.startswith(".")]
+            for file in files:
+                if (seen := seen + 1) > self.limits.names:
+                    sentence = f"the folder has more than {self.limits.names:,} files; choose one with fewer"
+                    raise Refusal(422, "too-many", sentence)
+                name = f"{at}/{file}".removeprefix("./")
+                if not file.startswith(".") and _is_plain(name) and self._is_image(file, folder):
+                    yield name
+
+    def _content(self, file: str, folder: int, most: int | None = None) -> bytes | None:
+        """The content of a file of an open folder, or how it starts; None where it is no file or is too large."""
+        with open(os.open(file, _READ, dir_fd=folder), "rb") as opened:
+            status = os.fstat(opened.fileno())
+            if not stat.S_ISREG(status.st_mode) or status.st_size > self.limits.file_bytes:
+                return None
+            content = opened.read(self.limits.file_bytes + 1 if most is None else most)
+        return content if len(content) <= self.limits.file_bytes else None  # it may grow while it is read
+
+    def _is_image(self, file: str, folder: int) -> bool:
+        try:
+            return images.image_type(self._content(file, folder, images.START) or b"") is not None
+        except OSError:
+            return False
+
+    def _name(self, content: bytes, called: str) -> str:
+        """The name that an image is kept by; others are refused."""
+        if len(content) > self.limits.file_bytes:
+            sentence = f"{called} has {len(content):,} bytes; an image has {self.limits.file_bytes:,} at the most"
+            raise Refusal(422, "not-an-image", sentence, "body")
+        try:
+            kind = images.decode(content, images.SIDE).kind
+        except ValueError as error:
+            raise Refusal(422, "not-an-image", f"{called} was refused: {error}", "body") from None
+        return f"{hashlib.sha256(content).hexdigest()}.{kind.ending}"
+
+    def _write(self, name: str, content: bytes) -> None:
+        with _writing:
+            try:
+                if self.read(name)[0] == content:
+                    return
+            except Refusal:
+                pass  # not there, or not whole
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                with atomic_write(self.folder / name) as draft:
+                    draft.write_bytes(content)
+            except OSError as error:
+                sentence = f"the image could not be written: {error.strerror or error}; try again later"
+                raise Refusal(503, "not-written", sentence, retry_after=5) from error
+
+    def _entries(self, content: bytes) -> Iterator[tuple[str, bytes]]:
+        """The names and the contents of the files in an archive, counted while they are unpacked."""
+        try:
+            archive = zipfile.ZipFile(io.BytesIO(content))
+        except _BROKEN:
+            raise Refusal(422, "bad-archive", "the file is not a ZIP archive, or it is broken", "body") from None
+        if len(archive.infolist()) > self.limits.entries:
+            sentence = f"the archive has more than {self.limits.entries:,} entries; send it in parts"
+            raise Refusal(422, "bad-archive", sentence, "body")
+        left = self.limits.archive_bytes
+        for entry in archive.infolist():
+            if not _is_extra(entry):
+                image = self._unpack(archive, entry)
+                if (left := left - len(image)) < 0:
+                    most = f"{self.limits.archive_bytes / 1e6:g} MB"
+                    sentence = f"the archive unpacks to more than {most}; send it in parts"
+                    raise Refusal(422, "bad-archive", sentence, "body")
+                yield entry.filename, image
+
+    def _unpack(self, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+        called = repr(entry.filename[:200])
+        if entry.flag_bits & _ENCRYPTED:
+            raise Refusal(422, "bad-archive", f"{called} is encrypted; send the archive without a password", "body")
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            sentence = f"{called} is compressed in an unusual way; make an ordinary ZIP archive"
+            raise Refusal(422, "bad-archive", sentence, "body")
+        try:
+            with archive.open(entry) as file:
+                return file.read(self.limits.file_bytes + 1)
+        except _BROKEN as error:
+            sentence = f"{called} cannot be unpacked; make the archive again"
+            raise Refusal(422, "bad-archive", sentence, "body") from error
+
+
+# what reading a broken archive raises
+_BROKEN = (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, NotImplementedError, RuntimeError)
+_ENCRYPTED = 0x1 | 0x40
+
+
+def _is_plain(name: str) -> bool:
+    """Whether it can only be a name below a folder, on any system."""
+    drive = name[1:2] == ":" and name[0].isascii() and name[0].isalpha()
+    hidden = any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name)  # control, or half a letter
+    return not drive and not hidden and "\\" not in name and not {"", ".", ".."} & set(name.split("/"))
+
+
+def _is_extra(entry: zipfile.ZipInfo) -> bool:
+    *folders, last = entry.filename.split("/")
+    return entry.is_dir() or last.startswith(".") or "__MACOSX" in folders or last in ("Thumbs.db", "desktop.ini")
+
+
+@contextmanager
+def _opened(root: Path, folders: list[str]) -> Iterator[int]:
+    """A descriptor of a folder below the root: one step at a time, so that none is a link, even one made meanwhile."""
+    descriptor = os.open(root, _FOLDER)
+    try:
+        for folder in folders:
+            inner = os.open(folder, _READ | _FOLDER, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = inner
+        yield descriptor
+    finally:
+        os.close(descriptor)
