@@ -23,11 +23,12 @@ import httpx
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+from dford.columns import Column
 from dford.service.core import Service
 from dford.service.projects import items, projects
 from dford.service.projects.answering import retract
 from dford.service.projects.asking import QuestionRequest
-from dford.service.projects.columns import Column, encode_sent
+from dford.service.projects.columns import encode_sent
 from dford.service.projects.uploads import ReadyRound
 from dford.service.settings import Settings
 from killing import Server

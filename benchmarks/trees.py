@@ -48,7 +48,7 @@ def main() -> None:
     warm_up()
     print("| dataset | MAE, dford | scikit-learn | seconds, dford | scikit-learn |")
     print("|---|---:|---:|---:|---:|")
-    for name, (X, y) in gather(names, arguments.data).items():
+    for name, (X, y, *_) in gather(names, arguments.data).items():
         turns: dict[Any, list[tuple[float, float]]] = {by_dford: [], by_scikit_learn: []}
         for run in range(arguments.runs):
             A, B, known, hidden, seed = parts(X, y, 10_000, run, 0)

@@ -70,7 +70,7 @@ def paper() -> None:
 def further() -> None:
     from scipy.sparse import csr_matrix
 
-    from dford import Auto, DirectionalBoosting, NewtonLogit, Pool
+    from dford import Auto, Columns, DirectionalBoosting, NewtonLogit, Pool
     from dford.datasets import make_synthetic
     from dford.learners._trees.grower import warm_up
 
@@ -84,6 +84,8 @@ def further() -> None:
     pool.remaining(0.1)
     diagonal = NewtonLogit(covariance="diagonal", random_state=0)
     use(diagonal, csr_matrix(X), y)
+    texts = [{"text": f"the number {n} of many", "size": float(n)} for n in range(300)]
+    use(Auto(dense=1, random_state=0), Columns().fit(texts).transform(texts), y)
     for model in (diagonal, Auto(random_state=0), DirectionalBoosting(max_iter=5, random_state=0)):
         use(model, X, y)
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from dford.columns import Column
 from dford.service.core import Service
 from dford.service.projects import projects
-from dford.service.projects.columns import Column
 from dford.service.settings import Settings
 from dford.service.store.schema import heads, leases, questions
 from serving import LEVELS

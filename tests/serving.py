@@ -20,11 +20,11 @@ from dford.service.learning.verify import verify
 from dford.service.settings import Settings
 
 LEVELS = ["calm", "mild", "strong", "severe"]
-ROWS = [{"size": float(i % 7), "colour": ["red", "blue"][i % 2], "note": f"item {i}"} for i in range(30)]
+ROWS = [{"size": float(i % 7), "colour": ["red", "blue"][i % 2], "note": f"item-{i}"} for i in range(30)]
 COLUMNS = [
     {"name": "size", "kind": "number", "mean": 3.0},
     {"name": "colour", "kind": "category", "categories": ["blue", "red"]},
-    {"name": "note", "kind": "text"},
+    {"name": "note", "kind": "shown"},
 ]
 
 

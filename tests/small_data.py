@@ -46,6 +46,19 @@ def _votes(viewers: tuple[int, ...]) -> bytes:
     return gzip.compress(('"","Movie","User","Score"\n' + "".join(lines)).encode())
 
 
+TONES = {"awful": -3, "bad": -1, "so-so": 0, "good": 1, "superb": 3}
+
+
+def _rated() -> str:
+    """Texts, each rated by five people who agree by and large, and by one who does not."""
+    lines = []
+    for n in range(300):
+        tone = TONES[word := list(TONES)[n % 5]]
+        ratings = [tone, tone, tone, min(tone + 1, 4), max(tone - 1, -4), -tone]
+        lines.append(f'{n},"Film {n * 7919 % 1000}, seen twice, is {word}","{" ".join(map(str, ratings))}"\n')
+    return "id,text,ratings\n" + "".join(lines)
+
+
 CONTENT: dict[str, Callable[[], str | bytes]] = {
     "abalone/abalone.data": _abalone,
     "parkinsons/parkinsons_updrs.data": lambda: _table(22, header="subject#,age\n").rstrip("\n"),
@@ -58,6 +71,8 @@ CONTENT: dict[str, Callable[[], str | bytes]] = {
     "mslr_web10k_sample/msn1.fold1.test.5k.txt": lambda: _mslr(1),
     "eachmovie_sample/data_train.csv.gz": lambda: _votes((1, 3)),
     "eachmovie_sample/data_test.csv.gz": lambda: _votes((2, 4)),
+    "rated_texts/movies.csv": _rated,
+    "rated_texts/tweets.csv": _rated,
 }
 
 

@@ -16,10 +16,11 @@ import pytest
 
 from dford.datasets import data_folder, load, load_movielens, load_mslr, make_synthetic, normalise
 from dford.datasets._catalogue import CATALOGUE
+from dford.datasets.rated_texts import TEXTS
 from dford.datasets.registry import LOADERS
 from small_data import ROWS, VOTES, make_known, without_last_row, write
 
-IN_FILES = [name for name in LOADERS if name not in ("synthetic", "movielens")]
+IN_FILES = [name for name in LOADERS if name not in ("synthetic", "movielens", *TEXTS)]
 # fewer votes than the films of the small files would leave no viewer
 OPTIONS: dict[str, dict[str, Any]] = {"eachmovie": {"min_votes": 1}}
 

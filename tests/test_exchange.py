@@ -14,6 +14,7 @@ from hypothesis import given, settings
 
 from dford.cli import main
 from dford.service.learning import log_reader
+from dford.service.projects.projects import all_projects
 from dford.service.store.database import Database
 from serving import LEVELS, ROWS, answer_some, learned, ok, problem, replayed, serving, set_up
 
@@ -26,7 +27,8 @@ def file(tmp_path: Path) -> Path:
 
 
 def told(database: Database) -> list[Any]:
-    pages = log_reader.pages(database, 1, 0, log_reader.head_of(database, 1))
+    (project,) = all_projects(database)
+    pages = log_reader.pages(database, project, 0, log_reader.head_of(database, project.id))
     return [one for page in pages for one in zip(page.number, page.higher, page.X.tolist(), strict=True)]
 
 

@@ -123,7 +123,7 @@ def test_sparse_rows_are_known_as_the_dense_ones_that_a_log_has(learner: Any) ->
     y = random.integers(1, 6, size=400)
     rows = sparse.csr_matrix(X)
     model, log = answered(learner, [rows[n] for n in range(400)], y)
-    assert log.X.tolist() == X.tolist()
+    assert log.X.toarray().tolist() == X.tolist()
     assert model.learned_from(log).share == 1
     assert new(learner).partial_fit(rows, y).learned_from(log).share == 1
 

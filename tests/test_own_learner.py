@@ -15,6 +15,7 @@ import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
 from dford import Nearby
+from dford.cli import main
 from dford.datasets import make_synthetic
 from dford.learners import Form, LiveLearner, OrdinalLearner, PythonForm
 from dford.policies import Policy
@@ -50,6 +51,83 @@ def test_the_lines_of_contributing_lead_to_a_learner(tmp_path: Path) -> None:
     assert said, result.stdout
     y = np.digitize(np.random.default_rng(0).normal(size=(3_000, 3)) @ [1.0, -2.0, 0.5], [-2.0, 0.0, 2.0])
     assert float(said[1]) < np.abs(y - np.median(y)).mean() / 2  # of always the same level
+
+
+def on_the_command_line(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    here = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "COLUMNS": "100"}
+    return subprocess.run([sys.executable, "-m", "dford", *words], cwd=folder, env=here, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the learner and a table of one's own."""
+    folder = follow(tmp_path_factory.mktemp("shop"))
+    (folder / "sub").mkdir()
+    (folder / "sub" / "broken.py").write_text("import nothing_of_this_name\n")
+    random = np.random.default_rng(0)
+    X = random.normal(size=(400, 3))
+    names = np.array(["bad", "ok", "good"])[np.digitize(X @ [1.0, -2.0, 0.5], [-1.0, 1.0])]
+    lines = [",".join([*(f"{x:.6f}" for x in row), name]) for row, name in zip(X, names, strict=True)]
+    (folder / "things.csv").write_text("\n".join(["length,width,age,rating", *lines]) + "\n")
+    return folder
+
+
+TABLE = ("things.csv", "--target", "rating", "--levels", "bad,ok,good")
+
+
+@pytest.mark.parametrize(
+    ("learner", "jobs"), [("perceptron:Perceptron", "1"), ("./perceptron.py:Perceptron", "2")], ids=["module", "file"]
+)
+def test_a_learner_and_a_table_of_ones_own_are_compared_on_the_command_line(
+    learner: str, jobs: str, shop: Path
+) -> None:
+    words = ("--learners", f"newton,{learner}", "--runs", "2", "--jobs", jobs, "--out", f"out-{jobs}")
+    result = on_the_command_line(shop, "compare", *TABLE, *words)
+    assert (result.returncode, result.stderr) == (0, "")
+    table = (shop / f"out-{jobs}" / "pass.md").read_text()
+    assert "| dataset | NewtonLogit | Perceptron |" in re.sub(" +", " ", table)
+    errors = re.findall(r"^\| things \|(.*)\|$", table, re.MULTILINE)[0].split("|")
+    constant = 0.75  # at least, of three levels of which none has half of the rows
+    assert all(0 < float(one.split("±")[0]) < constant for one in errors)
+    assert (shop / f"out-{jobs}" / "pass.png").stat().st_size > 0
+
+
+def test_a_learner_of_ones_own_is_tuned_run_and_loaded_on_the_command_line(shop: Path) -> None:
+    mine = "perceptron.py:Perceptron"
+    tuned = on_the_command_line(shop, "tune", *TABLE, "--learners", f"newton,{mine}")
+    assert (tuned.returncode, tuned.stderr) == (0, "")
+    assert "Perceptron()" in tuned.stdout
+    saved = on_the_command_line(shop, "run", *TABLE, "--learner", mine, "--save", "mine.dford")
+    assert (saved.returncode, saved.stderr) == (0, "")
+    words = ("predict", "mine.dford", "things.csv", "--out", "levels.csv")
+    placed = on_the_command_line(shop, *words, "--learner", mine)
+    assert (placed.returncode, placed.stderr) == (0, "")
+    assert (shop / "levels.csv").read_text().startswith("length,width,age,rating,level\n")
+    assert on_the_command_line(shop, *words).returncode == 2, "a file holds no class"
+
+
+@pytest.mark.parametrize(
+    ("learner", "about"),
+    [
+        ("no_such_package.mine:Mine", "no_such_package.mine cannot be imported"),
+        ("nowhere.py:Mine", "no file nowhere.py"),
+        ("sub/broken.py:Mine", "No module named 'nothing_of_this_name'"),
+        ("perceptron.py:Nothing", "Nothing is nothing in perceptron.py"),
+        ("perceptron.py:Steps", "is no learner"),
+        ("oracle", "oracle"),
+    ],
+)
+@pytest.mark.parametrize("command", ["compare", "tune"])
+def test_what_is_no_learner_is_one_sentence_on_the_command_line(
+    command: str, learner: str, about: str, shop: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(shop)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    assert main([command, *TABLE, "--learners", f"newton,{learner}"]) == 2
+    said = capsys.readouterr().err
+    assert re.fullmatch(r"dford: [^\n]+\n", said)
+    assert about in said
 
 
 def test_a_learner_of_ones_own_is_one_of_scikit_learn(perceptron: Any) -> None:

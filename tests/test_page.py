@@ -107,18 +107,18 @@ def test_set_up_answer_undo_lose_the_network_reload_come_back(
         assert LEVELS.index(row["lowest"]) <= right <= LEVELS.index(row["highest"])
 
 
-def test_a_file_of_plain_text_is_set_up_to_learn_from_its_words(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+def test_a_file_of_plain_text_is_set_up_to_learn_from_it(tmp_path: Path, new_page: Callable[..., Page]) -> None:
     file, page = tmp_path / "reviews.csv", new_page()
     file.write_text("review\n" + "".join(f"number {n} was fine\n" for n in range(60)))
     with serving(tmp_path / "log.db") as client:
         page.goto(home(client) + "#/new")
         page.set_input_files("#file", file)
-        expect(page.get_by_label("How review is read")).to_have_value("words")
+        expect(page.get_by_label("How review is read")).to_have_value("text")
         for n, name in enumerate(["bad", "good", "great"], 1):
             page.get_by_label(f"Level {n}", exact=True).fill(name)
         page.get_by_role("button", name="Create project").click()
         expect(page.locator(".question em")).to_be_visible()
-        assert [column["kind"] for column in ok(client.get("/projects/reviews"))["columns"]] == ["words"]
+        assert [column["kind"] for column in ok(client.get("/projects/reviews"))["columns"]] == ["text"]
 
 
 def test_an_answer_shows_at_once_and_is_sent_in_the_background(tmp_path: Path, new_page: Callable[..., Page]) -> None:

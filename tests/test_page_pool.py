@@ -67,5 +67,5 @@ def test_an_uncertain_item_is_a_link_to_its_question(tmp_path: Path, new_page: C
         link = page.locator(".unsure a").first
         item = int(link.inner_text().removeprefix("Item "))
         link.click()
-        expect(page.locator(".item")).to_contain_text(f"item {item - 1}")
+        expect(page.locator(".item")).to_contain_text(f"item-{item - 1}")
         expect(page.locator(".buttons .yes")).to_be_enabled()

@@ -6,9 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dford.datasets import load
+from dford import Auto, NewtonLogit
+from dford.datasets import load, load_rated_texts
 from dford.datasets._catalogue import CATALOGUE
 from dford.datasets._readers import Numbers
+from dford.datasets.rated_texts import TEXTS
 
 pytestmark = pytest.mark.skipif("DFORD_DATA" not in os.environ, reason="DFORD_DATA names no folder of real data")
 
@@ -33,7 +35,7 @@ def test_real_data_have_the_documented_rows_and_levels(name: str, shape: tuple[i
     assert np.bincount(loaded.target)[1:].tolist() == counts
 
 
-@pytest.mark.parametrize("name", [name for name in CATALOGUE if name != "movielens"])
+@pytest.mark.parametrize("name", [name for name in CATALOGUE if name not in ("movielens", *TEXTS)])
 def test_real_files_are_those_published_and_have_the_known_figures(name: str) -> None:
     for file in CATALOGUE[name].files:
         raw = file.find().read_bytes()
@@ -61,3 +63,24 @@ def test_real_files_have_the_known_details() -> None:
     votes = np.concatenate([table("eachmovie", 0), table("eachmovie", 1)])
     viewers, each = np.unique(votes[:, 0], return_counts=True)
     assert (len(viewers), each.min(), len(np.unique(votes[:, 1]))) == (5055, 121, 1619)
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [("movies", [3598, 1617, 276, 1445, 3669]), ("tweets", [552, 532, 776, 1124, 1216])],
+)
+def test_rated_texts_have_the_documented_levels(name: str, counts: list[int]) -> None:
+    loaded = load_rated_texts(name)
+    assert np.bincount(loaded.target)[1:].tolist() == counts
+    assert not set(loaded.cuts) & {rating for some in loaded.ratings for rating in some.tolist()}
+
+
+@pytest.mark.parametrize("learner", [Auto(random_state=0), NewtonLogit(covariance="diagonal", random_state=0)])
+def test_a_learner_of_texts_is_far_better_than_the_best_constant(learner: Auto | NewtonLogit) -> None:
+    loaded = load_rated_texts("movies")
+    order = np.random.RandomState(0).permutation(len(loaded.target))
+    first, rest = order[:4000], order[4000:7000]
+    learner.fit([loaded.data[i] for i in first], loaded.target[first])
+    hidden = loaded.target[rest]
+    constant = min(np.abs(hidden - level).mean() for level in range(1, 6))
+    assert np.abs(learner.predict([loaded.data[i] for i in rest]) - hidden).mean() < 0.75 * constant

@@ -41,7 +41,7 @@ def test_every_learner_learns_a_table(learner: str, table: Path, capsys: pytest.
     assert main([*arguments, "--learner", learner]) == 0
     output = capsys.readouterr().out
     data = load_table(without(table, "score"), "rating", levels=WORDS)
-    done = one_pass(data.data, data.target, WORDS, learner)
+    done = one_pass(data.data, data.target, WORDS, learner, columns=data.columns)
     last = re.findall(r"^ *400 +(\d\.\d{3})", output, re.MULTILINE)
     assert last == [f"{done.errors.mean():.3f}"]
     constant = float(re.findall(r"one best level: (\d\.\d{3})", output)[0])
@@ -51,7 +51,7 @@ def test_every_learner_learns_a_table(learner: str, table: Path, capsys: pytest.
 
 def test_words_become_columns_and_levels_keep_their_order(table: Path) -> None:
     data, frame = load_table(table, "rating", levels=WORDS), pd.read_csv(table)
-    assert data.feature_names == ["size", "colour=blue", "colour=red", "score"]
+    assert data.feature_names == ["size", "colour=blue", "colour=red", "colour is another", "score"]
     assert data.target_names == WORDS
     assert data.target.tolist() == frame["rating"].tolist()
     assert (data.data[:, 2] == (frame["colour"] == "red")).all()
@@ -110,11 +110,17 @@ def test_model_and_answers_are_kept(table: Path, tmp_path: Path, capsys: pytest.
         (["things.csv", "--target", "score", "--steps", "0"], "--steps"),
         (["things.csv", "--target", "score", "--steps", "1", "--cuts", "1"], "--steps"),
         (["things.csv", "--target", "score", "--steps", "1", "--learner", "oracle"], "--learner"),
-        (["things.csv", "--target", "score", "--steps", "1", "--learner", "dford", "--save", "m"], "--save"),
+        (["things.csv", "--target", "score", "--steps", "1", "--learner", "no.py:Mine"], "no file no.py"),
+        (["things.csv", "--target", "score", "--steps", "1", "--kind", "size"], "COLUMN=KIND"),
+        (["things.csv", "--target", "score", "--steps", "1", "--kind", "size=big"], "COLUMN=KIND"),
+        (["things.csv", "--target", "score", "--steps", "1", "--kind", "length=text"], "no column 'length'"),
+        (["things.csv", "--target", "score", "--steps", "1", "--kind", "colour=number"], "said to be of numbers"),
+        (["things.csv", "--target", "score", "--steps", "1", "--kind", "score=text"], "is the target"),
         (["things.csv", "--target", "score", "--steps", "1", "--learner", "prank", "--log", "l.csv"], "--log"),
         (["things.csv", "--target", "score", "--steps", "1", "--log", "l.txt"], "--log"),
         (["things.txt", "--target", "score"], "things.txt"),
-        (["holes.csv", "--target", "y"], "empty places"),
+        (["holes.csv", "--target", "y"], "missing in 1 of 3 rows"),
+        (["ragged.csv", "--target", "y"], "row 1 has 1 values but the header has 2 columns"),
     ],
 )
 def test_a_mistake_gets_one_sentence_and_exit_2(
@@ -125,7 +131,8 @@ def test_a_mistake_gets_one_sentence_and_exit_2(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(table.parent)
-    pd.DataFrame({"hole": [1.0, None, 2.0], "y": [1, 2, 3]}).to_csv("holes.csv", index=False)
+    pd.DataFrame({"x": [1.0, 3.0, 2.0], "y": [1, None, 3]}).to_csv("holes.csv", index=False)
+    Path("ragged.csv").write_text("x,y\n1\n")
     before = sorted(table.parent.iterdir())
     assert main(["run", *arguments]) == 2
     output = capsys.readouterr()
@@ -162,8 +169,8 @@ def test_a_word_that_is_missing_is_a_fact_of_its_own(tmp_path: Path) -> None:
     file = tmp_path / "table.csv"
     file.write_text("colour,rating\nred,1\n,2\nblue,1\n")
     data = load_table(file, "rating")
-    assert data.feature_names == ["colour=blue", "colour=red", "colour is missing"]
-    assert data.data.tolist() == [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
+    assert data.feature_names == ["colour=blue", "colour=red", "colour is another", "colour is missing"]
+    assert data.data.tolist() == [[0, 1, 0, 0], [0, 0, 0, 1], [1, 0, 0, 0]]
 
 
 def test_a_feature_called_as_a_column_of_the_log_is_refused_before_the_run(
@@ -175,3 +182,9 @@ def test_a_feature_called_as_a_column_of_the_log_is_refused_before_the_run(
     assert main(["run", str(file), "--target", "rating", "--learner", "newton", "--log", str(out)]) == 2
     assert "a column 'level' of its own" in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_the_header_is_the_first_line_that_is_not_empty(tmp_path: Path) -> None:
+    file = tmp_path / "table.csv"
+    file.write_text("\n\nsize;rating\n1.5;1\n2.5;2\n")
+    assert load_table(file, "rating").feature_names == ["size"]

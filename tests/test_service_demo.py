@@ -68,7 +68,7 @@ def test_the_simulated_log_is_one_that_a_replay_makes_again(file: Path) -> None:
 def test_the_simulated_answers_are_the_rules_but_for_one_in_twenty(file: Path) -> None:
     service = Service(Settings(database=str(file)))
     project, days = service.project("demo-answered"), demo_projects.days()
-    (told,) = log_reader.pages(service.database, project.id, 0, 400)
+    (told,) = log_reader.pages(service.database, project, 0, 400)
     service.close()
     right = [demo_projects.severity(days[i - 1]) > level for i, level in zip(told.item, told.level, strict=True)]
     wrong = sum(a != b for a, b in zip(right, told.higher, strict=True))

@@ -47,7 +47,15 @@ def test_a_csv_file_is_previewed_then_stored_as_previewed(file: Path) -> None:
         assert preview["columns"][0]["mean"] == pytest.approx(8 / 3)
         assert preview["rows"][0]["note"] == "one, with a comma"
         assert ok(client.get("/projects/sheet"))["columns"] is None
-        assert ok(client.post("/projects/sheet/items.csv", **csv)) == {"first": 1, "count": 4}
+        assert ok(client.post("/projects/sheet/items.csv", **csv)) == {
+            "first": 1,
+            "count": 4,
+            "columns": [
+                "size: a number; missing values are learned from, too",
+                "kind: one of 2 categories",
+                "note: text, learned from by its words and their parts",
+            ],
+        }
         assert ok(client.get("/projects/sheet"))["columns"] == preview["columns"]
         assert ok(client.get("/projects/sheet/items", params={"after": 1}))[0]["shown"]["note"] == "two"
         changed = {"columns": [{"name": "size", "kind": "number"}]}
@@ -61,7 +69,7 @@ def test_a_csv_file_is_previewed_then_stored_as_previewed(file: Path) -> None:
         ("a,b\n1\n", "not-csv"),
         ("a,a\n1,2\n", "not-csv"),
         (b"a\n\xff\n", "not-text"),
-        ("note\n-\n+\n*\n", "bad-columns"),
+        ("id\n" + "\n".join(map(str, range(20))) + "\n", "bad-columns"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused_and_nothing_stored(file: Path, text: Any, code: str) -> None:
@@ -79,6 +87,7 @@ def test_one_bad_item_stores_none_of_them(file: Path) -> None:
         response = client.post(f"{project}/items", json={"items": [ROWS[0], {"size": "many"}]})
         assert problem(response) == (422, "not-a-number")
         assert response.json()["field"] == "items.1.size"
+        assert response.json()["sentence"] == "column 'size' takes a number; got 'many'"
         assert ok(client.get(f"{project}/state"))["items"] == 30
 
 
@@ -94,7 +103,7 @@ def test_one_bad_item_stores_none_of_them(file: Path) -> None:
         ({"parameters": {"window": 10**9}}, "parameters"),
         ({"parameters": {"policy": {"policy": "Guess"}}}, "parameters"),
         ({"parameters": {"policy": {"policy": "Nearby", "exploration": 2}}}, "parameters"),
-        ({"columns": [{"name": "note", "kind": "text"}]}, "columns"),
+        ({"columns": [{"name": "note", "kind": "shown"}]}, "columns"),
         ({"colour": "red"}, "colour"),
     ],
 )

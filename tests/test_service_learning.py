@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from dford.columns import Column
 from dford.service.core import Service
 from dford.service.learning import fold as folding
 from dford.service.learning import log_reader, snapshots, states
 from dford.service.learning.learned import Learned, new
 from dford.service.projects import projects
-from dford.service.projects.columns import Column
 from dford.service.projects.uploads import ReadyRound
 from dford.service.settings import Settings
 from dford.service.store import schema

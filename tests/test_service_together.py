@@ -13,11 +13,12 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from dford.columns import Column
 from dford.service.core import Service
 from dford.service.projects import projects
 from dford.service.projects.answering import RecordedAnswer, SentAnswer, record, retract, skip
 from dford.service.projects.asking import QuestionRequest
-from dford.service.projects.columns import Column, encode_sent
+from dford.service.projects.columns import encode_sent
 from dford.service.projects.uploads import ready_items
 from dford.service.refusal import Refusal
 from dford.service.settings import Settings

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dford.columns import Columns
     from dford.feedback import Question
     from dford.learners import DFORD, PRIL, Auto, DirectionalBoosting, NewtonLogit, Overlap, PRank, Trace
     from dford.log import FeedbackLog
@@ -17,6 +18,7 @@ __all__ = [
     "PRIL",
     "Auto",
     "Boundary",
+    "Columns",
     "DirectionalBoosting",
     "FeedbackLog",
     "Greedy",
@@ -37,6 +39,7 @@ __all__ = [
 # Imported at their first use: scikit-learn and numba take seconds, which the command line's help need not wait for, and
 # the client of the service needs what the base does not bring.
 _HOMES = {
+    "columns": ["Columns"],
     "feedback": ["Question"],
     "learners": ["DFORD", "PRIL", "Auto", "DirectionalBoosting", "NewtonLogit", "Overlap", "PRank", "Trace"],
     "log": ["FeedbackLog"],

@@ -1,6 +1,9 @@
 """Files: written whole or not at all, and read to the last bit."""
 
+import csv
+import io
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,3 +45,31 @@ def read_csv(source: Any, as_text: Sequence[str] = (), **options: Any) -> Any:
         if name in frame:
             frame[name] = pd.Series([known[code] for code in frame[name]], frame.index, dtype=object)
     return frame
+
+
+_DELIMITERS = (",", ";", "\t")  # of equals the first
+
+
+def csv_lines(content: bytes, most_columns: int | None = None) -> Iterator[list[str]]:
+    """The values of each line of a CSV file, all of them as text: the header first, then rows as long as it is.
+
+    Commas, semicolons or tabs part them, whichever the header has most of outside of quotes.
+    """
+    try:
+        text = content.decode("utf-8-sig").lstrip("\r\n")  # the header is the first line that is not empty
+    except UnicodeDecodeError:
+        raise UnicodeError("the file is not UTF-8 text; save it as UTF-8") from None
+    header = re.sub(r'"[^"]*"', "", re.split("[\r\n]", text, maxsplit=1)[0])
+    delimiter = max(_DELIMITERS, key=header.count)
+    if most_columns is not None and header.count(delimiter) >= most_columns:
+        raise ValueError(f"the file has more than {most_columns:,} columns")
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    width = 0
+    try:
+        for number, values in enumerate(line for line in reader if line):
+            width = width or len(values)
+            if len(values) != width:
+                raise ValueError(f"row {number} has {len(values)} values but the header has {width} columns")
+            yield values
+    except csv.Error as error:
+        raise ValueError(f"the file is not CSV: {error}") from None

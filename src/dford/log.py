@@ -8,7 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
+from dford import sparse_rows
 from dford.feedback import Question, as_names, difference, split_names
 from dford.files import atomic_write
 from dford.log_columns import (
@@ -54,7 +56,7 @@ class FeedbackLog:
     def __init__(self, levels: Sequence[Any], feature_names: Iterable[str] | None = None) -> None:
         self.scale = Scale(levels)
         self.feature_names = None if feature_names is None else as_names(feature_names)
-        self._rows: list[NDArray[np.float64]] = []
+        self._rows: list[Any] = []  # vectors, or sparse rows
         self._answers: list[tuple[int, int, float, bool]] = []  # levels by their places, from 1
         self._about: list[About] = []
 
@@ -71,30 +73,36 @@ class FeedbackLog:
 
         The time is in seconds since 1970, such as `time.time()`.
         """
-        values, names = split_names(question.x.toarray()[0] if hasattr(question.x, "toarray") else question.x)
+        values, names = split_names(question.x)
         if names is not None and names != self.feature_names:
             if self.feature_names is not None:
                 raise ValueError(f"the row does not fit the log: {difference(names, self.feature_names)}")
             if len(self):
                 raise ValueError("the row names its features and the rows before it do not; name those of the log")
-        x = np.asarray(values, dtype=np.float64)
-        row = x[0] if x.ndim == 2 and len(x) == 1 else x
+        if sparse.issparse(values):
+            row = sparse.csr_matrix(values, dtype=np.float64)
+        else:
+            x = np.asarray(values, dtype=np.float64)
+            row = x[0] if x.ndim == 2 and len(x) == 1 else x
         about = checked_about(item, person, time)
         self._add(row, question.level, question.prediction, question.propensity, higher, about)
         self.feature_names = names or self.feature_names
 
     def _add(
         self,
-        x: NDArray[np.float64],
+        x: Any,
         level: Any,
         prediction: Any,
         propensity: float,
         higher: bool,
         about: About = UNKNOWN,
     ) -> None:
-        size = self._rows[0].size if self._rows else len(self.feature_names or x)
-        if x.shape != (size,):
-            raise ValueError(f"the row has {x.size} features, but the log's have {size}")
+        width = x.shape[-1]
+        size = self._rows[0].shape[-1] if self._rows else len(self.feature_names or ()) or width
+        if width != size or x.ndim != 1 + (sparse.issparse(x) and x.shape[0] == 1):
+            raise ValueError(f"the row has {width} features, but the log's have {size}")
+        if self._rows and sparse.issparse(x) != self.is_sparse:
+            x = sparse.csr_matrix(x) if self.is_sparse else x.toarray()[0]
         if not LEAST_PROPENSITY <= propensity <= 1:
             raise ValueError(f"a propensity is a probability above 0; got {propensity!r}")
         if not isinstance(higher, (bool, np.bool_)):
@@ -106,6 +114,11 @@ class FeedbackLog:
 
     def __len__(self) -> int:
         return len(self._answers)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the rows are sparse: as the first one was."""
+        return bool(self._rows) and sparse.issparse(self._rows[0])
 
     def __add__(self, other: "FeedbackLog") -> "FeedbackLog":
         """Both logs, one after the other; their scales must be the same."""
@@ -120,7 +133,7 @@ class FeedbackLog:
                 both._add(*row, about)
         return both
 
-    def __iter__(self) -> Iterator[tuple[NDArray[np.float64], Any, Any, float, bool]]:
+    def __iter__(self) -> Iterator[tuple[Any, Any, Any, float, bool]]:
         """(features, level asked, prediction, propensity, higher) of every answer, levels by name."""
         names = self.scale.names
         for x, (level, prediction, propensity, higher) in zip(self._rows, self._answers, strict=True):
@@ -129,11 +142,13 @@ class FeedbackLog:
     def rounds(self) -> Iterator[tuple[bytes, int, int, float, bool, About]]:
         """The same with the features as bytes, levels by their places from 1, and what else is known."""
         for x, answer, about in zip(self._rows, self._answers, self._about, strict=True):
-            yield (x.tobytes(), *answer, about)
+            yield (sparse_rows.pack(x) if self.is_sparse else x.tobytes(), *answer, about)
 
     @property
-    def X(self) -> NDArray[np.float64]:  # noqa: N802
-        """The rows of features."""
+    def X(self) -> Any:  # noqa: N802
+        """The rows of features: an array, or a sparse matrix where the questions were about sparse rows."""
+        if self.is_sparse:
+            return sparse.vstack(self._rows, "csr")
         return np.array(self._rows) if self._rows else np.empty((0, 0))
 
     @property
@@ -179,12 +194,21 @@ class FeedbackLog:
         """A pandas frame: `level`, `prediction` (names), `propensity`, `higher`, then a column for each feature.
 
         Where any of them is known of any answer, `item`, `person` and `time` come before the features. Features without
-        names are called x0, x1, ... `polars.from_pandas` takes the frame too.
+        names are called x0, x1, ... Sparse rows have a column for each feature that has a name, from the first on, and
+        one for all others, as texts such as "3:0.5 17:1.0". `polars.from_pandas` takes the frame too.
         """
         import pandas as pd
 
-        names = np.array(self.scale.names, dtype=object)
-        features = feature_names if feature_names is not None else self.feature_names or invented(self.X.shape[1])
+        names, X = np.array(self.scale.names, dtype=object), self.X
+        features = feature_names if feature_names is not None else self.feature_names
+        if self.is_sparse:
+            features = list(features or ())
+            rest = X[:, len(features) :]
+            X = np.concatenate(
+                [X[:, : len(features)].toarray().astype(object), np.array(sparse_rows.to_texts(rest))[:, None]], axis=1
+            )
+            features = [*features, sparse_rows.column_name(rest.shape[1])]
+        features = features or invented(X.shape[1])
         has_more = any(about != UNKNOWN for about in self._about)
         check_feature_names(features, has_more)
         frame = pd.DataFrame(
@@ -199,7 +223,7 @@ class FeedbackLog:
             frame["item"] = pd.array(self.item, dtype="Int64")
             frame["person"] = self.person
             frame["time"] = pd.to_datetime(np.round(1e6 * self.time), unit="us", utc=True)
-        return pd.concat([frame, pd.DataFrame(self.X, columns=list(features))], axis=1)
+        return pd.concat([frame, pd.DataFrame(X, columns=list(features))], axis=1)
 
     def write(self, path: str | os.PathLike[str], feature_names: Sequence[str] | None = None) -> None:
         """Write the frame to a file that ends in .csv or .parquet: whole or not at all.
@@ -250,13 +274,17 @@ class FeedbackLog:
                 stacklevel=2,
             )
         names = [name for name in frame.columns if name not in COLUMNS and name not in more]
+        rest = sparse_rows.find_column(names)
+        names = [name for name in names if rest is None or name != rest[0]]
         unnamed = set(names) == set(invented(len(names)))
-        if unnamed:
-            names = invented(len(names))
-        log = cls(levels, None if unnamed else names)
+        log = cls(levels, None if unnamed or rest is not None else names)
         columns = [np.asarray(frame[name]) for name in COLUMNS]
+        names = invented(len(names)) if unnamed else names
         features = [np.asarray(frame[name], dtype=np.float64) for name in names]
-        rows = np.stack(features, axis=1) if features else np.empty((len(frame), 0))
+        rows: Any = np.stack(features, axis=1) if features else np.empty((len(frame), 0))
+        if rest is not None:
+            more_rows = sparse_rows.from_texts(np.asarray(frame[rest[0]]), rest[1])
+            rows = sparse.hstack([sparse.csr_matrix(rows), more_rows], "csr")
         about = read_about(*(np.asarray(frame[name]) for name in more)) if more else [UNKNOWN] * len(frame)
         for x, *answer in zip(rows, *columns, about, strict=True):
             log._add(x, *answer)

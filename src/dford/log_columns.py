@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from dford.files import read_csv
 from dford.scale import Scale
+from dford.sparse_rows import find_column
 
 COLUMNS = ("level", "prediction", "propensity", "higher")
 ABOUT = ("item", "person", "time")
@@ -48,7 +49,10 @@ def read_rounds(source: Any, levels: Sequence[Any], **options: Any) -> Any:
     columns, header = COLUMNS[:2], _header(source)
     more = about_columns(header)
     options["dtype"] = {"time": str} if more else {}
-    kinds = dict.fromkeys((name for name in header if name not in (*COLUMNS, *more)), np.float64)
+    features = [name for name in header if name not in (*COLUMNS, *more)]
+    kinds: dict[str, type] = dict.fromkeys(features, np.float64)
+    if (sparse := find_column(features)) is not None:
+        kinds[sparse[0]] = str
     texts = [*columns, *(["person"] if more else [])]
     try:  # with features as what they are: of whole numbers, pandas would make -0 0
         frame = read_csv(source, as_text=texts, **{**options, "dtype": options["dtype"] | kinds})

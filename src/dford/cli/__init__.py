@@ -13,7 +13,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import dford
-from dford.cli import compare, data, demo, evaluate, export_import, label, place, reproduce, run, serve, tune
+from dford.cli import compare, data, demo, evaluate, export_import, label, place, predict, reproduce, run, serve, tune
 from dford.cli._shared import refuse
 
 # Only the extra "lab" brings typer, rich and matplotlib, so they are imported where they are used.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import typer
 
 _COMPLETION = "_DFORD_COMPLETE"  # set where the shell asks what may come next
-COMMANDS = (demo, run, compare, tune, evaluate, data, reproduce, place, label, serve, export_import)
+COMMANDS = (demo, run, predict, compare, tune, evaluate, data, reproduce, place, label, serve, export_import)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

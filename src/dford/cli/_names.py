@@ -28,5 +28,7 @@ KEPT = (
     "mslr",
     "eachmovie",
     "movielens",
+    "movies",
+    "tweets",
 )
 """Datasets that have files."""

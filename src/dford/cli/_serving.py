@@ -51,6 +51,13 @@ def existing(database: str, **more: Any) -> Iterator["Service"]:
         yield service
 
 
+@contextmanager
+def patiently(settings: "Settings") -> Iterator["Service"]:
+    """The service to fill a database by, before it is served: that may take long where the machine is busy."""
+    with opened(replace(settings, request_seconds=_PATIENT)) as service:
+        yield service
+
+
 def _there(database: str) -> str:
     database = database or os.environ.get("DFORD_DATABASE", "")
     if database and "://" not in database and not Path(database).is_file():

@@ -6,7 +6,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated
 
-from dford.cli import _names
+from dford.cli import _names, _tables
 from dford.cli._shared import console, writing_to
 from dford.files import atomic_write
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
     from dford.experiments.studies.records import Record, Table, Task
+    from dford.experiments.studies.running_error import Dataset
 
 
 def add(program: "typer.Typer") -> None:
@@ -23,13 +24,23 @@ def add(program: "typer.Typer") -> None:
 
     @program.command()
     def compare(
+        table: Annotated[
+            Path | None, typer.Argument(metavar="[FILE]", help="A table of yours to compare on: a .csv or a .parquet.")
+        ] = None,
+        target: Annotated[str | None, typer.Option(metavar="NAME", help=f"Of FILE. {_tables.TARGET}")] = None,
+        levels: Annotated[str | None, typer.Option(metavar="A,B,C", help=_tables.LEVELS)] = None,
+        equal_frequency: Annotated[int | None, typer.Option(min=2, metavar="K", help=_tables.EQUAL_FREQUENCY)] = None,
+        cuts: Annotated[str | None, typer.Option(metavar="7,9,12", help=_tables.CUTS)] = None,
+        steps: Annotated[float | None, typer.Option(metavar="S", help=_tables.STEPS)] = None,
+        kind: Annotated[list[str] | None, typer.Option(metavar="COLUMN=KIND", help=_tables.KIND)] = None,
         study: Annotated[str, typer.Option(metavar="NAME", help=f"{', '.join(_names.STUDIES)}, or all.")] = "pass",
         datasets: Annotated[
             str | None,
             typer.Option(metavar="A,B,…", help="Datasets; if not given, the study's whose files are there."),
         ] = None,
         learners: Annotated[
-            str | None, typer.Option(metavar="A,B,…", help="Learners; if not given, the study's.")
+            str | None,
+            typer.Option(metavar="A,B,…", help=f"Learners, also {_tables.OWN}; if not given, the study's."),
         ] = None,
         rounds: Annotated[int, typer.Option(min=10, metavar="N", help="Items to learn from in a run.")] = 10_000,
         runs: Annotated[
@@ -56,25 +67,29 @@ def add(program: "typer.Typer") -> None:
 
         flips: some answers are wrong. drift: the scale turns round. reliability: are probabilities true?
 
-        pool: up to 2,000 items are placed, with all answers right and with one in ten wrong.
+        pool: up to 2,000 items are placed, with all answers right and with one in ten wrong; where several people rated
+        each item (movies, tweets), with their answers.
+
+        On a table of yours: dford compare wines.csv --target rating --levels bad,ok,good
 
         Each study writes its tables (.md), all of its figures (.csv) and, but for split, a picture (.png).
         """
-        from dford.experiments.studies.running_error import DATASETS, gather
+        from dford.experiments.studies.running_error import ALL_DATASETS, gather
         from dford.experiments.studies.studies import STUDIES, pick
 
         chosen = list(STUDIES) if study == "all" else pick(study, STUDIES, "study")
-        named = None if datasets is None else pick(datasets, DATASETS, "dataset")
-        players = {
-            name: STUDIES[name].usual if learners is None else pick(learners, STUDIES[name].learners, "learner")
-            for name in chosen
-        }
-        absent = [] if named else _absent([d for name in chosen for d in STUDIES[name].datasets], data)
+        named = None if datasets is None else pick(datasets, ALL_DATASETS, "dataset")
+        players = {name: _players(name, learners) for name in chosen}
+        options = _tables.TableOptions(target or "", levels, equal_frequency, cuts, steps, kind or ())
+        own = _own_table(table, options)
+        by_default = named is None and table is None
+        absent = _absent([d for name in chosen for d in STUDIES[name].datasets], data) if by_default else []
         plans: dict[str, list[Task]] = {}
         for name in chosen:
             one = STUDIES[name]
-            taken = gather(named or [d for d in one.datasets if d not in absent], data, seed, rounds)
-            plans[name] = one.tasks(taken, players[name], rounds, runs or one.runs, seed)
+            wanted = [d for d in one.datasets if d not in absent] if by_default else named or []
+            taken = own | gather(wanted, data, seed, rounds)
+            plans[name] = _tasks(name, taken, players[name], learners is not None, rounds, runs or one.runs, seed)
         with writing_to(out):  # told now, not after the work
             out.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=out).close()
@@ -82,6 +97,67 @@ def add(program: "typer.Typer") -> None:
             _run(name, plans[name], jobs, out)
         if absent:
             print(f"Not there: {', '.join(absent)}. Name the folder of the files by --data, or get them: dford data")
+
+
+def _players(study: str, learners: str | None) -> list[str]:
+    """The learners of a study: its usual ones, or those that were named."""
+    from dford.experiments.own_learner import is_own
+    from dford.experiments.studies.studies import STUDIES, pick
+
+    one = STUDIES[study]
+    if learners is None:
+        return list(one.usual)
+    names = [name.strip() for name in learners.split(",")]
+    for name in filter(is_own, names):
+        if not one.takes_own:
+            able = " and ".join(other for other, its in STUDIES.items() if its.takes_own)
+            raise ValueError(f"the study {study} takes no learner of your own; {able} do")
+        _tables.check_learner(name, "--learners")
+    known = [*one.learners, *filter(is_own, names)]
+    return pick(learners, known, "learner")
+
+
+def _own_table(path: Path | None, options: _tables.TableOptions) -> "dict[str, Dataset]":
+    """The user's table as a dataset, with its levels from 1."""
+    import typer
+
+    from dford.experiments.studies.running_error import Dataset
+    from dford.scale import Scale
+
+    if path is None:
+        if given := [name for name, value in options._asdict().items() if value]:
+            raise typer.BadParameter(f"--{given[0].replace('_', '-')} is about a table of yours: name its file, too")
+        return {}
+    if not options.target:
+        raise typer.BadParameter(f"name the column of {path.name} that has the levels", param_hint="--target")
+    data = options.load(path)
+    console().print(
+        f"Columns of {path.name}:", _tables.describe(data.columns), "", sep="\n", markup=False, soft_wrap=True
+    )
+    dense = data.columns.n_dense_ if data.columns.is_sparse_ else None
+    return {path.stem: Dataset(data.data, Scale(data.target_names).encode(data.target), dense)}
+
+
+def _tasks(
+    study: str, data: "dict[str, Dataset]", learners: list[str], named: bool, rounds: int, runs: int, seed: int
+) -> "list[Task]":
+    """Those of a study; learners that do not learn from texts have none on datasets of texts."""
+    from sklearn.utils import get_tags
+
+    from dford.experiments.own_learner import is_own, new_own
+    from dford.experiments.studies.studies import STUDIES
+
+    one = STUDIES[study]
+    texts = [name for name, given in data.items() if given.dense is not None]
+    unable = [k for k in learners if k in one.dense or (is_own(k) and not get_tags(new_own(k)).input_tags.sparse)]
+    if named and texts and unable:
+        raise ValueError(f"{unable[0]} does not learn from texts, and {texts[0]} has some; auto and newton do")
+    able = [k for k in learners if k not in unable]
+    plain = {name: given for name, given in data.items() if name not in texts}
+    return [
+        *one.tasks(plain, learners, rounds, runs, seed),
+        *one.tasks({name: data[name] for name in texts}, able, rounds, runs, seed),
+    ]
 
 
 def _absent(names: list[str], data: Path | None) -> list[str]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from dford.cli._serving import DATABASE, learned, leave, listen, make_server, opened, run
+from dford.cli._serving import DATABASE, learned, leave, listen, make_server, opened, patiently, run
 from dford.cli._shared import needs, writing_to
 from dford.files import atomic_write
 
@@ -32,15 +32,26 @@ def add(program: "typer.Typer") -> None:
 
     @program.command()
     def label(
-        file: Annotated[Path, typer.Argument(metavar="FILE", help="A .csv with a line of names; a row is an item.")],
+        file: Annotated[
+            Path,
+            typer.Argument(metavar="FILE", help="A .csv with a line of names, a row an item; or a folder of images."),
+        ],
         levels: Annotated[str, typer.Option(metavar="A,B,C", help="The scale, lowest first.")] = "",
         project: Annotated[str, typer.Option(metavar="NAME", help="By default the file's own name.")] = "",
         number: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Read this column as numbers.")] = None,
         category: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="As categories.")] = None,
-        words: Annotated[
-            list[str] | None, typer.Option(metavar="COLUMN", help="As text whose words are learned from.")
+        text: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="As text.")] = None,
+        shown: Annotated[
+            list[str] | None, typer.Option(metavar="COLUMN", help="Show this column, and learn nothing from it.")
         ] = None,
-        text: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="As text that is shown alone.")] = None,
+        files: Annotated[
+            Path | None,
+            typer.Option(file_okay=False, metavar="DIR", help="The folder of the images that a column names."),
+        ] = None,
+        encoder: Annotated[
+            Path | None,
+            typer.Option(dir_okay=False, metavar="MODEL", help="An ONNX model that makes vectors of images."),
+        ] = None,
         learner: Annotated[str, typer.Option(metavar="NAME", help="Auto, if nothing is said.")] = "",
         until: Annotated[
             float | None,
@@ -58,32 +69,42 @@ def add(program: "typer.Typer") -> None:
 
         For example: dford label reviews.csv --levels "bad,ok,good" --out levels.csv
 
-        How columns are read is shown; --number, --category, --words and --text overrule it, once for each column.
+        How columns are read is shown; --number, --category, --text and --shown change it, once for each column.
         Run again, it goes on where it was; rows that are new at the file's end are added.
         """
         needs("service", "fastapi", "prometheus_client", "sqlalchemy", "uvicorn")
         from dford.service.csv_rows import read_rows
-        from dford.service.table_project import TableProject
+        from dford.service.table_project import TableProject, image_rows
 
-        if not file.is_file():
+        if file.is_dir() and files is None:
+            files, rows = file, image_rows(file)
+        elif file.is_file():
+            rows = read_rows(file.read_bytes())
+        else:
             raise FileNotFoundError(f"no file at {file}")
+        if files is not None and not files.is_dir():
+            raise FileNotFoundError(f"no folder at {files}")
         if until is not None and not 0 <= until <= 100:
             raise typer.BadParameter(f"an error in levels is between 0 and 100; got {until:g}", param_hint="--until")
         if out is not None and not out.absolute().parent.is_dir():  # told now, not after the work
             raise typer.BadParameter(f"there is no folder {out.absolute().parent}", param_hint="--out")
-        said = {"number": number, "category": category, "words": words, "text": text}
+        said = {"number": number, "category": category, "text": text, "shown": shown}
         pairs = [(column, kind) for kind, columns in said.items() for column in columns or ()]
         if len(kinds := dict(pairs)) < len(pairs):
             raise ValueError("a column is read in one way: name it once")
         table = TableProject(
             project or _name(file.stem),
-            read_rows(file.read_bytes()),
+            rows,
             [name.strip() for name in levels.split(",")] if levels else [],
             learner,
             kinds,
             target=until,
         )
-        _label(table, file, out, browser, database)
+        _label(table, out, browser, {"database": database, "files": _path(files), "encoder": _path(encoder)})
+
+
+def _path(given: Path | None) -> str:
+    return "" if given is None else str(given.absolute())
 
 
 def _name(stem: str) -> str:
@@ -92,16 +113,19 @@ def _name(stem: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", plain)[:64].strip("-") or "items"
 
 
-def _label(table: "TableProject", file: Path, out: Path | None, browser: bool, database: str) -> None:
+def _label(table: "TableProject", out: Path | None, browser: bool, given: dict[str, str]) -> None:
+    from dford.columns import Columns
     from dford.service.settings import Settings
     from dford.service.table_project import fill_project
     from dford.service.views.exports import levels_file
 
-    settings = replace(Settings.read({"database": database or None}), host=_HOST)
-    with opened(settings) as service:
+    settings = replace(Settings.read({name: value for name, value in given.items() if value}), host=_HOST)
+    with patiently(settings) as service:
         project, count = fill_project(service, table)
-        columns = ", ".join(f"{column.name} ({column.kind})" for column in project.columns)
-        print(f"Project {project.name}: {len(table.rows):,} items, {count:,} of them new; {columns}")
+    with opened(settings) as service:
+        print(f"Project {project.name}: {len(table.rows):,} items, {count:,} of them new")
+        for column in Columns.of(project.columns).describe():
+            print(f"  {column.words}")
         server = make_server(service)
         with _key(service, project.id) as key:
             listening = _listen(settings.port)
@@ -116,7 +140,7 @@ def _label(table: "TableProject", file: Path, out: Path | None, browser: bool, d
                 draft.write_bytes(levels_file(service.database, project, *learned(service, project)))
             print(f"Levels: {out}")
         else:
-            where = f" --database {database}" if database else ""
+            where = f" --database {given['database']}" if given["database"] else ""
             print(f"Kept. For the levels so far: dford export {project.name} levels.csv --what levels{where}")
     leave()
 

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import dford
-from dford.cli._serving import DATABASE, leave, listen, make_server, open_database, opened, run
+from dford.cli._serving import DATABASE, leave, listen, make_server, open_database, opened, patiently, run
 from dford.cli._shared import console, needs, new_table, refuse
 
 if TYPE_CHECKING:
     import typer
 
+    from dford.service.core import Service
     from dford.service.settings import Settings
     from dford.service.store.database import Database
 
@@ -68,21 +69,29 @@ def add(program: "typer.Typer") -> None:
 
 def _serve(settings: "Settings", demo: bool) -> None:
     from dford.service.demo_projects import add_demo_projects
-    from dford.service.http.guard import LOOPBACK
 
-    with opened(settings) as service:
-        if settings.host not in LOOPBACK and not service.keys.exist():
-            raise ValueError(
-                f"there is no key, so anybody who reaches {settings.host} could do anything: make one with dford key, "
-                "or serve on 127.0.0.1"
-            )
-        if demo:
+    if demo:
+        with patiently(settings) as service:
+            _refuse_strangers(service)
             add_demo_projects(service)
+    with opened(settings) as service:
+        _refuse_strangers(service)
         server, listening = make_server(service), listen(settings.host, settings.port)
         port = listening.getsockname()[1]
         print(f"dford {dford.__version__} on http://{settings.host}:{port}, log in {service.database.url}", flush=True)
         run(server, listening)
     leave()
+
+
+def _refuse_strangers(service: "Service") -> None:
+    from dford.service.http.guard import LOOPBACK
+
+    host = service.settings.host
+    if host not in LOOPBACK and not service.keys.exist():
+        raise ValueError(
+            f"there is no key, so anybody who reaches {host} could do anything: make one with dford key, or serve on "
+            "127.0.0.1"
+        )
 
 
 def _verify(database: "Database") -> int:

@@ -3,13 +3,18 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from dford.cli import _tables
+from dford.cli._names import LEARNERS
 from dford.cli._shared import POLICY, console, new_table, read_log, read_policy
 
 if TYPE_CHECKING:
     import typer
 
     from dford.learners import LiveLearner
+    from dford.log import FeedbackLog
     from dford.policies import Policy
+
+_ASKING = tuple(name for name in LEARNERS if name != "prank")
 
 
 def add(program: "typer.Typer") -> None:
@@ -18,29 +23,88 @@ def add(program: "typer.Typer") -> None:
 
     @program.command("tune")
     def command(
-        log: Annotated[Path, typer.Argument(metavar="LOG", help="A .csv or .parquet file of answers.")],
-        levels: Annotated[
-            str, typer.Option(metavar="A,B,…", help="The levels, lowest first: --levels calm,mild,severe")
+        log: Annotated[
+            Path, typer.Argument(metavar="FILE", help="A .csv or .parquet file of answers; with --target, a table.")
         ],
+        levels: Annotated[
+            str | None, typer.Option(metavar="A,B,…", help="The levels, lowest first: --levels calm,mild,severe")
+        ] = None,
+        learners: Annotated[
+            str | None, typer.Option(metavar="A,B,…", help=f"{', '.join(_ASKING)}, or {_tables.OWN}; else a grid.")
+        ] = None,
         policy: Annotated[str, typer.Option(metavar="NAME:SHARE", help=POLICY)] = "",
         save: Annotated[
             Path | None, typer.Option(metavar="FILE", help="Train the best one on the whole log and save it here.")
         ] = None,
+        target: Annotated[str | None, typer.Option(metavar="NAME", help=f"Of a table. {_tables.TARGET}")] = None,
+        equal_frequency: Annotated[int | None, typer.Option(min=2, metavar="K", help=_tables.EQUAL_FREQUENCY)] = None,
+        cuts: Annotated[str | None, typer.Option(metavar="7,9,12", help=_tables.CUTS)] = None,
+        steps: Annotated[float | None, typer.Option(metavar="S", help=_tables.STEPS)] = None,
+        kind: Annotated[list[str] | None, typer.Option(metavar="COLUMN=KIND", help=_tables.KIND)] = None,
     ) -> None:
         """Choose a learner from a log of answers. No label is needed.
 
         The log has the columns level, prediction, propensity, higher, and one for each feature, as FeedbackLog writes
         it. Every candidate goes through it in order and predicts each row before it learns the answer about it.
+
+        A table of yours with known levels becomes such a log, one question a row, each level as likely as any other:
+        dford tune wines.csv --target rating --levels bad,ok,good
         """
-        _tune(log, levels, read_policy(policy), save)
+        options = _tables.TableOptions(target or "", levels, equal_frequency, cuts, steps, kind or ())
+        if target is not None and (policy or save):
+            raise typer.BadParameter("--policy and --save go with a log; a model of a table: dford run --save")
+        if target is None:
+            if levels is None:
+                raise typer.BadParameter("name the levels of the log, lowest first", param_hint="--levels")
+            if given := [name for name, value in options._asdict().items() if value and name != "levels"]:
+                raise typer.BadParameter(f"--{given[0].replace('_', '-')} is about a table: give --target, too")
+        grid = _grid() if learners is None else _named(learners)
+        if target is None:
+            _tune(read_log(log, levels or ""), grid, learners is not None, read_policy(policy), save)
+        else:
+            answers = _log_of_table(log, options, grid)
+            _tune(answers, grid, learners is not None, read_policy("uniform"), None)
 
 
-def _tune(path: Path, levels: str, policy: "Policy | None", save: Path | None) -> None:
-    from dford.evaluation import tune
+def _named(learners: str) -> "list[LiveLearner]":
+    """Learners by name, with their defaults."""
+    import typer
+
+    from dford.experiments.own_learner import is_own, new_own
+    from dford.learners import LEARNERS, LiveLearner
+
+    found = []
+    for name in (one.strip() for one in learners.split(",")):
+        _tables.check_learner(name, "--learners")
+        learner = new_own(name, random_state=0) if is_own(name) else LEARNERS[name](random_state=0)
+        if not isinstance(learner, LiveLearner):
+            raise typer.BadParameter(
+                f"{name} does not learn from answers; {', '.join(_ASKING)} do", param_hint="--learners"
+            )
+        found.append(learner)
+    return found
+
+
+def _log_of_table(path: Path, options: _tables.TableOptions, grid: "list[LiveLearner]") -> "FeedbackLog":
+    """One question a row, about levels drawn evenly, and the answers that the row's own level gives."""
+    from dford.experiments.one_pass import one_pass
+    from dford.learners import Auto
+    from dford.policies import Uniform
+
+    data = options.load(path)
+    console().print("Columns:", _tables.describe(data.columns), "", sep="\n", markup=False, soft_wrap=True)
+    log = one_pass(data.data, data.target, data.target_names, "newton", policy=Uniform()).log
+    assert log is not None
+    for learner in grid:
+        if isinstance(learner, Auto) and data.columns.is_sparse_:
+            learner.set_params(dense=data.columns.n_dense_)
+    return log
+
+
+def _grid() -> "list[LiveLearner]":
     from dford.learners import Auto, DirectionalBoosting, NewtonLogit
 
-    log = read_log(path, levels)
-    grid: list[LiveLearner] = [
+    return [
         Auto(random_state=0),
         NewtonLogit(),
         NewtonLogit(features="poly"),
@@ -50,8 +114,22 @@ def _tune(path: Path, levels: str, policy: "Policy | None", save: Path | None) -
         DirectionalBoosting(random_state=0),
         DirectionalBoosting(max_leaf_nodes=7, random_state=0),
     ]
-    if log.X.shape[1] > 30:  # its products would be many and take long
+
+
+def _tune(
+    log: "FeedbackLog", grid: "list[LiveLearner]", named: bool, policy: "Policy | None", save: Path | None
+) -> None:
+    from sklearn.utils import get_tags
+
+    from dford.evaluation import tune
+
+    if log.X.shape[1] > 30 and not named:  # its products would be many and take long
         grid = [learner for learner in grid if learner.get_params().get("features") != "poly"]
+    if log.is_sparse:
+        unable = [learner for learner in grid if not get_tags(learner).input_tags.sparse]
+        if unable and named:
+            raise ValueError(f"{type(unable[0]).__name__} does not learn from texts, and there are some; Auto does")
+        grid = [learner for learner in grid if learner not in unable]
     screen = console()
     with screen.status("replaying") as status:
         tuning = tune(

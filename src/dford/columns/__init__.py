@@ -1,1 +1,9 @@
-"""What columns of a table become: features."""
+"""What turns a table into features: numbers, categories, texts, vectors, images and dates."""
+
+from dford.columns.column import KINDS, Column
+from dford.columns.columns import Columns, Described, read_columns
+from dford.columns.image_reader import ImageReader
+from dford.columns.reading import read_column
+from dford.columns.values import ColumnError
+
+__all__ = ["KINDS", "Column", "ColumnError", "Columns", "Described", "ImageReader", "read_column", "read_columns"]

@@ -6,6 +6,7 @@ from dford.datasets.discretise import at_cuts, equal_frequency, in_steps
 from dford.datasets.movies import load_eachmovie, load_movielens
 from dford.datasets.normalise import normalise
 from dford.datasets.ranking import load_mslr
+from dford.datasets.rated_texts import load_rated_texts
 from dford.datasets.registry import load
 from dford.datasets.synthetic import make_synthetic
 from dford.datasets.tables import load_abalone, load_bank, load_california, load_computer, load_parkinsons
@@ -26,6 +27,7 @@ __all__ = [
     "load_movielens",
     "load_mslr",
     "load_parkinsons",
+    "load_rated_texts",
     "load_table",
     "make_synthetic",
     "normalise",

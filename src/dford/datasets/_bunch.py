@@ -27,7 +27,7 @@ def bunch(
     if hasattr(X, "tocsr"):
         if normalise != "none" or as_frame:
             raise ValueError('sparse=True goes with normalise="none" and as_frame=False alone; leave out one of them')
-    else:
+    elif not isinstance(X, list):  # of texts
         X = scaled(X, normalise)
     frame = None
     if as_frame:

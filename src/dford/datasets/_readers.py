@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_svmlight_file
 
+from dford.files import csv_lines
+
 Numbers = NDArray[np.float64]
 
 SEXES = "MIF"
@@ -34,6 +36,31 @@ def arff(raw: bytes) -> Numbers:
     lines = _lines(raw)
     begin = [line.strip().lower() for line in lines].index("@data") + 1
     return _numbers([line.rstrip(", ") for line in lines[begin:]])
+
+
+def rated_texts(raw: bytes) -> tuple[list[str], list[str], list[Numbers]]:
+    """Ids, texts, and the ratings of each text."""
+    names, *rows = [*csv_lines(raw)] or [[]]
+    if lacking := [name for name in ("id", "text", "ratings") if name not in names]:
+        raise ValueError(f"it has no column {lacking[0]}")
+    ids, texts, given = ([row[names.index(name)] for row in rows] for name in ("id", "text", "ratings"))
+    ratings = [_ratings(one, number) for number, one in enumerate(given, 1)]
+    return ids, texts, ratings
+
+
+def medians(raw: bytes) -> Numbers:
+    """The median rating of each text."""
+    return np.array([[np.median(some)] for some in rated_texts(raw)[2]])
+
+
+def _ratings(given: str, row: int) -> Numbers:
+    try:
+        numbers = np.array([float(one) for one in given.split()])
+    except ValueError:
+        numbers = np.empty(0)
+    if not len(numbers) or not np.isfinite(numbers).all():
+        raise ValueError(f"row {row} has the ratings {given[:40]!r}, which are not numbers with spaces between")
+    return numbers
 
 
 def svmlight(raw: bytes) -> Numbers:

@@ -10,6 +10,7 @@ from dford.datasets._catalogue import Entry
 from dford.datasets._data_folder import Folder
 from dford.datasets.movies import load_eachmovie, load_movielens
 from dford.datasets.ranking import load_mslr
+from dford.datasets.rated_texts import load_rated_texts
 from dford.datasets.synthetic import make_synthetic
 from dford.datasets.tables import load_abalone, load_bank, load_california, load_computer, load_parkinsons
 
@@ -20,8 +21,8 @@ def load(name: str, data: Folder = None, **options: Any) -> Loaded:
     Parameters
     ----------
     name : str
-        abalone, parkinsons, california, computer, cpu_small, bank8FM, bank32nh, mslr, eachmovie, movielens or
-        synthetic.
+        abalone, parkinsons, california, computer, cpu_small, bank8FM, bank32nh, mslr, eachmovie, movielens, movies,
+        tweets or synthetic.
     data : path, optional
         The folder of the files; else the environment variable DFORD_DATA, else the user's cache.
     **options
@@ -79,6 +80,8 @@ LOADERS: dict[str, Callable[..., Loaded]] = {
     "mslr": load_mslr,
     "eachmovie": load_eachmovie,
     "movielens": load_movielens,
+    "movies": partial(load_rated_texts, "movies"),
+    "tweets": partial(load_rated_texts, "tweets"),
     "synthetic": _load_synthetic,
 }
 

@@ -2,15 +2,16 @@
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dford.columns import Column, ColumnError, Columns
 from dford.datasets._bunch import Loaded, bunch
-from dford.files import read_csv
+from dford.files import csv_lines
 
 
 def load_table(
@@ -19,17 +20,18 @@ def load_table(
     *,
     levels: Sequence[str] | None = None,
     discretise: Callable[[NDArray[np.float64]], NDArray[np.int64]] | None = None,
+    kinds: Mapping[str, str] | None = None,
     return_X_y: bool = False,
 ) -> Loaded:
     """Rows of features and levels from a .csv or .parquet file.
 
-    Columns of numbers are features as they are. A column of anything else becomes one column of 0 and 1 for each of
-    its values, in sorted order.
+    `Columns` makes features of all columns but the target: numbers, categories, dates, and texts, which make the rows a
+    sparse matrix. Nothing is learned from ids.
 
     Parameters
     ----------
     path : path
-        The file; a CSV file has a line of names.
+        The file. A CSV file has a line of names; commas, semicolons or tabs part its values.
     target : str
         The column with the levels.
     levels : sequence of str, optional
@@ -37,49 +39,70 @@ def load_table(
     discretise : callable, optional
         Turns a target of numbers into levels 1..K, as `at_cuts` does. Without it and `levels`, the numbers that occur
         are the levels.
+    kinds : dict, optional
+        The kinds of columns by name, where they are not to be taken by what is in them: see `Columns`.
     return_X_y : bool
         Whether to return (X, y) alone.
 
     Returns
     -------
     Bunch
-        data, target (the level of every row), feature_names, target_names (the levels, lowest first), DESCR, frame.
+        data, target (the level of every row), feature_names, target_names (the levels, lowest first), DESCR, and
+        columns, the `Columns` that made the data. They know the target, too, as a column that is not learned from.
     """
-    frame = _read(Path(path), target)
-    if target not in frame.columns:
-        raise ValueError(f"{Path(path).name} has no column {target!r}; it has {', '.join(map(str, frame.columns))}")
-    column = frame[target]
-    if missing := int((column.isna() | (column == "")).sum()):
+    path = Path(path)
+    table = read_table_file(path)
+    if target not in table:
+        raise ValueError(f"{path.name} has no column {target!r}; it has {', '.join(table)}")
+    if target in (kinds or {}):
+        raise ValueError(f"{target} is the target, so it has no kind; leave it out")
+    column = list(table.pop(target))
+    if missing := sum(value is None or value != value or value == "" for value in column):
         raise ValueError(f"the {target} is missing in {missing} of {len(column)} rows; fill it in or leave them out")
     y, names = _levels(column, target, levels, discretise)
-    X, features = _features(frame.drop(columns=target))
+    if not list(table):
+        raise ValueError("there is no column but the target to learn from")
+    try:
+        found = Columns(kinds).fit(table)
+    except ColumnError as error:
+        if error.code != "unknown-column":
+            raise
+        raise ValueError(f"{path.name} has no column {error.column!r}; it has {', '.join(table)}") from None
+    columns = Columns.of([*found.columns_, Column(target, "shown", note="it is the target")])
     return bunch(
-        X,
+        columns.transform(table),
         y,
-        feature_names=features,
+        feature_names=columns.feature_names(),
         target_names=names,
-        description=f"{len(y)} rows of {Path(path).name}",
+        description=f"{len(y)} rows of {path.name}",
         normalise="none",
         return_X_y=return_X_y,
         as_frame=False,
+        columns=columns,
     )
 
 
-def _read(path: Path, target: str) -> Any:
-    try:
-        import pandas as pd
-    except ImportError:
-        raise ImportError('reading a table needs pandas: run pip install "dford[lab]"') from None
-    # levels are read as they are written: one may be called None, or 01
-    readers: dict[str, Callable[[Path], Any]] = {
-        ".csv": lambda path: read_csv(path, as_text=[target]),
-        ".parquet": pd.read_parquet,
-    }
-    if path.suffix not in readers:
+def read_table_file(path: Path) -> Any:
+    """The columns of a file by name: of a CSV file a dict of texts, as they are written; of Parquet pandas' frame."""
+    if path.suffix not in (".csv", ".parquet"):
         raise ValueError(f"a table is a .csv or a .parquet file; got {path.name!r}")
     if not path.is_file():
         raise FileNotFoundError(f"no file {path}")
-    frame = readers[path.suffix](path)
+    if path.suffix == ".csv":
+        try:
+            names, *rows = [*csv_lines(path.read_bytes())] or [[]]
+        except ValueError as error:
+            raise ValueError(f"{path.name} cannot be read: {error}") from None
+        if not all(names) or len(set(names)) < len(names):
+            raise ValueError(f"{path.name} needs a line of distinct names of columns first; it has {', '.join(names)}")
+        if not rows:
+            raise ValueError(f"{path.name} has no rows")
+        return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    try:
+        import pandas as pd
+    except ImportError:
+        raise ImportError('reading a Parquet file needs pandas: run pip install "dford[lab]"') from None
+    frame = pd.read_parquet(path).reset_index(drop=True).rename(columns=str)
     if not len(frame):
         raise ValueError(f"{path.name} has no rows")
     return frame
@@ -119,24 +142,3 @@ def _number(word: str) -> int | float | None:
     if not math.isfinite(value):
         return None
     return int(value) if value.is_integer() else value
-
-
-def _features(frame: Any) -> tuple[NDArray[np.float64], list[str]]:
-    columns, names = [], []
-    for name in frame.columns:
-        column = frame[name]
-        if column.dtype.kind in "iufb":
-            columns.append(column.to_numpy(np.float64))
-            names.append(str(name))
-            continue
-        missing = column.isna()
-        words = column.astype(str)
-        for value in sorted(set(words[~missing])):
-            columns.append((~missing & (words == value)).to_numpy(np.float64))
-            names.append(f"{name}={value}")
-        if missing.any():
-            columns.append(missing.to_numpy(np.float64))
-            names.append(f"{name} is missing")
-    if not columns:
-        raise ValueError("there is no column but the target to learn from")
-    return np.column_stack(columns), names

@@ -191,6 +191,24 @@ def _weigh(
     state[ROUNDS] += 1.0
 
 
+@live
+def note(state: Floats, prediction: int, asked: int, lo: int, hi: int) -> None:
+    """Add a round's error, where its label is known."""
+    rounds.note(state, prediction, asked, lo, hi)
+
+
+@live
+def weigh_sparse(
+    state: Floats, n_levels: int, data: Floats, indices: Ints, indptr: Ints, squares: Floats, predictions: Ints,
+    asked: Ints, propensity: Floats, higher: Bools,
+) -> None:  # fmt: skip
+    """`weigh_all` for sparse rows."""
+    for r in range(asked.size):
+        rounds.weigh(state, n_levels, predictions[r], asked[r], propensity[r], higher[r])
+        remember_sparse(state, squares[r], data, indices, indptr[r], indptr[r + 1])
+        state[ROUNDS] += 1.0
+
+
 @compiled
 def play_predicted(
     state: Floats, n_levels: int, directional: bool, table: Floats, seed: int, X: Floats,

@@ -127,21 +127,26 @@ def invert(yes: Floats, rate: float, out: Floats) -> None:
 
 
 @inlined
-def sharpen(logs: Floats, power: float, out: Floats) -> None:
-    """Chances whose logarithms these are, to a power, and summing to 1 again."""
-    most = logs[0]
-    for k in range(1, logs.size):
-        most = max(most, logs[k])
+def sharpen(logs: Floats, power: float, usual: Floats, out: Floats) -> None:
+    """Chances whose logarithms these are, to a power, and summing to 1 again.
+
+    To a power below 1 they come nearer to the usual ones, of which these are the logarithms too: whoever knows nothing
+    of an item knows still how many there are of each level.
+    """
+    rest, most = max(1.0 - power, 0.0), -1e300
+    for k in range(logs.size):
+        out[k] = power * logs[k] + rest * usual[k]
+        most = max(most, out[k])
     total = 0.0
     for k in range(logs.size):
-        out[k] = exp_one(power * (logs[k] - most))
+        out[k] = exp_one(out[k] - most)
         total += out[k]
     for k in range(logs.size):
         out[k] = max(out[k] / total, LEAST)
 
 
 @compiled
-def priors(yes: Floats, inversion: float, power: float) -> Floats:
+def priors(yes: Floats, inversion: float, power: float, usual: Floats) -> Floats:
     """The priors of items that learners give these chances of yes.
 
     Learners are too modest, and most of all about cuts that are hardly ever asked about. So the chances are taken for
@@ -153,14 +158,15 @@ def priors(yes: Floats, inversion: float, power: float) -> Floats:
         invert(yes[i], inversion, out[i])
         for k in range(logs.size):
             logs[k] = log_one(out[i, k])
-        sharpen(logs, power, out[i])
+        sharpen(logs, power, usual, out[i])
     return out
 
 
 @compiled
 def likelihoods(
-    yes: Floats, wrong: Any, bounds: Any, counts: Any, rate: float, inversions: Floats, exponents: Floats
-) -> Floats:
+    yes: Floats, wrong: Any, bounds: Any, counts: Any, rate: float, inversions: Floats, exponents: Floats,
+    usual: Floats,
+) -> Floats:  # fmt: skip
     """The logarithm of how likely all the answers of these items are, by the two parameters of `priors`."""
     out = np.zeros((inversions.size, exponents.size))
     belief, logs = np.empty(yes.shape[1] + 1), np.empty(yes.shape[1] + 1)
@@ -174,7 +180,7 @@ def likelihoods(
             for k in range(logs.size):
                 logs[k] = log_one(belief[k])
             for p in range(exponents.size):
-                sharpen(logs, exponents[p], belief)
+                sharpen(logs, exponents[p], usual, belief)
                 total = 0.0
                 for k in range(bounds[i, 0], bounds[i, 1] + 1):
                     total += belief[k] * chances[k]

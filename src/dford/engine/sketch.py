@@ -12,6 +12,7 @@ every entry of the row and all else, and is made only where the key is small eno
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dford.engine._compiled import Floats, Ints, called, compiled, inlined, place
 from dford.engine.counter import GOLDEN, mix
@@ -95,12 +96,17 @@ def enter_dense(state: Floats, key: float, X: Floats, r: int) -> None:
     enter(state, key, row_hash(X, r))
 
 
+@inlined
+def sparse_row_hash(data: Floats, indices: Ints, begin: int, end: int) -> np.uint64:
+    total = _NOTHING
+    for k in range(begin, end):
+        total += entry(data[k], indices[k])
+    return total
+
+
 @called
 def enter_sparse(state: Floats, key: float, data: Floats, indices: Ints, begin: int, end: int) -> None:
-    row = _NOTHING
-    for k in range(begin, end):
-        row += entry(data[k], indices[k])
-    enter(state, key, row)
+    enter(state, key, sparse_row_hash(data, indices, begin, end))
 
 
 @inlined
@@ -119,14 +125,26 @@ def remember_sparse(state: Floats, square: float, data: Floats, indices: Ints, b
 
 
 @compiled
-def look_up(state: Floats, X: Floats, squares: Floats, told: Ints, propensity: Floats) -> tuple[int, int]:
+def row_hashes(X: Floats) -> NDArray[np.uint64]:
+    return np.array([row_hash(X, r) for r in range(len(X))])
+
+
+@compiled
+def sparse_row_hashes(data: Floats, indices: Ints, indptr: Ints) -> NDArray[np.uint64]:
+    return np.array([sparse_row_hash(data, indices, indptr[r], indptr[r + 1]) for r in range(indptr.size - 1)])
+
+
+@compiled
+def look_up(
+    state: Floats, hashes: NDArray[np.uint64], squares: Floats, told: Ints, propensity: Floats
+) -> tuple[int, int]:  # fmt: skip
     """How many of these rounds would be in the sketch, had they been learned; and how many of them are."""
     last, last_print = state[PRINTS - 1], state[END - 1]
     checked = found = 0
-    for r in range(len(X)):
+    for r in range(len(hashes)):
         key = key_of(squares[r], float(told[r]))
         if key <= last:
-            own = print_of(row_hash(X, r), float(told[r]), propensity[r])
+            own = print_of(hashes[r], float(told[r]), propensity[r])
             if key < last or own <= last_print:
                 checked += 1
                 found += find(state, key, own)[1]

@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from dford.engine import rounds
-from dford.engine._compiled import Floats, Ints, compiled, fma, inlined, place
+from dford.engine._compiled import Bools, Floats, Ints, compiled, fma, inlined, live, place, released
 from dford.engine.elementary import exp_one
 from dford.engine.logistic import mode_of_bit, mode_of_gap, sigmoid
 from dford.engine.newton import FARTHEST, VARIANCE_OF_CUTS, VARIANCE_OF_WEIGHTS, order_cuts
@@ -43,10 +43,16 @@ def scaled(moments: Floats, x: float, j: int) -> float:
 
 
 @inlined
-def embed(moments: Floats, data: Floats, indices: Ints, begin: int, end: int, z: Floats) -> None:
-    """z[k - begin] is stored entry k, scaled."""
+def embed(moments: Floats, longest: float, data: Floats, indices: Ints, begin: int, end: int, z: Floats) -> None:
+    """z[k - begin] is stored entry k, scaled; rows whose sum of squares is above `longest` are shortened to it."""
+    total = 0.0
     for k in range(begin, end):
         z[k - begin] = scaled(moments, data[k], indices[k])
+        total = fma(z[k - begin], z[k - begin], total)
+    if total > longest:
+        factor = math.sqrt(longest / total)
+        for k in range(end - begin):
+            z[k] *= factor
 
 
 @inlined
@@ -132,13 +138,13 @@ def learn_interval(
 
 @compiled
 def learn_sparse_newton(
-    state: Floats, n_levels: int, directional: bool, table: Floats, seed: int, moments: Floats, covariance: Floats,
-    forget: float, data: Floats, indices: Ints, indptr: Ints, squares: Floats, lo: Ints, hi: Ints,
+    state: Floats, n_levels: int, directional: bool, table: Floats, seed: int, moments: Floats, longest: float,
+    covariance: Floats, forget: float, data: Floats, indices: Ints, indptr: Ints, squares: Floats, lo: Ints, hi: Ints,
 ) -> None:  # fmt: skip
     z = np.empty(np.diff(indptr).max())
     for r in range(indptr.size - 1):
         begin, end = indptr[r], indptr[r + 1]
-        embed(moments, data, indices, begin, end, z)
+        embed(moments, longest, data, indices, begin, end, z)
         f = score(state, n_levels - 1, indices, begin, end, z)
         if directional:
             prediction, asked, propensity, _ = rounds.ask(state, n_levels, table, seed, False, f)
@@ -158,12 +164,12 @@ def learn_sparse_newton(
 
 @compiled
 def tell_sparse_newton(
-    state: Floats, n_levels: int, moments: Floats, covariance: Floats, forget: float, data: Floats, indices: Ints,
-    square: float, prediction: int, asked: int, propensity: float, higher: bool,
+    state: Floats, n_levels: int, moments: Floats, longest: float, covariance: Floats, forget: float, data: Floats,
+    indices: Ints, square: float, prediction: int, asked: int, propensity: float, higher: bool,
 ) -> int:  # fmt: skip
     z = np.empty(data.size)
     rounds.weigh(state, n_levels, prediction, asked, propensity, higher)
-    embed(moments, data, indices, 0, data.size, z)
+    embed(moments, longest, data, indices, 0, data.size, z)
     if asked < n_levels:
         f = score(state, n_levels - 1, indices, 0, data.size, z)
         learn_bit(state, n_levels, covariance, forget, indices, 0, data.size, z, f, asked, higher)
@@ -173,16 +179,64 @@ def tell_sparse_newton(
     return int(state[ROUNDS])
 
 
+@live
+def score_sparse_newton(
+    state: Floats, n_levels: int, moments: Floats, longest: float, data: Floats, indices: Ints, z: Floats
+) -> float:  # fmt: skip
+    """The score of a row, which `learn_scored_sparse_newton` may then be told about; z has room for it."""
+    embed(moments, longest, data, indices, 0, data.size, z)
+    return score(state, n_levels - 1, indices, 0, data.size, z)
+
+
+@live
+def learn_scored_sparse_newton(
+    state: Floats, n_levels: int, moments: Floats, covariance: Floats, forget: float, data: Floats, indices: Ints,
+    z: Floats, f: float, asked: int, higher: bool,
+) -> None:  # fmt: skip
+    """Learn an answer about the row that `score_sparse_newton` has just seen."""
+    if asked < n_levels:
+        learn_bit(state, n_levels, covariance, forget, indices, 0, data.size, z, f, asked, higher)
+    observe(moments, data, indices, 0, data.size)
+    state[ROUNDS] += 1.0
+
+
+@released
+def learn_answers_sparse_newton(
+    state: Floats, n_levels: int, moments: Floats, longest: float, covariance: Floats, forget: float, data: Floats,
+    indices: Ints, indptr: Ints, z: Floats, asked: Ints, higher: Bools, scores: Floats, cuts: Floats,
+) -> None:  # fmt: skip
+    """Both for many rows: fills in the score of each before its answer, and the cuts before each and after the last."""
+    for r in range(asked.size):
+        begin, end = indptr[r], indptr[r + 1]
+        embed(moments, longest, data, indices, begin, end, z)
+        scores[r] = score(state, n_levels - 1, indices, begin, end, z)
+        for i in range(n_levels - 1):
+            cuts[r, i] = state[CUTS + i]
+        if asked[r] < n_levels:
+            learn_bit(state, n_levels, covariance, forget, indices, begin, end, z, scores[r], asked[r], higher[r])
+        observe(moments, data, indices, begin, end)
+        state[ROUNDS] += 1.0
+    for i in range(n_levels - 1):
+        cuts[asked.size, i] = state[CUTS + i]
+
+
 @compiled
 def scores_sparse_newton(
-    state: Floats, n_levels: int, moments: Floats, covariance: Floats, data: Floats, indices: Ints, indptr: Ints
+    state: Floats,
+    n_levels: int,
+    moments: Floats,
+    longest: float,
+    covariance: Floats,
+    data: Floats,
+    indices: Ints,
+    indptr: Ints,
 ) -> tuple[Floats, Floats]:
     """The score of every row, and its variance."""
     scores, variances = np.empty(indptr.size - 1), np.empty(indptr.size - 1)
     z = np.empty(np.diff(indptr).max())
     for r in range(indptr.size - 1):
         begin, end = indptr[r], indptr[r + 1]
-        embed(moments, data, indices, begin, end, z)
+        embed(moments, longest, data, indices, begin, end, z)
         scores[r] = score(state, n_levels - 1, indices, begin, end, z)
         variances[r] = variance(covariance, n_levels - 1, indices, begin, end, z, 0.0)
     return scores, variances

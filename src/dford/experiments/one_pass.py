@@ -4,9 +4,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
+from dford.columns import Columns
+from dford.columns.scaling import Scaling, unit_rows
 from dford.engine._compiled import Floats
-from dford.learners import LEARNERS, LiveLearner, OrdinalLearner
+from dford.experiments.own_learner import is_own, new_own
+from dford.learners import LEARNERS, LiveLearner, OrdinalLearner, Rows
 from dford.log import FeedbackLog
 from dford.scale import Scale
 
@@ -21,36 +25,44 @@ class Pass(NamedTuple):
     errors: Floats
     """|prediction - level| of each row, before it was learned from."""
     log: FeedbackLog | None
-    """The answered questions; None for PRank, who sees the labels."""
+    """The answered questions; None for those who see the labels, as PRank does."""
 
 
 def one_pass(
-    X: Floats,
+    X: Rows,
     y: Any,
     levels: Sequence[Any],
     learner: str = "auto",
     *,
     feature_names: Sequence[str] | None = None,
+    columns: Columns | None = None,
     seed: int = 0,
     on_progress: Callable[[int], None] = lambda rows: None,
+    **parameters: Any,
 ) -> Pass:
     """Ask one question about each row, in order, and learn from the answer that its level gives.
 
     Parameters
     ----------
-    X : array of shape (n_rows, n_features)
+    X : array or sparse matrix of shape (n_rows, n_features)
     y : array
         The level of each row.
     levels : sequence
         All levels, lowest first.
     learner : {"auto", "newton", "boosting", "dford", "pril", "prank"}
-        prank sees the level itself. dford, pril and prank see the rows scaled by `scaled_as_they_come`.
+        prank sees the level itself. dford, pril and prank see the rows scaled by `scaled_as_they_come`, and so does
+        newton where there are texts. Or where one of your own is: "package.module:Class" or "file.py:Class".
     feature_names : sequence of str, optional
         The names of the features, which the model and the log then know.
+    columns : Columns, optional
+        What made X of a table: then the model reads such tables from the end of the pass on, with rows scaled as the
+        last one was, if they were. The features' names are theirs.
     seed : int
         The same seed asks the same questions.
     on_progress : callable, optional
         Called with the number of rows done, now and then.
+    **parameters
+        Of the learner.
 
     Examples
     --------
@@ -59,11 +71,36 @@ def one_pass(
     >>> len(done.log), done.model.rounds_, done.errors.shape
     (500, 500, (500,))
     """
-    if learner not in LEARNERS:
-        raise ValueError(f"no learner {learner!r}; there are {', '.join(LEARNERS)}")
+    if learner not in LEARNERS and not is_own(learner):
+        raise ValueError(f"no learner {learner!r}; there are {', '.join(LEARNERS)}, and your own as file.py:Class")
     scale = Scale(levels)
-    model, y = LEARNERS[learner](levels=scale.names, random_state=seed), scale.encode(y)
-    X = scaled_as_they_come(X) if learner in SCALED else np.ascontiguousarray(X, dtype=np.float64)
+    texts = columns is not None and columns.is_sparse_
+    if texts and learner == "auto":
+        parameters["dense"] = columns.n_dense_  # type: ignore[union-attr]
+    parameters |= {"levels": scale.names, "random_state": seed}
+    model = new_own(learner, **parameters) if is_own(learner) else LEARNERS[learner](**parameters)
+    y = scale.encode(y)
+    # a logit on sparse rows does not centre them, which numbers beside texts need
+    is_scaled = learner in SCALED or (learner == "newton" and texts)
+    if columns is not None:
+        model.check_columns(columns)
+        feature_names = None if texts else columns.feature_names()
+        if is_scaled:
+            columns = Columns.of(columns.columns_, Scaling.of(_dense(X, columns.n_dense_)))
+    if is_scaled:
+        X = scaled_as_they_come(X, dense=None if columns is None else columns.n_dense_)
+    elif not sparse.issparse(X):
+        X = np.ascontiguousarray(X, dtype=np.float64)
+    model, errors, log = _play(model, X, y, scale, feature_names, columns, on_progress)
+    if columns is not None:
+        model.take_columns(columns)
+    return Pass(model, errors, log)
+
+
+def _play(
+    model: OrdinalLearner, X: Rows, y: Any, scale: Scale, feature_names: Sequence[str] | None, columns: Columns | None,
+    on_progress: Callable[[int], None],
+) -> Pass:  # fmt: skip
     if not isinstance(model, LiveLearner):
         model.set_params(checkpoints=range(1, len(y) + 1))
         model.fit(X, scale.array[y - 1])
@@ -72,8 +109,9 @@ def one_pass(
     if feature_names is not None and len(set(feature_names)) < X.shape[1]:
         raise ValueError(f"{X.shape[1]} features need as many different names; got {list(feature_names)}")
     log, errors, number = FeedbackLog(scale.names, feature_names), np.empty(len(y)), scale.index
+    named = columns is None and feature_names is not None
     for row, level in enumerate(y.tolist()):
-        question = model.ask(X[row] if feature_names is None else dict(zip(feature_names, X[row], strict=True)))
+        question = model.ask(dict(zip(feature_names, X[row], strict=True)) if named else X[row])  # type: ignore[arg-type]
         higher = level > number[question.level]
         model.tell(question, higher)
         log.append(question, higher)
@@ -83,23 +121,30 @@ def one_pass(
     return Pass(model, errors, log)
 
 
-def scaled_as_they_come(X: Floats, unit: bool = True) -> Floats:
+def scaled_as_they_come(X: Rows, unit: bool = True, dense: int | None = None) -> Rows:
     """Rows in deviations from the mean, both over the rows up to each, and then divided by their norms.
 
-    As in the reproduction of the paper, but with nothing from the future. Without `unit` they keep their norms.
+    As in the reproduction of the paper, but with nothing from the future. Without `unit` they keep their norms. Of
+    sparse rows the first columns (`dense`) alone are deviations.
 
     >>> scaled_as_they_come(np.array([[1.0, 5.0], [3.0, 5.0], [5.0, 5.0]]))
     array([[0., 0.],
            [1., 0.],
            [1., 0.]])
     """
+    if sparse.issparse(X):
+        block = sparse.csr_matrix(scaled_as_they_come(_dense(X, dense or 0), unit=False))
+        rows = sparse.hstack([block, X[:, block.shape[1] :]], "csr")
+        return unit_rows(rows) if unit else rows
     count = np.arange(1.0, len(X) + 1)[:, None]
     away = np.asarray(X, dtype=np.float64) - X[0]  # near the mean already, so that squares lose nothing
     mean, square = away.cumsum(axis=0) / count, (away**2).cumsum(axis=0) / count
     variance = square - mean**2
     varied = variance > 1e-12 * square  # else nothing but rounding
     rows = np.where(varied, away - mean, 0.0) / np.sqrt(np.where(varied, variance, 1.0))
-    if unit:
-        norms = np.linalg.norm(rows, axis=1, keepdims=True)
-        rows = rows / np.where(norms > 0, norms, 1.0)
-    return np.ascontiguousarray(rows)
+    return np.ascontiguousarray(unit_rows(rows) if unit else rows)
+
+
+def _dense(X: Rows, columns: int) -> Floats:
+    """The first columns, which are not those of texts."""
+    return X[:, :columns].toarray() if sparse.issparse(X) else np.asarray(X, dtype=np.float64)

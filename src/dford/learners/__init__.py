@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from dford import persistence
 from dford.learners import _saving
 from dford.learners._base import OrdinalLearner
-from dford.learners._forms import Form, KernelFunction, PythonForm
+from dford.learners._forms import Form, KernelFunction, PythonForm, Rows
 from dford.learners._live import LiveLearner, Proposal
 from dford.learners._overlap import Overlap
 from dford.learners._trace import Trace
@@ -32,6 +32,7 @@ __all__ = [
     "PRank",
     "Proposal",
     "PythonForm",
+    "Rows",
     "Trace",
     "load",
 ]

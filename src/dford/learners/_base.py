@@ -3,39 +3,37 @@
 import math
 import os
 import sys
-import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils import (
     Tags,
-    check_array,
     check_consistent_length,
     check_random_state,
     column_or_1d,
 )
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dford.columns import Columns
 from dford.engine import loops, rounds, vectors
 from dford.engine._compiled import Floats, Ints
-from dford.feedback import difference
 from dford.learners import _saving
 from dford.learners._forms import Form, Rows, missing, refuse_large
 from dford.learners._overlap import Overlap, overlap
 from dford.learners._parameters import validate_parameter_constraints
+from dford.learners._row_reader import RowReader
 from dford.learners._trace import DEFAULT_CHECKPOINTS, Trace, make_trace
 from dford.log import FeedbackLog
-from dford.log_columns import invented
 from dford.policies import Policy
 from dford.scale import Scale
 
 
-class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OrdinalLearner(ClassifierMixin, RowReader):  # type: ignore[misc]
     """A score f(x) and K - 1 thresholds, learned one round at a time: the base of all learners.
 
     Parameters are read when learning starts (`fit`, or the first `partial_fit` or `ask`). A subclass must define
@@ -166,14 +164,6 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """How a round is played, for the engine."""
         return True, True, math.inf, False, bool(self.ordered)
 
-    def _takes_sparse(self) -> bool:
-        """Whether rows may be a sparse matrix."""
-        return False
-
-    def _prefers_sparse(self) -> bool:
-        """Whether rows that could be either, as dicts can, are to be sparse ones."""
-        return self._takes_sparse()
-
     def _unit(self) -> float:
         """From the state's units to those of the score."""
         return 1.0
@@ -204,7 +194,8 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if anew:
             self._validate_params()
-        X, names = self._rows(X, anew), X
+        columns = self._read_columns(X) if anew else self._columns
+        X, names = self._rows(X if not anew or columns is None else columns.transform(X), anew), X
         scale = Scale.infer(y, self.levels, classes) if anew else self._scale
         y = self._labels(y)
         check_consistent_length(X, y)
@@ -218,7 +209,7 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"row {row} has the interval [{scale.names[lo[row] - 1]!r}, {scale.names[hi[row] - 1]!r}]: "
                 "its lower end is above its upper end; swap them"
             )
-        form = self._new_form(X.shape[1], len(scale), sparse.issparse(X)) if anew else self._form
+        form = self._new_form(X.shape[1], len(scale), sparse.issparse(X), columns) if anew else self._form
         squares = form.check(X)
 
         before, arrays = self.__dict__.copy(), form.arrays() if form.may_refuse and not anew else {}
@@ -226,6 +217,7 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if anew:
                 self._begin(scale, form)
                 validate_data(self, names, reset=True, skip_check_array=True)
+                self._take_columns(columns)
                 self._look_at_names()
             self._records = list(self._records)
             self._play(self._directional(labels), X, squares, lo, hi)
@@ -275,7 +267,9 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._records = [np.append(record[: rounds.FIGURES], other) for record in records]
         self._next_checkpoint = checkpoint
 
-    def _new_form(self, n_features: int, n_levels: int, is_sparse: bool = False) -> Form:
+    def _new_form(
+        self, n_features: int, n_levels: int, is_sparse: bool = False, columns: Columns | None = None
+    ) -> Form:  # fmt: skip
         form = self._make_form(n_features, is_sparse)
         form.start(n_levels)
         return form
@@ -322,62 +316,6 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             records.append(self._new_record())
         return np.array(records).reshape(-1, rounds.FIGURES + len(self._scale) - 1)
 
-    def _rows(self, X: Any, anew: bool) -> Rows:
-        """X as the engine reads it."""
-        # Rows that are not finite show in their squares, so that memory is read once.
-        rows = check_array(
-            X,
-            accept_sparse="csr" if self._takes_sparse() else False,
-            dtype=np.float64,
-            order="C",
-            ensure_all_finite=False,
-            estimator=self,
-            input_name="X",
-        )
-        if not anew:
-            validate_data(self, X, reset=False, skip_check_array=True)
-        if sparse.issparse(rows):
-            rows.sum_duplicates()
-            if rows.indices.dtype != np.int32 and rows.nnz < 2**31:  # wider than need be: one kind is compiled
-                parts = rows.data, rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
-                rows = type(rows)(parts, shape=rows.shape)
-        return rows
-
-    def _look_at_names(self) -> None:
-        """Where features have names, have `ask` go its long way, on which these are compared."""
-        if self._known_names() is not None:
-            self._form.row_shape = ()
-
-    def _check_names(self, names: list[str] | None) -> None:
-        """The rule of scikit-learn, for features that are not those of a frame."""
-        known, own = self._known_names(), type(self).__name__
-        if (names is None) != (known is None):
-            has, had = ("has", "without") if known is None else ("does not have valid", "with")
-            warnings.warn(f"X {has} feature names, but {own} was fitted {had} feature names", stacklevel=3)
-        elif names is not None and known is not None and names != known:
-            raise ValueError(
-                "The feature names should match those that were passed during fit, in the same order: "
-                f"{difference(names, known)}"
-            )
-
-    def _known_names(self) -> list[str] | None:
-        names: list[str] | None = self.feature_names_in_.tolist() if hasattr(self, "feature_names_in_") else None
-        return names
-
-    def _log_rows(self, log: FeedbackLog) -> Rows:
-        """The rows of a log whose levels and features are those of this model."""
-        if log.scale.names != self._scale.names:
-            raise ValueError(f"the model has levels {self._scale.names} and the log {log.scale.names}")
-        X, names = log.X, log.feature_names
-        if len(log) and X.shape[1] != self.n_features_in_:
-            raise ValueError(f"the model has learned with {self.n_features_in_} features, and the log has {X.shape[1]}")
-        # a file may have names that were given, and look as if they were not
-        if names is None and self._known_names() == invented(self.n_features_in_):
-            names = self._known_names()
-        if len(log):
-            self._check_names(names)
-        return X
-
     def _scores(self, X: Any) -> Floats:
         check_is_fitted(self)
         return self._form.scores(self._rows(X, anew=False))
@@ -391,4 +329,5 @@ class OrdinalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # 72% of it (a test shows this), where 83% are asked for, and one pass of one bit each cannot bend it.
         tags.classifier_tags.poor_score = True
         tags.input_tags.sparse = self._takes_sparse()
+        tags.input_tags.allow_nan = self._fills_missing()
         return tags

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
+from dford.columns.tables import as_table
 from dford.engine import counter, rounds, vectors
 from dford.engine._compiled import Bools, Floats, Ints
 from dford.estimates import Estimate
@@ -126,7 +127,7 @@ class LiveLearner(OrdinalLearner):
         if not LEAST_PROPENSITY <= question.propensity <= 1:
             raise ValueError(f"a propensity is a probability above 0; got {question.propensity!r}")
         x, (prediction, level) = question.x, map(self._scale.number, (question.prediction, question.level))
-        if type(x) is not np.ndarray or x.dtype is not _FLOAT64 or x.shape != (self.n_features_in_,):
+        if type(x) is not np.ndarray or x.dtype is not _FLOAT64 or x.shape != (self._form.n_features,):
             x = self._one_row(x)
         if question.propensity != self._table[0, prediction - 1, level - 1]:
             self._note_policy(None, np.array([level]), np.array([prediction]), np.array([question.propensity]))
@@ -216,13 +217,13 @@ class LiveLearner(OrdinalLearner):
         if policy is not None:
             _check_policy(policy, log)
         if not self.__sklearn_is_fitted__():
-            X = log.X
             self._validate_params()
+            X = self._rows(log.X, anew=True) if log.is_sparse else log.X
             if self.levels is not None and Scale(self.levels).names != log.scale.names:
                 raise ValueError(f"the learner has levels {list(self.levels)!r} and the log {log.scale.names}")
             if not len(log):
                 raise ValueError("the log has no answers to begin with")
-            form = self._new_form(X.shape[1], len(log.scale))
+            form = self._new_form(X.shape[1], len(log.scale), sparse.issparse(X))
             _check(form, X)
             self._begin(log.scale, form)
             self._take_names(log.feature_names)
@@ -311,13 +312,15 @@ class LiveLearner(OrdinalLearner):
 
     def _one_row(self, x: Any) -> Rows:
         """A copy of x, which the caller cannot change while the question is open; sparse ones as a matrix."""
+        if self._columns is not None and not self._is_encoded(x):
+            x = self._columns.transform(as_table(x))
         if sparse.issparse(x):
             row = self._rows(x, anew=not self.__sklearn_is_fitted__()).copy()
             if row.shape[0] != 1:
                 raise ValueError(f"ask takes one row; got {row.shape[0]}")
-            return row
+            return row if sparse.issparse(row) else row[0]
         values, names = split_names(x)
-        if self.__sklearn_is_fitted__():
+        if self.__sklearn_is_fitted__() and self._columns is None:
             self._check_names(names)
         try:
             row = np.array(values, dtype=np.float64)
@@ -327,8 +330,8 @@ class LiveLearner(OrdinalLearner):
             row = row[0]
         if row.ndim != 1 or not row.size:
             raise ValueError(f"x must be one row of numbers, of shape (n_features,); got shape {row.shape}")
-        if row.size != getattr(self, "n_features_in_", row.size):
-            raise ValueError(f"x has {row.size} features, but this model has learned with {self.n_features_in_}")
+        if self.__sklearn_is_fitted__() and row.size != self._form.n_features:
+            raise ValueError(f"x has {row.size} features, but this model has learned with {self._form.n_features}")
         return row
 
     def _find(self, question: Question) -> Question | None:

@@ -1,13 +1,12 @@
-"""The forms of NewtonLogit: a Gaussian over thresholds and weights, for dense rows and for sparse ones."""
+"""The form of NewtonLogit: a Gaussian over thresholds and weights."""
 
 import copy
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from dford.engine import counter, elementary, kernels, loops, newton, rounds, sparse_newton, vectors
+from dford.engine import counter, elementary, kernels, loops, newton, rounds, vectors
 from dford.engine._compiled import Bools, Floats, Ints
 from dford.learners._forms import LARGEST_SQUARE, Form, Rows, missing, refuse_large
 
@@ -17,6 +16,10 @@ _VARIANCE_OF_COSINES = 10.0
 
 class GaussianForm(Form):
     """A score with a variance, and ordered cuts."""
+
+    moments: Floats
+    covariance: Floats
+    work: Floats
 
     def variances(self, X: Rows) -> Floats:
         """The variance of the score at every row."""
@@ -31,6 +34,29 @@ class GaussianForm(Form):
         spread = np.sqrt(1.0 + np.pi / 8.0 * np.maximum(self.variances(X), 0.0))
         # one spread for all thresholds, so that P(level > i) falls with i for every row
         return loops.sigmoids(self.logits(X) / spread[:, None])
+
+    def score_one(self, x: Rows) -> float:
+        """The score of a checked row, whose answer may then be learned by `learn_scored`."""
+        raise missing(self, "score_one(x)", "the score of a row")
+
+    def learn_scored(self, x: Rows, f: float, asked: int, higher: bool) -> None:
+        """Learn an answer about the row that was last scored."""
+        raise missing(self, "learn_scored(...)", "which learns an answer about a row that was scored")
+
+    def learn_many(self, X: Rows, asked: Ints, higher: Bools) -> tuple[Floats, Floats]:
+        """Both for many rows: the score of each before its answer, the cuts before each and after the last."""
+        raise missing(self, "learn_many(...)", "which scores and learns many rows")
+
+    def fork(self) -> Self:
+        """One that learns, while this stays as it is."""
+        other = copy.copy(self)
+        other.become(self, copied=True)
+        return other
+
+    def become(self, other: "GaussianForm", copied: bool = False) -> None:
+        for name in ("state", "moments", "covariance", "work"):
+            array = getattr(other, name)
+            setattr(self, name, array.copy() if copied else array)
 
 
 class NewtonForm(GaussianForm):
@@ -51,8 +77,8 @@ class NewtonForm(GaussianForm):
 
     def start(self, n_levels: int) -> None:
         super().start(n_levels)
-        self.cuts[:] = _even_cuts(n_levels)
-        variances, n = _variances(n_levels, self.n_weights), n_levels - 1 + self.n_weights
+        self.cuts[:] = even_cuts(n_levels)
+        variances, n = start_variances(n_levels, self.n_weights), n_levels - 1 + self.n_weights
         if self.kind == newton.FOURIER:
             variances[n_levels - 1 + self.n_features :] = _VARIANCE_OF_COSINES
         self.full = self.wanted == "full" or (self.wanted == "auto" and n <= _MOST_FULL)
@@ -102,35 +128,21 @@ class NewtonForm(GaussianForm):
             prediction, asked, propensity, higher,
         )  # fmt: skip
 
-    def score_one(self, x: Floats) -> float:
-        """The score of a checked row, whose answer may then be learned by `learn_scored`."""
+    def score_one(self, x: Rows) -> float:
         return newton.score_newton(self.state, self.n_levels, self.moments, self.kind, self.maps, self.work, x)
 
-    def learn_scored(self, x: Floats, f: float, asked: int, higher: bool) -> None:
-        """Learn an answer about the row that was last scored."""
+    def learn_scored(self, x: Rows, f: float, asked: int, higher: bool) -> None:
         newton.learn_scored_newton(
             self.state, self.n_levels, self.moments, self.covariance, self.work, self.forget, x, f, asked, higher
         )
 
-    def learn_many(self, X: Floats, asked: Ints, higher: Bools) -> tuple[Floats, Floats]:
-        """Both for many rows: the score of each before its answer, the cuts before each and after the last."""
+    def learn_many(self, X: Rows, asked: Ints, higher: Bools) -> tuple[Floats, Floats]:
         scores, cuts = np.empty(len(X)), np.empty((len(X) + 1, self.n_levels - 1))
         newton.learn_answers_newton(
             self.state, self.n_levels, self.moments, self.covariance, self.kind, self.maps, self.work, self.forget,
             X, asked, higher, scores, cuts,
         )  # fmt: skip
         return scores, cuts
-
-    def fork(self) -> "NewtonForm":
-        """One that learns, while this stays as it is."""
-        other = copy.copy(self)
-        other.become(self, copied=True)
-        return other
-
-    def become(self, other: "NewtonForm", copied: bool = False) -> None:
-        for name in ("state", "moments", "covariance", "work"):
-            array = getattr(other, name)
-            setattr(self, name, array.copy() if copied else array)
 
     def adopt(self, other: Form, cuts: Ints, numbers: Ints) -> None:
         super().adopt(other, cuts, numbers)
@@ -181,106 +193,23 @@ class NewtonForm(GaussianForm):
 
     def restore(self, n_levels: int, arrays: dict[str, NDArray[Any]]) -> None:
         super().restore(n_levels, arrays)
-        self.moments = _of_shape(self.moments.shape, "moments", arrays)
-        self.covariance = _of_shape(self.covariance.shape, "covariance", arrays)
+        self.moments = of_shape(self.moments.shape, "moments", arrays)
+        self.covariance = of_shape(self.covariance.shape, "covariance", arrays)
 
 
-class SparseNewtonForm(GaussianForm):
-    """For rows of which most entries are zero: features scaled and not centred, a diagonal covariance."""
-
-    takes_sparse = True
-
-    def __init__(self, forget: float, n_features: int) -> None:
-        super().__init__(n_features)
-        self.forget = float(forget)
-        self.n_weights = n_features
-
-    def start(self, n_levels: int) -> None:
-        super().start(n_levels)
-        self.cuts[:] = _even_cuts(n_levels)
-        self.covariance = _variances(n_levels, self.n_weights)
-        self.moments = np.zeros((2, self.n_features))
-
-    def squares(self, X: Rows) -> Floats:
-        X = _csr(X)
-        return vectors.sparse_squares(X.data, X.indptr)
-
-    def scores(self, X: Rows) -> Floats:
-        self.check(X)
-        return self._scores(X)[0]
-
-    def variances(self, X: Rows) -> Floats:
-        return self._scores(X)[1]
-
-    def _scores(self, X: Rows) -> tuple[Floats, Floats]:
-        X = _csr(X)
-        return sparse_newton.scores_sparse_newton(
-            self.state, self.n_levels, self.moments, self.covariance, X.data, X.indices, X.indptr
-        )
-
-    def learn(
-        self, rule: loops.Rule, table: Floats, seed: int, X: Rows, squares: Floats | None, lo: Ints, hi: Ints
-    ) -> bool:
-        assert squares is not None
-        X = _csr(X)
-        sparse_newton.learn_sparse_newton(
-            self.state, self.n_levels, rule[0], table, seed, self.moments, self.covariance, self.forget,
-            X.data, X.indices, X.indptr, squares, lo, hi,
-        )  # fmt: skip
-        return True
-
-    def tell(self, rule: loops.Rule, x: Rows, prediction: int, asked: int, propensity: float, higher: bool) -> int:
-        x = _csr(x)
-        return sparse_newton.tell_sparse_newton(
-            self.state,
-            self.n_levels,
-            self.moments,
-            self.covariance,
-            self.forget,
-            x.data,
-            x.indices,
-            vectors.sparse_squares(x.data, x.indptr)[0],
-            prediction,
-            asked,
-            propensity,
-            higher,
-        )
-
-    def adopt(self, other: Form, cuts: Ints, numbers: Ints) -> None:
-        super().adopt(other, cuts, numbers)
-        assert isinstance(other, SparseNewtonForm)
-        self.moments[:, : other.n_features] = other.moments
-        old_cuts = other.n_levels - 1
-        self.covariance[len(cuts) + np.arange(other.n_weights)] = other.covariance[old_cuts:]
-        once = np.flatnonzero(np.diff(cuts, prepend=-1))  # a cut that is a copy of another is free to leave it
-        self.covariance[once] = other.covariance[cuts[once]]
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        return {"state": self.state.copy(), "moments": self.moments.copy(), "covariance": self.covariance.copy()}
-
-    def restore(self, n_levels: int, arrays: dict[str, NDArray[Any]]) -> None:
-        super().restore(n_levels, arrays)
-        self.moments = _of_shape(self.moments.shape, "moments", arrays)
-        self.covariance = _of_shape(self.covariance.shape, "covariance", arrays)
-
-
-def _csr(X: Rows) -> Rows:
-    return X if sparse.issparse(X) else sparse.csr_matrix(X)
-
-
-def _even_cuts(n_levels: int) -> Floats:
+def even_cuts(n_levels: int) -> Floats:
     """Where all levels are equally likely at f = 0."""
     shares = np.arange(1, n_levels) / n_levels
     return elementary.logs(shares / (1 - shares))
 
 
-def _variances(n_levels: int, n_weights: int) -> Floats:
+def start_variances(n_levels: int, n_weights: int) -> Floats:
     variances = np.full(n_levels - 1 + n_weights, newton.VARIANCE_OF_WEIGHTS)
     variances[: n_levels - 1] = newton.VARIANCE_OF_CUTS
     return variances
 
 
-def _of_shape(shape: tuple[int, ...], name: str, arrays: dict[str, NDArray[Any]]) -> NDArray[Any]:
+def of_shape(shape: tuple[int, ...], name: str, arrays: dict[str, NDArray[Any]]) -> NDArray[Any]:
     """An array of a file, which compiled code will trust."""
     found = arrays[name]
     if found.shape != shape or not np.isfinite(found).all():

@@ -4,6 +4,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from dford.engine import sketch, vectors
 from dford.learners._forms import Form, Rows
@@ -32,14 +33,20 @@ def overlap(form: Form, X: Rows, log: FeedbackLog) -> Overlap:
     """X are the log's rows."""
     if not len(log):
         return Overlap(0, 0, 0)
-    squares = form.check(X)
-    if squares is None:
-        squares = vectors.squares(X)
+    if sparse.issparse(X):
+        squares, hashes = (
+            vectors.sparse_squares(X.data, X.indptr),
+            sketch.sparse_row_hashes(X.data, X.indices, X.indptr),
+        )
+    else:
+        found_squares = form.check(X)
+        squares = vectors.squares(X) if found_squares is None else found_squares
+        hashes = sketch.row_hashes(X)
     told, propensity = 2 * log._places(0) + log.higher, log.propensity
     none = np.zeros(len(log))
     # rows may have been learned from with their labels, which answer every question
     found = [
-        sketch.look_up(form.state, X, squares, *how) for how in ((told, propensity), (none.astype(np.int64), none))
+        sketch.look_up(form.state, hashes, squares, *how) for how in ((told, propensity), (none.astype(np.int64), none))
     ]
     checked, there = max(found, key=lambda counts: counts[1] / max(counts[0], 1))
     return Overlap(there, checked, len(log))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dford import persistence, policies
+from dford.columns import Columns
 from dford.engine import rounds
 from dford.feedback import Question
 from dford.learners._forms import Form, KernelFunction
@@ -28,6 +29,7 @@ class Model(Protocol):
     _scale: Scale
     _form: Form
     _records: list[NDArray[np.float64]]
+    _columns: Columns | None
     # of learners that ask alone
     _key: str
     _open: dict[str, Question]
@@ -36,7 +38,8 @@ class Model(Protocol):
     def get_params(self, deep: bool) -> dict[str, Any]: ...
     def _known_names(self) -> list[str] | None: ...
     def _look_at_names(self) -> None: ...
-    def _new_form(self, n_features: int, n_levels: int, is_sparse: bool) -> Form: ...
+    def _new_form(self, n_features: int, n_levels: int, is_sparse: bool, columns: Columns | None) -> Form: ...
+    def _take_columns(self, columns: Columns | None) -> None: ...
     def _begin(self, scale: Scale, form: Form, seed: int | None) -> None: ...
 
 
@@ -58,17 +61,19 @@ def _parts(model: Model, log: bool) -> tuple[dict[str, Any], dict[str, NDArray[A
     if hasattr(model, "_form"):
         header |= {
             "levels": model._scale.names,
-            "features": model.n_features_in_,
+            "features": model._form.n_features,
             "feature_names": model._known_names(),
             "seed": model.seed_,
             "sparse": model._form.takes_sparse,
         }
+        if model._columns is not None:
+            header["columns"] = model._columns.to_json()
         arrays |= model._form.arrays() | (model._form.log_arrays() if log else {})
         arrays["records"] = np.array(model._records).reshape(-1, rounds.FIGURES + len(model._scale) - 1)
         if hasattr(model, "_open"):
             header["open"] = [[q.round, q.level, q.prediction, q.propensity] for q in model._open.values()]
             arrays["fates"] = np.frombuffer(bytes(model._fates), np.uint8)
-            arrays |= _save_rows([q.x for q in model._open.values()], model.n_features_in_)
+            arrays |= _save_rows([q.x for q in model._open.values()], model._form.n_features)
     return header, arrays
 
 
@@ -77,9 +82,14 @@ def restore(model: Model, header: dict[str, Any], arrays: dict[str, NDArray[Any]
         if type(header[name]) is not int or header[name] < (name == "features"):
             raise ValueError(f"{name} is {header[name]!r}, which no model has")
     scale = Scale(header["levels"])
-    form = model._new_form(header["features"], len(scale), header.get("sparse") is True)  # it is a later addition
+    columns = None if header.get("columns") is None else Columns.from_json(header["columns"])
+    # sparse and columns are later additions
+    form = model._new_form(header["features"], len(scale), header.get("sparse") is True, columns)
     form.restore(len(scale), arrays)
     model._begin(scale, form, header["seed"])
+    model._take_columns(columns)
+    if columns is not None and columns.width_ != header["features"]:
+        raise ValueError("the columns and the features do not fit together")
     records = arrays["records"]
     if records.shape[1:] != (rounds.FIGURES + len(scale) - 1,):
         raise ValueError(f"the records have shape {records.shape}, which no model has")

@@ -11,9 +11,10 @@ from sklearn.utils import column_or_1d
 from dford.engine import newton
 from dford.engine._compiled import Ints
 from dford.learners._forms import Form, Rows
-from dford.learners._newton_forms import NewtonForm, SparseNewtonForm
+from dford.learners._newton_forms import NewtonForm
 from dford.learners._parameters import Interval, StrOptions
 from dford.learners._probabilistic import ProbabilisticLearner
+from dford.learners._sparse_newton_form import SparseNewtonForm
 from dford.policies import Nearby, Policy
 
 _KINDS = {"linear": newton.LINEAR, "poly": newton.POLY, "fourier": newton.FOURIER}
@@ -102,6 +103,9 @@ class NewtonLogit(ProbabilisticLearner):
         if is_sparse:
             return SparseNewtonForm(self.forget, n_features)
         return NewtonForm(_KINDS[self.features], self.covariance, self.n_components, self.forget, n_features)
+
+    def _fills_missing(self) -> bool:
+        return True
 
     def _takes_sparse(self) -> bool:
         return self.features == "linear" and self.covariance != "full"

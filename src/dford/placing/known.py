@@ -16,7 +16,7 @@ from dford.pool.audit import Audit
 from dford.pool.filling import Filling
 from dford.pool.fold_learners import FOLDS, FoldLearners
 from dford.pool.items import Items
-from dford.pool.refresh import Calibration
+from dford.pool.refresh import Calibration, Sureness
 from dford.scale import Scale
 
 
@@ -43,7 +43,7 @@ class Known(NamedTuple):
     names: list[str]
     learners: FoldLearners
     filling: Filling
-    sure: tuple[float, float]
+    sure: Sureness
     usual: Floats
     """The prior of an item of which a feature is missing that the log always has: nothing was learned of such ones."""
     rate: float
@@ -88,16 +88,17 @@ def write_known(
             differing += before.get((place, cut), higher) != higher
             before[place, cut] = higher
     calibration = Calibration(own, Audit(own, seed), rate, repeats, differing)
-    sure = 0.0, 1.0
+    sure = Sureness(0.0, 1.0, np.zeros(len(scale)))
     if names:
         chances = _restored(models, kind, scale, seed).chances_of(told.answered, filling.fill(told.own))
         sure = calibration.sureness(chances)
         own.believe(posteriors.priors(chances, *sure), calibration.rate)
     usual = Calibration(own, Audit(own, seed), rate, repeats, differing).shares().prior
-    header = {"levels": scale.names, "names": names, "seed": seed, "sure": sure, "rate": calibration.rate}
+    header = {"levels": scale.names, "names": names, "seed": seed, "sure": sure[:2], "rate": calibration.rate}
     arrays: dict[str, NDArray[Any]] = {
         "may_miss": filling.may_miss.astype(np.uint8),
         "means": filling.means,
+        "sure": sure.usual,
         "usual": usual[0] if len(usual) else np.full(len(scale), 1 / len(scale)),
         "answered": told.answered,
         "own": told.own,
@@ -117,7 +118,8 @@ def read_known(path: Path, kind: type[LiveLearner]) -> Known:
     every = _restored(models, kind, scale, header["seed"])
     filling = Filling(arrays["may_miss"].astype(np.bool_), arrays["means"])
     answers = (arrays[name] for name in ("answered", "own", "wrong", "counts"))
-    sure, rate = tuple(header["sure"]), header["rate"]
+    inversion, power = header["sure"]
+    sure, rate = Sureness(inversion, power, arrays["sure"]), header["rate"]
     return Known(scale, header["names"], every, filling, sure, arrays["usual"], rate, *answers)
 
 

@@ -126,7 +126,7 @@ def draw_pool(records: Records, path: Path) -> None:
     for dataset, panel in panels.items():
         own = [record for record in records if record["dataset"] == dataset]
         for way, name in _PLACED.items():
-            for wrong, line in ((0.0, "-"), (0.1, "--")) if way != "labels" else ((0.0, "-"),):
+            for wrong, line in ((0.0, "-"), ("people", "-"), (0.1, "--")) if way != "labels" else ((0.0, "-"),):
                 if some := [r for r in own if (r["way"], r["wrong"]) == (way, wrong)]:
                     answers, errors = _by_run(some)
                     mean = errors["mae"].mean(axis=0)
@@ -138,6 +138,13 @@ def draw_pool(records: Records, path: Path) -> None:
         panel.set_xlim(0, 4)
         from_zero(panel)
     title = "Error of the levels, with all answers right (solid) and one in ten wrong (dashed)"
+    if people := {record["dataset"] for record in records if record["wrong"] == "people"}:
+        by_people = "each answer by one of the people who rated the item"
+        title = (
+            f"{title}; {', '.join(sorted(people))}: {by_people}"
+            if len(people) < len(panels)
+            else f"Error of the levels, {by_people}"
+        )
     finish(figure, list(panels.values()), path, title=title, x="answers an item", y="levels off")
 
 
@@ -178,7 +185,9 @@ def _panels(records: Records, height: float = 0.0) -> tuple[Figure, dict[str, Ax
 
 def _looks(records: Records, column: str) -> dict[str, tuple[str, Look]]:
     """Of each learner of the records, its name and its look."""
-    names = {key: _NAMES.get(key, key) for key in dict.fromkeys(record[column] for record in records)}
+    names = {
+        key: _NAMES.get(key, key.rpartition(":")[2]) for key in dict.fromkeys(record[column] for record in records)
+    }
     looks = looks_of(names.values(), settings=True)
     return {key: (name, looks[name]) for key, name in names.items()}
 

@@ -4,8 +4,6 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from dford import learners, persistence
 from dford.learners import OrdinalLearner
 from dford.pool import saving
@@ -30,7 +28,7 @@ def load(
         return learners.restored(header, arrays, path, kernel, learner)
     try:
         pool = Pool(
-            np.empty((0, arrays["X"].shape[1])), header["levels"], learner=saving.learner(arrays, "learner", learner),
+            saving.rows(arrays)[:0], header["levels"], learner=saving.learner(arrays, "learner", learner),
             error_rate=header["error_rate"], audit=header["audit"], random_state=header["seed"],
         )  # fmt: skip
         saving.restore(pool, header, arrays, learner)

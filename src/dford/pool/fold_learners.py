@@ -5,7 +5,7 @@ from sklearn.base import clone
 
 from dford.engine import counter
 from dford.engine._compiled import Bools, Floats, Ints
-from dford.learners import LiveLearner
+from dford.learners import LiveLearner, Rows
 from dford.scale import Scale
 
 FOLDS = 10  # with five, half as much again was wrong on some data after one answer an item
@@ -22,7 +22,7 @@ class FoldLearners:
         """The folds that items are in, by a hash of their numbers."""
         return (FOLDS * counter.uniforms(self._seed, items)).astype(np.int64)
 
-    def learn(self, X: Floats, items: Ints, cuts: Ints, placements: Ints, propensities: Floats, higher: Bools) -> None:
+    def learn(self, X: Rows, items: Ints, cuts: Ints, placements: Ints, propensities: Floats, higher: Bools) -> None:
         """More answers: all but those about a fold's own items, for each fold."""
         folds = self.folds(items)
         for fold in range(FOLDS):
@@ -30,19 +30,19 @@ class FoldLearners:
             self.learn_fold(fold, X[items[of]], cuts[of], placements[of], propensities[of], higher[of])
 
     def learn_fold(
-        self, fold: int, rows: Floats, cuts: Ints, placements: Ints, propensities: Floats, higher: Bools
+        self, fold: int, rows: Rows, cuts: Ints, placements: Ints, propensities: Floats, higher: Bools
     ) -> None:
         """More answers for one fold, with the features of what they are about."""
         names = self._scale.array
         self.models[fold].learn_many(rows, names[cuts], names[placements], propensities, higher)
 
-    def chances(self, X: Floats) -> Floats:
+    def chances(self, X: Rows) -> Floats:
         """How likely answers are to be yes, for all items and cuts."""
-        return self.chances_of(np.arange(len(X)), X)
+        return self.chances_of(np.arange(X.shape[0]), X)
 
-    def chances_of(self, items: Ints, X: Floats) -> Floats:
+    def chances_of(self, items: Ints, X: Rows) -> Floats:
         """The same for items with these numbers and features."""
-        yes, folds = np.empty((len(X), len(self._scale) - 1)), self.folds(items)
+        yes, folds = np.empty((X.shape[0], len(self._scale) - 1)), self.folds(items)
         for fold, model in enumerate(self.models):
             of = folds == fold
             if model.__sklearn_is_fitted__() and of.any():
@@ -51,10 +51,10 @@ class FoldLearners:
                 yes[of] = np.arange(len(self._scale) - 1, 0, -1) / len(self._scale)
         return yes
 
-    def recall(self, X: Floats, items: Ints, cuts: Ints, higher: Bools) -> None:
+    def recall(self, X: Rows, items: Ints, cuts: Ints, higher: Bools) -> None:
         """The answers that were learned before the models were packed without them."""
         names, folds = self._scale.array, self.folds(items)
         for fold, model in enumerate(self.models):
             of = folds != fold
-            if of.any() and model.missing_:
+            if of.any() and model.__sklearn_is_fitted__() and model.missing_:
                 model.recall(X[items[of]], names[cuts[of]], higher[of])

@@ -5,11 +5,11 @@ from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from dford.engine import counter, posteriors
-from dford.engine._compiled import Floats
 from dford.estimates import Estimate
-from dford.learners import LiveLearner
+from dford.learners import LiveLearner, Rows
 from dford.pool.answers import AUDIT, CHECK, PLACE, Answer, Answers
 from dford.pool.audit import Audit
 from dford.pool.filling import Filling
@@ -51,19 +51,21 @@ class Placements:
         self.learners = FoldLearners(learner, scale, seed + 3)
         self.answers = Answers()
         self.repeats = [0, 0]  # questions asked again, and those answered otherwise
-        self.X, self.filling = np.empty((0, 0)), Filling(np.empty(0, np.bool_), np.empty(0))
+        self.X: Rows = np.empty((0, 0))
+        self.filling = Filling(np.empty(0, np.bool_), np.empty(0))
         self.refresh: Refresh | None = None
         self.learned, self.next = 0, next_stage(0, 0)
 
-    def add(self, rows: Floats) -> None:
+    def add(self, rows: Rows) -> None:
         """More items. The first ones say which features may be missing, and what is filled in."""
         if not len(self.items):
-            self.X = np.empty((0, rows.shape[1]))
+            self.X = rows[:0]
             self.filling = Filling.of(rows)
         if rows.shape[1] != self.X.shape[1]:
             raise ValueError(f"the items have {self.X.shape[1]} features, and these have {rows.shape[1]}")
-        self.X = np.concatenate([self.X, rows])
-        self.items.add(len(rows))
+        is_sparse = sparse.issparse(rows)
+        self.X = sparse.vstack([self.X, rows], "csr") if is_sparse else np.concatenate([self.X, rows])
+        self.items.add(rows.shape[0])
         self.audit.look()
 
     def decide(self, item: int, low: int, high: int) -> None:
@@ -163,7 +165,7 @@ class Placements:
         """The same, by the audit."""
         return self.audit.judge(self.items.placements()[0])
 
-    def features(self) -> Floats:
+    def features(self) -> Rows:
         """The items' features, with what is missing filled in, and said to be missing."""
         return self.filling.fill(self.X)
 

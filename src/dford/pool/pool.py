@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import check_array, check_random_state
 
 from dford import persistence
+from dford.columns import Columns
+from dford.columns.tables import has_more_than_numbers
 from dford.engine import counter
 from dford.engine._compiled import Floats, Ints
 from dford.estimates import Estimate
@@ -36,8 +39,10 @@ class Pool:
 
     Parameters
     ----------
-    X : array of shape (n_items, n_features)
+    X : array or sparse matrix of shape (n_items, n_features), or a table
         The items' features. Some may be missing (NaN); with no column at all, items are placed by their answers alone.
+        A table, which is a frame of pandas or polars or a list of dicts, may have texts, categories, dates and vectors
+        too: `Columns` makes features of them.
     levels : sequence
         The scale, lowest first.
     learner : LiveLearner, optional
@@ -62,6 +67,8 @@ class Pool:
         The same by the audit, with a 95% interval for a number of answers fixed beforehand. It believes no model.
     error_rate_ : float
         How often an answer is believed to be wrong.
+    columns_ : Columns or None
+        What turned a table into features.
 
     Examples
     --------
@@ -97,6 +104,9 @@ class Pool:
         is_seed = isinstance(random_state, (int, np.integer))
         self.seed_ = int(random_state) if is_seed else int(check_random_state(random_state).randint(2**31))  # type: ignore[arg-type]
         self._scale = Scale(levels)
+        self.columns_: Columns | None = Columns().fit(X) if has_more_than_numbers(X, missing=False) else None
+        if self.columns_ is not None and self.columns_.is_sparse_ and isinstance(learner, Auto):
+            learner = clone(learner).set_params(dense=self.columns_.n_dense_)
         self._key = f"{int(counter.key(self.seed_)):08x}"
         self._placements = Placements(self._scale, learner, error_rate, audit, self.seed_)
         self._open: dict[str, tuple[ItemQuestion, int]] = {}  # and the number of the question that is asked again
@@ -107,9 +117,11 @@ class Pool:
     def add(self, X: Any) -> Self:
         """More items, with the same features. They come after those that there are."""
         values, names = split_names(X)
+        if self.columns_ is not None:
+            values, names = self.columns_.transform(X), None
         rows = check_array(
             values, dtype=np.float64, order="C", ensure_all_finite="allow-nan", ensure_min_features=0,
-            ensure_min_samples=0, input_name="X",
+            ensure_min_samples=0, input_name="X", accept_sparse="csr",
         )  # fmt: skip
         if not len(self):
             self._names = names

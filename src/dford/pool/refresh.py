@@ -41,6 +41,15 @@ class Priors(NamedTuple):
     """The error rate of answers."""
 
 
+class Sureness(NamedTuple):
+    """How priors are made of the learners' chances: see `posteriors.priors`."""
+
+    inversion: float
+    power: float
+    usual: Floats
+    """The logarithms of the shares of the levels."""
+
+
 class Calibration:
     """What is needed to make priors of the learners' chances, as it was when the refresh began."""
 
@@ -58,21 +67,24 @@ class Calibration:
     def priors(self, yes: Floats) -> Priors:
         return Priors(posteriors.priors(yes, *self.sureness(yes)), self.rate)
 
-    def sureness(self, yes: Floats) -> tuple[float, float]:
+    def sureness(self, yes: Floats) -> Sureness:
         """As sure as makes the items' own answers, which the learners do not know, most likely."""
         own, audited = (self._likelihoods(yes, part) for part in (slice(self._n_own), slice(self._n_own, None)))
         doubt = _DOUBT + 200.0 * (_INVERSIONS[:, None] - self.rate) ** 2
-        sure: tuple[float, float] = posteriors.expected_pair(_INVERSIONS, _POWERS, own + _AUDITED * audited - doubt)
-        return sure
+        found = posteriors.expected_pair(_INVERSIONS, _POWERS, own + _AUDITED * audited - doubt)
+        return Sureness(*found, logs(self._shares()))
 
     def _likelihoods(self, yes: Floats, part: slice) -> Floats:
         answers = yes[self._some[part]], self._wrong[part], self._bounds[part], self._counts[part]
-        return posteriors.likelihoods(*answers, self.rate, _INVERSIONS, _POWERS)
+        return posteriors.likelihoods(*answers, self.rate, _INVERSIONS, _POWERS, logs(self._shares()))
 
     def shares(self) -> Priors:
         """The same prior for all, where there is nothing to tell them apart by: how many there are of each level."""
-        shares = (1.0 + self._beliefs.sum(axis=0)) / (self._beliefs.shape[1] + len(self._beliefs))
-        return Priors(np.tile(shares, (self._n_items, 1)), self.rate)
+        return Priors(np.tile(self._shares(), (self._n_items, 1)), self.rate)
+
+    def _shares(self) -> Floats:
+        found: Floats = (1.0 + self._beliefs.sum(axis=0)) / (self._beliefs.shape[1] + len(self._beliefs))
+        return found
 
 
 class Refresh:

@@ -4,9 +4,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from dford import learners
-from dford.learners import OrdinalLearner
+from dford.columns import Columns
+from dford.learners import OrdinalLearner, Rows
 from dford.pool.filling import Filling
 from dford.pool.placements import Placements
 from dford.pool.questions import ItemQuestion
@@ -22,13 +24,14 @@ def parts(pool: Any) -> tuple[dict[str, Any], Arrays]:
         "pool": 1,
         "levels": pool._scale.names,
         "features": pool._names,
+        "columns": None if pool.columns_ is None else pool.columns_.to_json(),
         "error_rate": pool.error_rate,
         "audit": pool.audit,
         "seed": pool.seed_,
         "open": [[*question[1:], checks] for question, checks in pool._open.values()],
     }
     return header, arrays | {
-        "X": pool._placements.X,
+        **_packed_rows(pool._placements.X),
         "missing": pool._placements.filling.may_miss.astype(np.uint8),
         "fillings": pool._placements.filling.means,
         "fates": np.frombuffer(bytes(pool._fates), np.uint8),
@@ -60,10 +63,11 @@ def learner(arrays: Arrays, name: str, own: type[OrdinalLearner] | None) -> Any:
 
 def restore(pool: Any, header: dict[str, Any], arrays: Arrays, own: type[OrdinalLearner] | None) -> None:
     """Put a new pool where the one that was saved had come to."""
-    X, missing, fillings = arrays["X"], arrays["missing"].astype(np.bool_), arrays["fillings"]
+    X, missing, fillings = rows(arrays), arrays["missing"].astype(np.bool_), arrays["fillings"]
     if X.ndim != 2 or not missing.shape == fillings.shape == X.shape[1:]:
         raise ValueError("the pool has features that none could have")
     pool._placements.X, pool._placements.filling = X, Filling(missing, fillings)
+    pool.columns_ = None if header.get("columns") is None else Columns.from_json(header["columns"])
     restore_placements(pool._placements, header, arrays, own)
     pool._names, pool._fates = header["features"], bytearray(arrays["fates"].tobytes())
     for *given, checks in header["open"]:
@@ -78,7 +82,7 @@ def restore_placements(
     """Put placements that have features and no items where those that were saved had come to."""
     n, k, coming = len(arrays["prior"]), len(placements.scale), arrays["coming"]
     if (
-        len(placements.X) != n
+        placements.X.shape[0] != n
         or (header["coming_rate"] is not None and (coming.shape[1:] != (k,) or len(coming) > n))
         or not 0 <= header["learned"] <= len(arrays["answers_item"])
     ):
@@ -94,6 +98,28 @@ def restore_placements(
     if header["coming_rate"] is not None:
         found = Priors(coming, header["coming_rate"])
         placements.refresh = Refresh(lambda: found)
+
+
+def _packed_rows(X: Rows) -> Arrays:
+    if not sparse.issparse(X):
+        return {"X": X}
+    return {
+        "X_data": X.data,
+        "X_indices": X.indices.astype(np.int64),
+        "X_indptr": X.indptr.astype(np.int64),
+        "X_width": np.array([X.shape[1]]),
+    }
+
+
+def rows(arrays: Arrays) -> Rows:
+    """The features of a file's items."""
+    if "X" in arrays:
+        return arrays["X"]
+    data, indices, indptr = (arrays[f"X_{name}"] for name in ("data", "indices", "indptr"))
+    parts = data, indices.astype(np.int32), indptr.astype(np.int32)
+    X = sparse.csr_matrix(parts, shape=(len(indptr) - 1, int(arrays["X_width"][0])))
+    X.check_format(full_check=True)
+    return X
 
 
 def _packed(model: Any) -> NDArray[np.uint8]:

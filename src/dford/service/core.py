@@ -1,20 +1,20 @@
 """The service without HTTP: a façade to its rooms."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import Connection
 
+from dford.columns import Column, Columns
 from dford.service.learning.fold import Fold
 from dford.service.learning.folds import Folds
 from dford.service.learning.next_question import NextQuestion
 from dford.service.projects import answering, imports, items, projects
 from dford.service.projects.answering import RecordedAnswer, SentAnswer
 from dford.service.projects.asking import AskedQuestion, Limits, QuestionRequest
-from dford.service.projects.columns import Column, check, encode
+from dford.service.projects.columns import check
+from dford.service.projects.image_source import ImageSource
 from dford.service.projects.items import Ready
 from dford.service.projects.keys import Keys
 from dford.service.projects.projects import Project, require_columns
@@ -44,6 +44,9 @@ class Service:
         limits = Limits(settings.lease_seconds, settings.open_questions, settings.open_per_person)
         self._next_question = NextQuestion(self.database, self.writer, limits)
         self._projects: dict[str, Project] = {}
+        # uploads are kept beside a database that is a file
+        beside = "" if "://" in settings.database else f"{settings.database}-images"
+        self.images = ImageSource(settings.files, beside, settings.encoder)
 
     def close(self, seconds: float | None = None) -> None:
         """Finish what was submitted, if it can be done in time; growing that is under way is left, and done again."""
@@ -75,6 +78,7 @@ class Service:
 
     def set_columns(self, project: Project, columns: Sequence[Column]) -> Project:
         check(columns, self.settings.features_per_item)
+        projects.check_learner(project, columns)
         self.write(project, partial(projects.set_columns, project=project.id, chosen=columns))
         return self.project(project.name)
 
@@ -83,15 +87,18 @@ class Service:
         require_columns(project)
 
     def bounds(self) -> Bounds:
-        return Bounds(self.settings.items_per_call, self.settings.features_per_item)
+        return Bounds(self.settings.items_per_call, self.settings.features_per_item, self.images)
 
     def add_items(self, project: Project, read: tuple[list[Column], list[Ready]], request: Request | None) -> Any:
         """Add items to the pool; the first ones also say how columns are read."""
         columns, ready = read
+        if not project.columns:
+            projects.check_learner(project, columns)
+        said = [one.words for one in Columns.of(columns).describe()]
 
-        def add(connection: Connection) -> dict[str, int]:
+        def add(connection: Connection) -> dict[str, Any]:
             projects.set_columns(connection, project.id, columns)
-            return {"first": items.add(connection, project.id, ready), "count": len(ready)}
+            return {"first": items.add(connection, project.id, ready), "count": len(ready), "columns": said}
 
         return self.add(project, add, request)
 
@@ -107,9 +114,6 @@ class Service:
         added = self.add(project, add, request)
         self.follow(project, added["sequence"])
         return added
-
-    def encoded(self, project: Project, rows: Sequence[Mapping[str, Any]], field: str) -> list[NDArray[np.float64]]:
-        return [encode(project.columns, row, f"{field}.{i}") for i, row in enumerate(rows)]
 
     # rounds
 
@@ -160,6 +164,10 @@ class Service:
     def parse(self, body: bytes, function: Callable[..., T], *given: Any) -> T:
         """What a function makes of a body; of a large one, in the process beside the server."""
         return self.worker.run_if_large(len(body), function, *given)
+
+    def parse_images(self, function: Callable[..., T], *given: Any) -> T:
+        """What a function makes of images: these may be anybody's, so it is never done here."""
+        return self.worker.run(function, *given)
 
     def view(self, size: int, function: Callable[..., T], project: Project, *given: Any) -> T:
         """What a function shows of the database and a project; a large thing, in the process beside the server."""

@@ -88,7 +88,7 @@ def severity(day: dict[str, Any]) -> int:
 def _simulate(project: Project) -> tuple[list[tuple[int, Wording, bool]], snapshots.Snapshot]:
     """Items, what is asked about them and what is answered, one after the other; and what is learned of it."""
     chance, model, items = random.Random(1), learned.new(project), days()
-    rows = np.array([encode(project.columns, day, "item") for day in items])
+    rows = project.rows(encode(project.columns, items, "items"))
     arrivals, told = Arrivals(0, np.zeros(_DAYS, np.int64), rows), list[tuple[int, Wording, bool]]()
     model.admit(arrivals, _DAYS)
     for n in range(1, _ANSWERS + 1):
@@ -97,8 +97,9 @@ def _simulate(project: Project) -> tuple[list[tuple[int, Wording, bool]], snapsh
         wording = wording_of(found)
         higher = (severity(items[found.item]) > wording.level) != (chance.random() < _WRONG)
         told.append((found.item + 1, wording, higher))
-        asked = rows[found.item], wording.level, wording.prediction, wording.propensity, higher, found.item + 1
-        page = Rounds(*(np.array([value]) for value in (n, n, *asked, found.purpose, found.checks)))
+        asked = wording.level, wording.prediction, wording.propensity, higher, found.item + 1
+        counts = (np.array([value]) for value in (*asked, found.purpose, found.checks))
+        page = Rounds(np.array([n]), np.array([n]), rows[found.item : found.item + 1], *counts)
         model.learn(page, slice(1), arrivals)
     model.settle()
     return told, snapshots.Snapshot(_ANSWERS, _ANSWERS, *model.packing()(), snapshots.versions())
@@ -109,10 +110,10 @@ def _answer(
 ) -> None:
     """Ask and answer as people would, one after the other, all in one commit."""
     items, turns, request = days(), Counter[int](), QuestionRequest("simulated")
+    packed = encode(project.columns, items, "items")
     limits = Limits(lease_seconds=1.0, open_questions=_ANSWERS, open_per_person=_ANSWERS)
     for item, wording, higher in told:
-        x = encode(project.columns, items[item - 1], "item")
-        subject = Subject(item, turns[item], json.dumps(items[item - 1]), x)
+        subject = Subject(item, turns[item], json.dumps(items[item - 1]), packed[item - 1])
         asked = asking.ask(connection, project, request, subject, partial(_say, wording), limits)
         assert isinstance(asked, AskedQuestion)  # the item is nobody else's
         answering.record(connection, project.id, [answering.SentAnswer(asked.number, higher, "simulated")])

@@ -17,6 +17,8 @@ class Settings:
     """Each is described in docs/service.md; a test fails where one is not."""
 
     database: str = _set("", "A SQLite file, or a URL such as postgresql+psycopg://…; a file of the user's by default.")
+    files: str = _set("", "A folder with the images that items name.")
+    encoder: str = _set("", "An ONNX model to make vectors of images by, in place of dford's own numbers.")
     host: str = _set("127.0.0.1", "The address to listen on; any but loopback needs a key.")
     port: int = _set(8765, "The port to listen on.")
     body_bytes: int = _set(10_000_000, "The largest body of a request.")

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -12,8 +13,9 @@ from dford.service.core import Service
 from dford.service.http import models
 from dford.service.projects import items, projects
 from dford.service.projects.columns import check, encode, read_columns
+from dford.service.projects.item_files import ItemFiles
 from dford.service.projects.projects import Project, make_learner
-from dford.service.refusal import Refusal
+from dford.service.refusal import Refusal, busy
 from dford.service.store import schema
 
 
@@ -37,14 +39,24 @@ def fill_project(service: Service, table: TableProject) -> tuple[Project, int]:
     new = _described(table) if found is None else {}
     if found is not None:
         _compare(found, table)
-    columns = found.columns if found is not None and found.columns else read_columns(table.rows, table.kinds)
+    images = service.images.reader()
+    columns = found.columns if found is not None and found.columns else read_columns(table.rows, table.kinds, images)
     check(columns, service.settings.features_per_item)
     shown = [json.dumps(row) for row in table.rows]
+    with service.database.reading() as connection:
+        known = 0 if found is None else len(connection.scalars(_SHOWN, {"project": found.id}).all())
+    try:
+        packed = encode(columns, table.rows[known:], "rows", images)  # here, as images take long
+    except Refusal as refusal:
+        number = known + 1 + int(str(refusal.field).split(".")[1])
+        raise Refusal(refusal.status, refusal.code, f"row {number}: {refusal.sentence}", refusal.field) from None
 
     def job(connection: Connection) -> int:
         there = () if found is None else connection.scalars(_SHOWN, {"project": found.id}).all()
         _compare_rows(table.name, there, shown)
-        added = [(shown[i], _encoded(columns, table.rows[i], i + 1).tobytes()) for i in range(len(there), len(shown))]
+        if len(there) != known:
+            raise busy(f"items were added to project {table.name!r} just now; try again")
+        added = list(zip(shown[known:], packed, strict=True))
         number = found.id if found is not None else projects.create(connection, **new)
         projects.set_columns(connection, number, columns)
         if added:
@@ -53,6 +65,14 @@ def fill_project(service: Service, table: TableProject) -> tuple[Project, int]:
 
     count = service.write(found, job)
     return service.project(table.name), count
+
+
+def image_rows(folder: Path) -> list[dict[str, str]]:
+    """A row for every image of a folder."""
+    names = ItemFiles(folder).names()
+    if not names:
+        raise ValueError(f"there is no PNG, JPEG, WebP or GIF file in {folder}")
+    return [{"image": name} for name in names]
 
 
 _SHOWN = (
@@ -107,10 +127,3 @@ def _compare_rows(name: str, there: Sequence[str], shown: Sequence[str]) -> None
 
 def _differs(name: str, what: str) -> Refusal:
     return Refusal(409, "differs", f"project {name!r} {what}; name another by --project")
-
-
-def _encoded(columns: Any, row: Mapping[str, Any], number: int) -> Any:
-    try:
-        return encode(columns, row, "row")
-    except Refusal as refusal:
-        raise Refusal(refusal.status, refusal.code, f"row {number}: {refusal.sentence}", refusal.field) from None

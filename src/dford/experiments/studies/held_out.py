@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from dford.experiments.own_learner import is_own, new_own
 from dford.experiments.studies.records import Record, Table, Task
-from dford.experiments.studies.running_error import Data, Labels, Rows
-from dford.learners import Auto, DirectionalBoosting, NewtonLogit
+from dford.experiments.studies.running_error import Data, Labels
+from dford.learners import Auto, DirectionalBoosting, NewtonLogit, Rows
 
 MOST = 12_500
 BINS = 10
@@ -31,11 +32,13 @@ MODELS: dict[str, tuple[str, str]] = {
     "NNOP": ("skordinal NNOP", "labels"),
 }
 OWN = tuple(MODELS)[:5]
+DENSE = tuple(model for model in MODELS if not model.startswith(("auto", "newton")))
+"""Those that do not learn from texts."""
 
 
 def package(model: str) -> str:
     """What must be installed beside dford for a model."""
-    return "" if model in (*OWN, "histogram") else "mord" if model == "mord" else "skordinal"
+    return "" if is_own(model) or model in (*OWN, "histogram") else "mord" if model == "mord" else "skordinal"
 
 
 def missing(models: Sequence[str]) -> list[str]:
@@ -43,11 +46,13 @@ def missing(models: Sequence[str]) -> list[str]:
     return sorted({name for name in map(package, models) if name and find_spec(name) is None})
 
 
-def make(model: str, products: bool, seed: int) -> Any:
+def make(model: str, products: bool, seed: int, dense: int | None = None) -> Any:
     """A model with its defaults."""
     features: dict[str, Any] = {"features": "poly"} if products else {}
+    if is_own(model):
+        return new_own(model, random_state=seed)
     if model == "auto":
-        return Auto(random_state=seed)
+        return Auto(dense=dense, random_state=seed)
     if model.startswith("boosting"):
         return DirectionalBoosting(feedback="label" if model.endswith("label") else "direction", random_state=seed)
     if model.startswith("newton"):
@@ -67,9 +72,9 @@ def split_tasks(data: Data, models: Sequence[str], rounds: int, runs: int, seed:
     """Everything there is to do for the table; models whose package is missing are left out."""
     usable = [model for model in models if not missing([model])]
     return [
-        (hold_out, (dataset, model, X, y, rounds, run, seed))
+        (hold_out, (dataset, model, given.X, given.y, rounds, run, seed, given.dense))
         for run in range(runs)
-        for dataset, (X, y) in data.items()
+        for dataset, given in data.items()
         for model in usable
     ]
 
@@ -82,10 +87,12 @@ def parts(X: Rows, y: Labels, rounds: int, run: int, seed: int) -> tuple[Rows, R
     return X[first], X[rest], y[first], y[rest], random.randint(2**31)
 
 
-def hold_out(dataset: str, model: str, X: Rows, y: Labels, rounds: int, run: int, seed: int) -> list[Record]:
+def hold_out(
+    dataset: str, model: str, X: Rows, y: Labels, rounds: int, run: int, seed: int, dense: int | None = None
+) -> list[Record]:
     """Fit one model on four fifths of a shuffle; its error on the rest."""
     A, B, known, hidden, own_seed = parts(X, y, rounds, run, seed)
-    fitted = make(model, dataset.endswith("-poly"), own_seed)
+    fitted = make(model, dataset.endswith("-poly"), own_seed, dense)
     if package(model):
         # as their documentation asks for; levels from 0, as mord wants them
         mean, deviation = A.mean(axis=0), A.std(axis=0)
@@ -96,19 +103,19 @@ def hold_out(dataset: str, model: str, X: Rows, y: Labels, rounds: int, run: int
             warnings.simplefilter("ignore")  # some stop before they converge, by their own defaults
         predicted = fitted.fit(A, known - lowest).predict(B) + lowest
     error = np.abs(np.clip(np.rint(predicted), lowest, highest) - hidden).mean()
-    return [{"dataset": dataset, "model": model, "run": run + 1, "rows": len(A), "mae": float(error)}]
+    return [{"dataset": dataset, "model": model, "run": run + 1, "rows": len(known), "mae": float(error)}]
 
 
 def split_tables(records: Sequence[Record]) -> list[Table]:
     """A row a model, a column a dataset."""
     datasets, models = (list(dict.fromkeys(record[key] for record in records)) for key in ("dataset", "model"))
-    errors = {
-        (d, m): fmean(r["mae"] for r in records if (r["dataset"], r["model"]) == (d, m))
-        for d in datasets
-        for m in models
-    }
+    errors: dict[tuple[str, str], list[float]] = {}
+    for record in records:
+        errors.setdefault((record["dataset"], record["model"]), []).append(record["mae"])
     runs = max(record["run"] for record in records)
-    rows = [[*MODELS[m], *(f"{errors[d, m]:.3f}" for d in datasets)] for m in models]
+    cells = {pair: f"{fmean(some):.3f}" for pair, some in errors.items()}
+    names = {m: MODELS.get(m, (m.rpartition(":")[2], "one bit")) for m in models}
+    rows = [[*names[m], *(cells.get((d, m), "") for d in datasets)] for m in models]
     title = f"Test MAE in levels on a fifth of the rows, mean of {runs} shuffles"
     absent = missing(list(MODELS))
     note = f'Not installed: {", ".join(absent)} (pip install "dford[peers]").' if absent else ""
@@ -118,17 +125,19 @@ def split_tables(records: Sequence[Record]) -> list[Table]:
 def reliability_tasks(data: Data, models: Sequence[str], rounds: int, runs: int, seed: int = 0) -> list[Task]:
     """Everything there is to do for the curves."""
     return [
-        (bins, (dataset, model, X, y, rounds, run, seed))
+        (bins, (dataset, model, given.X, given.y, rounds, run, seed, given.dense))
         for run in range(runs)
-        for dataset, (X, y) in data.items()
+        for dataset, given in data.items()
         for model in models
     ]
 
 
-def bins(dataset: str, model: str, X: Rows, y: Labels, rounds: int, run: int, seed: int) -> list[Record]:
+def bins(
+    dataset: str, model: str, X: Rows, y: Labels, rounds: int, run: int, seed: int, dense: int | None = None
+) -> list[Record]:
     """P(level > i) of rows held out, for every cut i, in ten bins; and how often it was so."""
     A, B, known, hidden, own_seed = parts(X, y, rounds, run, seed)
-    fitted = make(model, dataset.endswith("-poly"), own_seed).fit(A, known)
+    fitted = make(model, dataset.endswith("-poly"), own_seed, dense).fit(A, known)
     above = 1.0 - fitted.predict_proba(B).cumsum(axis=1)[:, :-1]
     true = hidden[:, None] > fitted.classes_[:-1]
     place = np.clip((above * BINS).astype(int), 0, BINS - 1)

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from dford.experiments.own_learner import is_own, new_own
 from dford.experiments.studies.records import Record, Table, Task
-from dford.experiments.studies.running_error import LEARNERS, Data, Labels, Rows
-from dford.learners import Auto, NewtonLogit
+from dford.experiments.studies.running_error import Data, Labels, title
+from dford.learners import Auto, NewtonLogit, Rows
 
 FLIPS = (0.0, 0.1, 0.3)
 FORGETS = {"newton": 0.0, "newton-forget": 0.02}
@@ -18,23 +19,27 @@ WINDOWS = 40
 def flip_tasks(data: Data, learners: Sequence[str], rounds: int, runs: int, seed: int = 0) -> list[Task]:
     """Everything there is to do for the table."""
     return [
-        (play_flipped, (dataset, learner, X, y, flip, rounds, run, seed))
+        (play_flipped, (dataset, learner, given.X, given.y, flip, rounds, run, seed, given.dense))
         for run in range(runs)
-        for dataset, (X, y) in data.items()
+        for dataset, given in data.items()
         for learner in learners
         for flip in FLIPS
     ]
 
 
 def play_flipped(
-    dataset: str, learner: str, X: Rows, y: Labels, flip: float, rounds: int, run: int, seed: int
-) -> list[Record]:
+    dataset: str, learner: str, X: Rows, y: Labels, flip: float, rounds: int, run: int, seed: int,
+    dense: int | None = None,
+) -> list[Record]:  # fmt: skip
     """One pass in which every answer is the wrong one with probability `flip`; the error is the true one."""
     random = np.random.RandomState([seed, run])
     order = random.permutation(len(y))[:rounds]
     common: dict[str, Any] = {"levels": np.unique(y).tolist(), "random_state": random.randint(2**31)}
     features: dict[str, Any] = {"features": "poly"} if dataset.endswith("-poly") else {}
-    model = Auto(**common) if learner == "auto" else NewtonLogit(**common, **features)
+    if is_own(learner):
+        model: Any = new_own(learner, **common)
+    else:
+        model = Auto(dense=dense, **common) if learner == "auto" else NewtonLogit(**common, **features)
     wrong, error = random.uniform(size=len(order)) < flip, 0
     for place, lie in zip(order, wrong, strict=True):
         question = model.ask(X[place])
@@ -57,16 +62,16 @@ def flip_tables(records: Sequence[Record]) -> list[Table]:
         for d in datasets
     ]
     runs = max(record["run"] for record in records)
-    header = ["dataset", *(f"{LEARNERS[k]}, {flip:.0%} wrong" for k in learners for flip in FLIPS)]
+    header = ["dataset", *(f"{title(k)}, {flip:.0%} wrong" for k in learners for flip in FLIPS)]
     return [Table(f"Running MAE in levels where answers are wrong at random, mean of {runs} shuffles", header, rows)]
 
 
 def drift_tasks(data: Data, learners: Sequence[str], rounds: int, runs: int, seed: int = 0) -> list[Task]:
     """Everything there is to do for the table."""
     return [
-        (drift, (dataset, learner, X, y, rounds, run, seed))
+        (drift, (dataset, learner, given.X, given.y, rounds, run, seed))
         for run in range(runs)
-        for dataset, (X, y) in data.items()
+        for dataset, given in data.items()
         for learner in learners
     ]
 

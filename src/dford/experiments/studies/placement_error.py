@@ -2,6 +2,9 @@
 
 The limit is what no way of asking can do without: the bits that are missing of the levels when the features are known,
 each of which takes an answer, and more than one where answers are wrong.
+
+Where people rated the items, they answer: each question is put to one of them, drawn at random, who says whether
+their rating is above the cut. What is right is the level of the median rating.
 """
 
 import math
@@ -11,10 +14,11 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from dford.experiments.studies.records import Record, Table, Task
-from dford.experiments.studies.running_error import Data, Labels, Rows
-from dford.learners import Auto, DirectionalBoosting
+from dford.experiments.studies.running_error import Data, Dataset, Labels
+from dford.learners import Auto, DirectionalBoosting, NewtonLogit, Rows
 from dford.pool import Pool
 
 WAYS = {"pool": "Pool", "bisection": "answers alone", "learner": "Auto alone", "labels": "labels for as many bits"}
@@ -22,37 +26,44 @@ LIMIT = "limit"
 ITEMS = 2000
 SHARES = (0.5, 1.0, 2.0, 3.0, 4.0)
 WRONG = (0.0, 0.1)
+PEOPLE = "people"
+"""In place of a share of wrong answers, where people answer who do not agree."""
 TARGET = 0.05
 _LEARNED = 10_000  # rows that the limit is made from, at most
 _LOOKS = 20  # at a pool, from one answer an item to the next
 
 
 def tasks(data: Data, ways: Sequence[str], items: int, runs: int, seed: int = 0) -> list[Task]:
-    """Everything there is to do for the tables."""
+    """Everything there is to do for the tables. Where people answer, there are no labels to be bought."""
     placing: list[Task] = [
-        (place, (dataset, way, X, y, items, wrong, run, seed))
+        (place, (dataset, way, given, items, wrong, run, seed))
         for run in range(runs)
-        for dataset, (X, y) in data.items()
-        for wrong in WRONG
+        for dataset, given in data.items()
+        for wrong in (WRONG if given.raters is None else (PEOPLE,))
         for way in ways
+        if given.raters is None or way != "labels"
     ]
-    return placing + [(limit, (dataset, X, y, seed)) for dataset, (X, y) in data.items() if "pool" in ways]
+    limited = {dataset: given for dataset, given in data.items() if given.raters is None and "pool" in ways}
+    return placing + [(limit, (dataset, given.X, given.y, seed)) for dataset, given in limited.items()]
 
 
-def place(dataset: str, way: str, X: Rows, y: Labels, items: int, wrong: float, run: int, seed: int) -> list[Record]:
-    """Place some rows of a shuffle, with answers of which a share is wrong."""
+def place(dataset: str, way: str, given: Dataset, items: int, wrong: float | str, run: int, seed: int) -> list[Record]:
+    """Place some rows of a shuffle, with answers of which a share is wrong, or those of people."""
     random = np.random.RandomState([seed, run])
+    X, y, dense, raters = given
     some = random.permutation(len(y))[: min(items, ITEMS)]
     levels, own_seed, noise = np.unique(y).tolist(), random.randint(2**31), np.random.default_rng([seed, run])
 
     def told(item: int, level: Any) -> bool:
-        return bool((y[some[item]] > level) != (noise.random() < wrong))
+        if raters is not None:
+            return raters.say_above(some[item], level, noise)
+        return bool((y[some[item]] > level) != (noise.random() < float(wrong)))
 
     often = [n / _LOOKS for n in range(1, int(_LOOKS * SHARES[-1]))] if way in _OFTEN else []
     looks = sorted({*SHARES, *often})
     stops = [round(share * len(some)) for share in looks]
     names = {"dataset": dataset, "way": way, "wrong": wrong, "run": run + 1}
-    seen = _WAYS[way](Given(X[some], y[some], levels, own_seed, told), stops)
+    seen = _WAYS[way](Given(X[some], y[some], levels, own_seed, told, dense), stops)
     return [
         names | {"answers": share, "mae": float(np.abs(look.levels - y[some]).mean()), "expected": look.expected}
         for share, look in zip(looks, seen, strict=True)
@@ -62,15 +73,18 @@ def place(dataset: str, way: str, X: Rows, y: Labels, items: int, wrong: float, 
 def limit(dataset: str, X: Rows, y: Labels, seed: int) -> list[Record]:
     """The bits that are missing of a level when the features are known: at most what boosted trees leave, out of fold.
 
-    The trees learn from the labels of all rows but those that they are asked about, up to so many.
+    The trees learn from the labels of all rows but those that they are asked about, up to so many. Where there are
+    texts, it is a logistic regression that does.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import log_loss
     from sklearn.model_selection import cross_val_predict
 
     some = np.random.RandomState([seed, 0]).permutation(len(y))[:_LEARNED]
     trees = HistGradientBoostingClassifier(learning_rate=0.05, early_stopping=True, random_state=seed)
-    chances = cross_val_predict(trees, X[some], y[some], cv=5, method="predict_proba")
+    model = LogisticRegression(max_iter=300) if sparse.issparse(X) else trees
+    chances = cross_val_predict(model, X[some], y[some], cv=5, method="predict_proba")
     bits = log_loss(y[some], chances, labels=np.unique(y)) / math.log(2)
     counts = np.bincount(y[some])
     even = counts[counts > 0] / len(some)
@@ -98,6 +112,7 @@ class Given(NamedTuple):
     levels: list[Any]
     seed: int
     told: Told
+    dense: int | None
 
 
 class Look(NamedTuple):
@@ -108,7 +123,7 @@ class Look(NamedTuple):
 
 
 def _by_pool(given: Given, stops: Sequence[int]) -> Iterator[Look]:
-    pool, n = Pool(given.X, given.levels, random_state=given.seed), 0
+    pool, n = Pool(given.X, given.levels, learner=Auto(dense=given.dense), random_state=given.seed), 0
     for stop in stops:
         while n < stop and (question := pool.ask()) is not None:
             pool.tell(question, given.told(question.item, question.level))
@@ -121,16 +136,17 @@ def _by_pool(given: Given, stops: Sequence[int]) -> Iterator[Look]:
 
 def _by_answers_alone(given: Given, stops: Sequence[int]) -> Iterator[Look]:
     """The same without features: bisection from the shares of the levels."""
-    return _by_pool(given._replace(X=np.empty((len(given.X), 0))), stops)
+    return _by_pool(given._replace(X=np.empty((len(given.y), 0)), dense=None), stops)
 
 
 def _by_learner(given: Given, stops: Sequence[int]) -> Iterator[Look]:
     """The learner asks about item after item, and then says of each what it would of a stranger with its features."""
-    model, n, X = Auto(levels=given.levels, random_state=given.seed), 0, given.X
+    model, n, X = Auto(levels=given.levels, dense=given.dense, random_state=given.seed), 0, given.X
     for stop in stops:
         while n < stop:
-            question = model.ask(X[n % len(X)])
-            model.tell(question, given.told(n % len(X), question.level))
+            item = n % len(given.y)
+            question = model.ask(X[item])
+            model.tell(question, given.told(item, question.level))
             n += 1
         yield Look(model.predict(X), math.nan)
 
@@ -138,13 +154,14 @@ def _by_learner(given: Given, stops: Sequence[int]) -> Iterator[Look]:
 def _by_labels(given: Given, stops: Sequence[int]) -> Iterator[Look]:
     """Exact labels of as many items as the answers would buy at log2 K bits each, never wrong; trees say the rest."""
     for stop in stops:
-        bought = min(int(stop / math.log2(len(given.levels))), len(given.X))
+        bought = min(int(stop / math.log2(len(given.levels))), len(given.y))
         levels = given.y.copy()
         if bought == 0:
             levels[:] = given.levels[len(given.levels) // 2]
-        elif bought < len(given.X):
-            trees = DirectionalBoosting(levels=given.levels, feedback="label", random_state=given.seed)
-            levels[bought:] = trees.fit(given.X[:bought], given.y[:bought]).predict(given.X[bought:])
+        elif bought < len(given.y):
+            kind = NewtonLogit if sparse.issparse(given.X) else DirectionalBoosting
+            model = kind(levels=given.levels, feedback="label", random_state=given.seed)
+            levels[bought:] = model.fit(given.X[:bought], given.y[:bought]).predict(given.X[bought:])
         yield Look(levels, math.nan)
 
 
@@ -159,25 +176,32 @@ _OFTEN = ("pool", "bisection")  # are looked at often enough to see when they re
 
 def tables(records: Sequence[Record]) -> list[Table]:
     """A table a share of wrong answers: the errors, and the one that the pool expects. Then the answers to a target."""
-    ways = [way for way in WAYS if any(record["way"] == way for record in records)]
     runs = max(record["run"] for record in records)
     mean = f"mean of {runs} runs" if runs > 1 else "one run"
-    found = []
-    for wrong in WRONG:
-        rows = []
-        for dataset in dict.fromkeys(record["dataset"] for record in records):
-            own = [r for r in records if (r["dataset"], r["wrong"]) == (dataset, wrong)]
-            cells = [_cells([r for r in own if r["way"] == way], "mae") for way in ways]
-            if "pool" in ways:
-                cells.insert(1 + ways.index("pool"), _cells([r for r in own if r["way"] == "pool"], "expected"))
-            rows.append([dataset, *cells])
-        header = ["dataset", *(WAYS[way] for way in ways)]
+    found = [
+        _of_answers([record for record in records if record["wrong"] == wrong], wrong, mean)
+        for wrong in (*WRONG, PEOPLE)
+        if any(record["wrong"] == wrong for record in records)
+    ]
+    limited = {record["dataset"] for record in records if record["way"] == LIMIT}
+    return [*found, _to_the_target([r for r in records if r["dataset"] in limited], mean)] if limited else found
+
+
+def _of_answers(records: Sequence[Record], wrong: float | str, mean: str) -> Table:
+    ways = [way for way in WAYS if any(record["way"] == way for record in records)]
+    rows = []
+    for dataset in dict.fromkeys(record["dataset"] for record in records):
+        own = [r for r in records if r["dataset"] == dataset]
+        cells = [_cells([r for r in own if r["way"] == way], "mae") for way in ways]
         if "pool" in ways:
-            header.insert(2 + ways.index("pool"), "Pool expects")
-        shares = " / ".join(f"{share:g}" for share in SHARES)
-        title = f"Levels off after {shares} answers an item, {wrong:.0%} of them wrong, {mean}"
-        found.append(Table(title, header, rows))
-    return [*found, _to_the_target(records, mean)] if "pool" in ways else found
+            cells.insert(1 + ways.index("pool"), _cells([r for r in own if r["way"] == "pool"], "expected"))
+        rows.append([dataset, *cells])
+    header = ["dataset", *(WAYS[way] for way in ways)]
+    if "pool" in ways:
+        header.insert(2 + ways.index("pool"), "Pool expects")
+    shares = " / ".join(f"{share:g}" for share in SHARES)
+    who = f"{wrong:.0%} of them wrong" if wrong != PEOPLE else "each by one of the people who rated it"
+    return Table(f"Levels off after {shares} answers an item, {who}, {mean}", header, rows)
 
 
 def _to_the_target(records: Sequence[Record], mean: str) -> Table:

@@ -11,15 +11,25 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dford.columns import Columns
 from dford.datasets import load, make_synthetic
 from dford.datasets._data_folder import Folder
+from dford.datasets.rated_texts import TEXTS
 from dford.experiments.one_pass import scaled_as_they_come
+from dford.experiments.own_learner import is_own, new_own
 from dford.experiments.studies.records import Record, Table, Task
-from dford.learners import DFORD, PRIL, Auto, DirectionalBoosting, NewtonLogit, OrdinalLearner, PRank
+from dford.learners import (
+    DFORD,
+    PRIL,
+    Auto,
+    DirectionalBoosting,
+    NewtonLogit,
+    OrdinalLearner,
+    PRank,
+    Rows,
+)
 
-Rows = NDArray[np.float64]
 Labels = NDArray[np.int64]
-Data = Mapping[str, tuple[Rows, Labels]]
 
 DATASETS = (
     "abalone",
@@ -32,6 +42,8 @@ DATASETS = (
     "synthetic",
     "synthetic-poly",
 )
+"""Those that are played where none is named."""
+ALL_DATASETS = (*DATASETS, *TEXTS)
 LEARNERS = {
     "auto": "Auto",
     "newton": "Newton- Logit",
@@ -44,6 +56,30 @@ LEARNERS = {
 DEFAULT_LEARNERS = tuple(LEARNERS)[:-1]
 EXPLORATIONS = (0.2, 0.4, 0.6, 0.8)
 POOL = 20_000  # synthetic items to shuffle
+
+
+class Raters(NamedTuple):
+    """People who rated each item, and where their ratings are cut into levels."""
+
+    ratings: Sequence[NDArray[np.float64]]
+    cuts: Sequence[float]
+
+    def say_above(self, item: int, level: int, random: np.random.Generator) -> bool:
+        """Whether one of them, drawn at random, rated the item above a level."""
+        return bool(random.choice(self.ratings[item]) > self.cuts[level - 1])
+
+
+class Dataset(NamedTuple):
+    """Rows and their levels, from 1."""
+
+    X: Rows
+    y: Labels
+    dense: int | None = None
+    """Where rows are sparse, as those of texts are: how many of the first columns are not."""
+    raters: Raters | None = None
+
+
+Data = Mapping[str, Dataset]
 
 
 class Figure(NamedTuple):
@@ -60,62 +96,75 @@ class Figure(NamedTuple):
     setting: str
 
 
-def gather(names: Sequence[str], data: Folder = None, seed: int = 0, rounds: int = POOL) -> Data:
-    """The rows and levels of datasets, as their files have them."""
-    found: dict[str, tuple[Rows, Labels]] = {}
+def gather(names: Sequence[str], data: Folder = None, seed: int = 0, rounds: int = POOL) -> dict[str, Dataset]:
+    """The rows and levels of datasets, as their files have them; texts as features."""
+    found = {}
     for name in names:
         if name.startswith("synthetic"):
-            found[name] = make_synthetic(max(rounds, POOL), random_state=seed)
+            found[name] = Dataset(*make_synthetic(max(rounds, POOL), random_state=seed))
+        elif name in TEXTS:
+            loaded = load(name, data=data)
+            X = Columns({"text": "text"}).fit_transform(loaded.data)
+            found[name] = Dataset(X, loaded.target, 0, Raters(loaded.ratings, loaded.cuts))
         else:
-            found[name] = load(name, data=data, return_X_y=True)
+            found[name] = Dataset(*load(name, data=data, return_X_y=True))
     return found
 
 
 def pass_tasks(data: Data, learners: Sequence[str], rounds: int, runs: int, seed: int = 0) -> list[Task]:
     """Everything there is to do for the table, run by run."""
     return [
-        (play, (dataset, learner, X, y, rounds, run, seed))
+        (play, (dataset, learner, given.X, given.y, rounds, run, seed, given.dense))
         for run in range(runs)
-        for dataset, (X, y) in data.items()
+        for dataset, given in data.items()
         for learner in learners
     ]
 
 
-def play(dataset: str, learner: str, X: Rows, y: Labels, rounds: int, run: int, seed: int) -> list[Record]:
+def play(
+    dataset: str, learner: str, X: Rows, y: Labels, rounds: int, run: int, seed: int, dense: int | None = None
+) -> list[Record]:
     """One pass of one learner over a shuffle; a record a checkpoint."""
     random = np.random.RandomState([seed, run])
     order = random.permutation(len(y))[:rounds]
     names = {"dataset": dataset, "learner": learner, "run": run + 1}
     products = dataset.endswith("-poly")
-    figures = checkpoints(learner, products, X[order], y[order], np.unique(y).tolist(), random.randint(2**31))
-    return [names | record for record in figures]
+    levels, own_seed = np.unique(y).tolist(), random.randint(2**31)
+    return [names | record for record in checkpoints(learner, products, X[order], y[order], levels, own_seed, dense)]
 
 
-def checkpoints(learner: str, products: bool, X: Rows, y: Labels, levels: Sequence[int], seed: int) -> Iterator[Record]:
+def checkpoints(
+    learner: str, products: bool, X: Rows, y: Labels, levels: Sequence[int], seed: int, dense: int | None = None
+) -> Iterator[Record]:
     """One pass over rows in their order; a record a checkpoint, for each setting that the learner is tried with."""
-    for setting, model, scaling in settings(learner, products, seed):
-        rows = X if scaling == "none" else scaled_as_they_come(X, unit=scaling == "unit")
+    for setting, model, scaling in settings(learner, products, seed, dense):
+        rows = X if scaling == "none" else scaled_as_they_come(X, unit=scaling == "unit", dense=dense)
         trace = model.partial_fit(rows, y, classes=levels).trace_
         for n, *figures in zip(trace.round, trace.mae, trace.estimate, trace.low, trace.high, strict=True):
             kept = dict(zip(("mae", "estimate", "low", "high"), map(float, figures), strict=True))
             yield {"setting": setting, "answers": int(n)} | kept
 
 
-def settings(learner: str, products: bool, seed: int) -> Iterator[tuple[str, OrdinalLearner, str]]:
+def settings(
+    learner: str, products: bool, seed: int, dense: int | None = None
+) -> Iterator[tuple[str, OrdinalLearner, str]]:
     """(setting, learner, scaling) to try. Where there are several, the best in hindsight counts, which favours it.
 
     With `products`, learners with a line for a score get all products of two features, as in the paper's kernel.
     """
     features: dict[str, Any] = {"features": "poly"} if products else {}
     kernel: dict[str, Any] = {"kernel": "poly", "degree": 2} if products else {}
-    if learner == "auto":
-        yield "", Auto(random_state=seed), "none"
+    centred = "unit" if dense else "none"  # a logit on sparse rows does not centre the numbers beside texts
+    if is_own(learner):
+        yield "", new_own(learner, random_state=seed), "none"
+    elif learner == "auto":
+        yield "", Auto(dense=dense, random_state=seed), "none"
     elif learner == "boosting":
         yield "", DirectionalBoosting(random_state=seed), "none"
     elif learner == "newton":
-        yield "", NewtonLogit(random_state=seed, **features), "none"
+        yield "", NewtonLogit(random_state=seed, **features), centred
     elif learner == "newton-label":
-        yield "", NewtonLogit(feedback="label", random_state=seed, **features), "none"
+        yield "", NewtonLogit(feedback="label", random_state=seed, **features), centred
     else:
         # the paper says "normalised" and not how
         for scaling in ("standard", "unit"):
@@ -126,6 +175,11 @@ def settings(learner: str, products: bool, seed: int) -> Iterator[tuple[str, Ord
             else:
                 for γ in EXPLORATIONS:
                     yield f"γ = {γ}, {scaling}", DFORD(exploration=γ, random_state=seed, **kernel), scaling
+
+
+def title(learner: str) -> str:
+    """What a learner is called in tables."""
+    return LEARNERS.get(learner, learner.rpartition(":")[2])
 
 
 def warm_up() -> None:
@@ -168,32 +222,35 @@ def figure(records: Sequence[Record], dataset: str, learner: str) -> Figure:
 def pass_tables(records: Sequence[Record]) -> list[Table]:
     """The errors, and what the answers alone know of them."""
     datasets, learners = (list(dict.fromkeys(record[key] for record in records)) for key in ("dataset", "learner"))
-    figures = {(d, k): figure(records, d, k) for d in datasets for k in learners}
+    played = dict.fromkeys((record["dataset"], record["learner"]) for record in records)
+    figures = {(d, k): figure(records, d, k) for d, k in played}
     answers = {d: next(r["answers"] for r in reversed(records) if r["dataset"] == d) for d in datasets}
-    runs = figures[datasets[0], learners[0]].runs
+    runs = next(iter(figures.values())).runs
     mean = f"mean of {runs} shuffles ± standard deviation" if runs > 1 else "one shuffle"
-    one_bit = [k for k in learners if not np.isnan(figures[datasets[0], k].estimate)]
+    one_bit = [k for k in learners if not all(np.isnan(f.estimate) for (_, own), f in figures.items() if own == k)]
     error = Table(
         f"Running MAE in levels over one pass, {mean}",
-        ["dataset", *(LEARNERS[k] for k in learners)],
-        [[d, *(_error(figures[d, k]) for k in learners)] for d in datasets],
+        ["dataset", *map(title, learners)],
+        [[d, *(_error(figures.get((d, k))) for k in learners)] for d in datasets],
         _settings_note(figures),
     )
     if not one_bit:
         return [error]
     free = Table(
         "The same from the answers alone, and runs in which the error never left its 95% bounds",
-        ["dataset", "answers", *(LEARNERS[k] for k in one_bit)],
-        [[d, f"{answers[d]:,}", *(_free(figures[d, k]) for k in one_bit)] for d in datasets],
+        ["dataset", "answers", *map(title, one_bit)],
+        [[d, f"{answers[d]:,}", *(_free(figures.get((d, k))) for k in one_bit)] for d in datasets],
     )
     return [error, free]
 
 
-def _free(one: Figure) -> str:
-    return f"{one.estimate:.3f} {one.held}/{one.runs}"
+def _free(one: Figure | None) -> str:
+    return "" if one is None else f"{one.estimate:.3f} {one.held}/{one.runs}"
 
 
-def _error(one: Figure) -> str:
+def _error(one: Figure | None) -> str:
+    if one is None:
+        return ""
     return f"{one.mae:.3f}" + ("" if np.isnan(one.spread) else f"±{one.spread:.3f}".replace("±0.", "±."))
 
 

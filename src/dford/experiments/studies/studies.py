@@ -21,6 +21,10 @@ class Study(NamedTuple):
     tasks: Callable[[running_error.Data, Sequence[str], int, int, int], list[Task]]
     """From data, learners, rounds, runs and seed."""
     tables: Callable[[Sequence[Record]], list[Table]]
+    dense: Collection[str] = ()
+    """Learners that do not learn from texts."""
+    takes_own: bool = False
+    """Whether a learner of the user's may take part."""
 
 
 _FEW = ("abalone", "california", "synthetic-poly")
@@ -32,6 +36,8 @@ STUDIES = {
         10,
         running_error.pass_tasks,
         running_error.pass_tables,
+        ("boosting",),
+        takes_own=True,
     ),
     "split": Study(
         tuple(held_out.MODELS),
@@ -40,9 +46,17 @@ STUDIES = {
         3,
         held_out.split_tasks,
         held_out.split_tables,
+        held_out.DENSE,
+        takes_own=True,
     ),
     "flips": Study(
-        ("newton", "auto"), ("newton", "auto"), _FEW, 3, noise_and_drift.flip_tasks, noise_and_drift.flip_tables
+        ("newton", "auto"),
+        ("newton", "auto"),
+        _FEW,
+        3,
+        noise_and_drift.flip_tasks,
+        noise_and_drift.flip_tables,
+        takes_own=True,
     ),
     "drift": Study(
         tuple(noise_and_drift.FORGETS),
@@ -59,6 +73,7 @@ STUDIES = {
         3,
         held_out.reliability_tasks,
         held_out.reliability_tables,
+        held_out.DENSE,
     ),
     "pool": Study(
         tuple(placement_error.WAYS),

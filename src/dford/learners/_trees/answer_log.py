@@ -26,7 +26,7 @@ class AnswerLog:
     def __init__(self, n_columns: int, n_own: int) -> None:
         self.n_columns, self.n_own = n_columns, n_own
         self.count = self._there = 0
-        self._height = max(_BLOCK // self._n_features, 32)
+        self._height = max(_BLOCK // max(self._n_features, 1), 32)
         self._blocks: list[Any] = []
         self._answers, self._own = np.empty((64, 2), np.int64), np.empty((64, n_own))
 

@@ -7,9 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from dford.engine import loops
+from dford.engine import loops, vectors
 from dford.engine._compiled import Bools, Floats, Ints
 from dford.learners._forms import Form, Rows, missing
 from dford.learners._probabilistic import ProbabilisticLearner
@@ -41,22 +42,22 @@ class TreeForm(Form):
         self, rule: loops.Rule, X: Rows, asked: Ints, higher: Bools, propensity: Floats, prediction: Ints | None,
         stops: Sequence[int], note: Callable[[], None],
     ) -> Ints:  # fmt: skip
-        if len(X) < _FEW:
+        if len(asked) < _FEW:
             return super().learn_answers(rule, X, asked, higher, propensity, prediction, stops, note)
         # What no tree changes, and the growing of trees, run ahead in threads; judging follows in order.
-        schedule, first, last = self.schedule, self.schedule.count, self.schedule.count + len(X)
+        schedule, first, last = self.schedule, self.schedule.count, self.schedule.count + len(asked)
         kept, trees, grown_on = self.judged(), schedule.trees, schedule.grown_on
-        ahead = TreesAhead(schedule, len(X))
+        ahead = TreesAhead(schedule, len(asked))
         ends = {*range(first, last, _MOST), last, *stops, *(count for stage in ahead.stages for count in stage)}
         parts = [slice(a - first, b - first) for a, b in pairwise(sorted(e for e in ends if first <= e <= last))]
         looks = self.look_ahead(X, asked, higher, parts)
-        predictions, waiting = np.empty(len(X), np.int64), deque[tuple[slice, Floats, Any]]()
+        predictions, waiting = np.empty(len(asked), np.int64), deque[tuple[slice, Floats, Any]]()
 
         def judge() -> None:
             part, Z, seen = waiting.popleft()
             predictions[part] = self.judge(Z, seen, asked[part], higher[part])
             believed = predictions[part] if prediction is None else prediction[part]
-            loops.weigh_all(self.state, self.n_levels, X[part], believed, asked[part], propensity[part], higher[part])
+            self.weigh(X[part], believed, asked[part], propensity[part], higher[part])
             ahead.take_effect(first + part.stop)
             if first + part.stop in stops:
                 note()
@@ -81,8 +82,21 @@ class TreeForm(Form):
             ahead.close()
         return predictions
 
+    def weigh(self, X: Rows, predictions: Ints, asked: Ints, propensity: Floats, higher: Bools) -> None:
+        """Count rounds about rows that are checked."""
+        if sparse.issparse(X):
+            squares = vectors.sparse_squares(X.data, X.indptr)
+            rows = X.data, X.indices, X.indptr, squares
+            loops.weigh_sparse(self.state, self.n_levels, *rows, predictions, asked, propensity, higher)
+        else:
+            loops.weigh_all(self.state, self.n_levels, X, predictions, asked, propensity, higher)
+
+    def dense(self, X: Rows) -> Floats:
+        """The columns that trees see and the log keeps."""
+        return np.asarray(X)
+
     def look_ahead(
-        self, X: Floats, asked: Ints, higher: Bools, parts: Sequence[slice]
+        self, X: Rows, asked: Ints, higher: Bools, parts: Sequence[slice]
     ) -> Generator[tuple[Floats, Any], None, None]:
         """For each part of the rows what trees see of it, and whatever else `judge` needs.
 
@@ -134,7 +148,8 @@ class TreeLearner(ProbabilisticLearner):
 
     def recall(self, X: Any, level: Any, higher: Any) -> Self:
         assert isinstance(self._form, TreeForm)
-        self._form.schedule.log.recall(self._rows(X, anew=False), np.column_stack([self._scale.encode(level), higher]))
+        rows = self._form.dense(self._rows(X, anew=False))
+        self._form.schedule.log.recall(rows, np.column_stack([self._scale.encode(level), higher]))
         return self
 
     def refit(self) -> Self:

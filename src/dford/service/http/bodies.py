@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
+from dford.columns import Column
 from dford.service.http import models
-from dford.service.projects.columns import Column, encode
+from dford.service.projects.columns import PackedRow, encode
 from dford.service.projects.items import Ready
 from dford.service.projects.uploads import Bounds, limit, ready_items
 from dford.service.refusal import Refusal
@@ -55,8 +54,8 @@ def json_items(columns: Sequence[Column], body: bytes, bounds: Bounds) -> tuple[
 
 def to_predict(
     columns: Sequence[Column], body: bytes, bounds: Bounds
-) -> tuple[list[int], list[NDArray[np.float64]]]:  # fmt: skip
+) -> tuple[list[int], list[PackedRow]]:  # fmt: skip
     """Numbers of items, and rows as the learner sees them."""
     wanted = parsed(models.ToPredict, body)
     limit(len(wanted.items) + len(wanted.rows), "items", bounds)
-    return wanted.items, [encode(columns, row, f"rows.{i}") for i, row in enumerate(wanted.rows)]
+    return wanted.items, encode(columns, wanted.rows, "rows", bounds.images.reader())

@@ -26,12 +26,20 @@ class Problem(BaseModel):
 
 
 class Column(_In):
-    """How a column is read: as a number, a category, words, or text that is shown and not learned from."""
+    """How a column is read, and so what is learned from it."""
 
     name: Text = Field(description="As items have it.")
-    kind: Literal["number", "category", "words", "text"]
+    kind: Literal["number", "category", "text", "vector", "image", "date", "shown", "words"] = Field(
+        description="shown: nothing is learned from it. words: of projects that were made before there was text."
+    )
     mean: Annotated[float, Field(ge=-1e40, le=1e40)] = Field(0.0, description="What a missing number becomes.")
-    categories: list[StrictStr] = Field([], max_length=1000, description="Any other becomes zeros.")
+    categories: list[StrictStr] = Field(
+        [], max_length=1000, description="Without any, a category is known by a hash of its name."
+    )
+    missing: bool = Field(False, description="Whether a feature says that the value is missing.")
+    other: bool = Field(False, description="Whether there is a feature for all other categories.")
+    size: Annotated[int, Field(ge=0, le=10_000)] = Field(0, description="How many numbers a vector has.")
+    note: str = Field("", max_length=200, description="Why nothing is learned from it.")
 
 
 class NewProject(_In):
@@ -75,6 +83,7 @@ class Items(_In):
 class Added(BaseModel):
     first: int = Field(description="The number of the first item.")
     count: int = Field(description="How many were added. Their numbers follow one another.")
+    columns: list[str] = Field(description="What each column became, in words, and which are not learned from.")
 
 
 class Preview(BaseModel):

@@ -9,15 +9,13 @@ from contextlib import contextmanager
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dford.learners import Proposal
 from dford.service.learning import learned, log_reader, snapshots, states
 from dford.service.learning.learned import Learned
 from dford.service.learning.log_reader import News
 from dford.service.learning.snapshots import Snapshot
 from dford.service.learning.states import State
+from dford.service.projects.columns import PackedRow
 from dford.service.projects.projects import Project
 from dford.service.refusal import Refusal
 from dford.service.store.database import Database
@@ -115,7 +113,8 @@ class Fold:
                 raise Refusal(503, "catching-up", sentence, retry_after=1)
         return self
 
-    def propose(self, x: NDArray[np.float64]) -> Proposal:
+    def propose(self, packed: PackedRow) -> Proposal:
+        x = self.project.rows([packed])[:1]
         return self.look(lambda model, _: model.learner.propose(x))
 
     def look(self, at: Callable[[Learned, int], T]) -> T:
@@ -223,7 +222,7 @@ class Fold:
         """Learn a page of answers. A state that holds what was taken back keeps its old `as_of`, which tells so."""
         answers, head, taken_back = state is self._state, news.head, news.taken_back
         most = log_reader.PAGE if answers else log_reader.MANY
-        page = next(log_reader.pages(self._database, self.project.id, state.sequence, head, most=most), None)
+        page = next(log_reader.pages(self._database, self.project, state.sequence, head, most=most), None)
         as_of = state.as_of if taken_back else head
         arrivals = state.arrivals(self._database, self.project, news.items, head)
         if page is None:

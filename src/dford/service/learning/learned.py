@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dford import learners, persistence
 from dford.engine import posteriors
 from dford.estimates import Estimate
-from dford.learners import LiveLearner
+from dford.learners import LiveLearner, Rows
 from dford.pool import saving
 from dford.pool.answers import Answer
 from dford.pool.forecast import Forecast
@@ -137,11 +137,11 @@ class Learned:
 def new(project: Project) -> Learned:
     """Before any answer, ready to predict."""
     learner = project.new_learner()
-    learner.question(np.zeros(project.width()), 0)
+    learner.question(project.rows([project.blank()]), 0)
     return Learned(learner, _new_placements(project))
 
 
-def loads(project: Project, kept: Snapshot, X: NDArray[np.float64]) -> Learned:
+def loads(project: Project, kept: Snapshot, X: Rows) -> Learned:
     """As a snapshot has it, with the features of all items up to then, and perhaps more."""
     name = f"snapshot {kept.sequence}"
     learner = cast(LiveLearner, learners.loads(kept.model, name))
@@ -168,5 +168,5 @@ def _new_placements(project: Project) -> Placements | None:
     if not hasattr(learner, "predict_proba"):
         return None
     found = Placements(Scale(project.levels), learner, None, AUDIT_SHARE, project.seed)
-    found.X = np.empty((0, project.width()))
+    found.X = project.rows([])
     return found

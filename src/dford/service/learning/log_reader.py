@@ -7,6 +7,8 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
+from dford.learners import Rows
+from dford.service.projects.projects import Project
 from dford.service.store.database import Database
 from dford.service.store.schema import answers, heads, items, questions, retractions
 
@@ -19,7 +21,7 @@ class Rounds(NamedTuple):
 
     sequence: NDArray[np.int64]
     number: NDArray[np.int64]
-    X: NDArray[np.float64]
+    X: Rows
     level: NDArray[np.int64]
     prediction: NDArray[np.int64]
     propensity: NDArray[np.float64]
@@ -36,25 +38,24 @@ class Arrivals(NamedTuple):
 
     after: int
     sequence: NDArray[np.int64]
-    X: NDArray[np.float64]
+    X: Rows
 
     def before(self, sequence: int) -> int:
         """The number of the last item that came before the answer or retraction with this number."""
         return self.after + int(np.searchsorted(self.sequence, sequence))
 
 
-def arrivals(database: Database, project: int, width: int, after: int, until: int) -> Arrivals:
+def arrivals(database: Database, project: Project, after: int, until: int) -> Arrivals:
     """The items with numbers above `after` that came when the log had not passed `until`."""
     sequences, rows = list[int](), list[bytes]()
     with database.reading() as connection:
         while True:
-            place = {"project": project, "after": after + len(rows), "until": until, "most": MANY}
+            place = {"project": project.id, "after": after + len(rows), "until": until, "most": MANY}
             page = connection.execute(_ARRIVALS, place).all()
             sequences += [row.sequence for row in page]
             rows += [row.x for row in page]
             if len(page) < MANY:
-                X = np.frombuffer(b"".join(rows)).reshape(-1, width).copy()
-                return Arrivals(after, np.array(sequences, dtype=np.int64), X)
+                return Arrivals(after, np.array(sequences, dtype=np.int64), project.rows(rows))
 
 
 def head_of(database: Database, project: int) -> int:
@@ -70,7 +71,7 @@ def count(database: Database, project: int, until: int, as_of: int) -> int:
 
 
 def pages(
-    database: Database, project: int, after: int, as_of: int, until: int | None = None, most: int = PAGE
+    database: Database, project: Project, after: int, as_of: int, until: int | None = None, most: int = PAGE
 ) -> Iterator[Rounds]:
     """The answers with numbers in (after, until] that no retraction up to `as_of` takes back, so many at a time.
 
@@ -79,10 +80,10 @@ def pages(
     until = as_of if until is None else until
     while True:
         with database.reading() as connection:
-            place = {"project": project, "after": after, "until": until, "as_of": as_of, "most": most}
+            place = {"project": project.id, "after": after, "until": until, "as_of": as_of, "most": most}
             rows = connection.execute(_ROUNDS, place).all()
         if rows:
-            yield _rounds(rows)
+            yield _rounds(project, rows)
             after = rows[-1].sequence
         if len(rows) < most:
             return
@@ -112,7 +113,7 @@ def news(database: Database, project: int, sequence: int, as_of: int) -> News:
     return News(row.sequence, row.taken_back, row.item)
 
 
-def _rounds(rows: Any) -> Rounds:
+def _rounds(project: Project, rows: Any) -> Rounds:
     sequence, number, higher, level, prediction, propensity, item, purpose, checks, own, pooled = zip(
         *rows, strict=True
     )
@@ -120,7 +121,7 @@ def _rounds(rows: Any) -> Rounds:
     return Rounds(
         np.array(sequence),
         np.array(number),
-        np.frombuffer(b"".join(x)).reshape(len(x), -1).copy(),  # compiled code wants its own
+        project.rows(x),
         np.array(level),
         np.array(prediction),
         np.array(propensity),

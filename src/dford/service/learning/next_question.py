@@ -44,7 +44,7 @@ class NextQuestion:
         self, fold: Fold, project: Project, request: QuestionRequest
     ) -> Iterator[tuple[Subject, asking.Word]]:
         with self._claims.subject(self._database, project.id, request) as subject:
-            proposal, scale = fold.propose(subject.x.copy()), Scale(project.levels)
+            proposal, scale = fold.propose(subject.x), Scale(project.levels)
 
             def word(number: int) -> Wording:
                 question = proposal.question(number)

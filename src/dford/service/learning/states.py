@@ -23,16 +23,16 @@ class State:
 
     def arrivals(self, database: Database, project: Project, items: int, head: int) -> Arrivals:
         """The items up to a number that the model does not have, and that came before the head."""
-        after, width = self.model.n_items, project.width()
+        after = self.model.n_items
         if self.model.placements is None or after >= items:
-            return Arrivals(after, np.empty(0, np.int64), np.empty((0, width)))
-        return log_reader.arrivals(database, project.id, width, after, head)
+            return Arrivals(after, np.empty(0, np.int64), project.rows([]))
+        return log_reader.arrivals(database, project, after, head)
 
     def recall(self, database: Database, project: Project) -> None:
         """Give the model the answers that its snapshot left to the log. Whoever looks at it needs none of them."""
         learner, most = self.model.learner, log_reader.MANY
         if learner.missing_:
-            for page in log_reader.pages(database, project.id, self._recalled, self.as_of, self.sequence, most=most):
+            for page in log_reader.pages(database, project, self._recalled, self.as_of, self.sequence, most=most):
                 learner.recall(page.X, learner.classes_[page.level - 1], page.higher)
                 self._recalled = int(page.sequence[-1])
 
@@ -53,7 +53,7 @@ def without_retracted(database: Database, project: Project, head: int) -> State:
 def _from(database: Database, project: Project, kept: Snapshot | None, head: int) -> State:
     if kept is not None:
         try:
-            items = log_reader.arrivals(database, project.id, project.width(), 0, kept.sequence)
+            items = log_reader.arrivals(database, project, 0, kept.sequence)
             model = learned.loads(project, kept, items.X)
             count, rounds = log_reader.count(database, project.id, kept.sequence, kept.as_of), model.learner.rounds_
             if rounds != count:

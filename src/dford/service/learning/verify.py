@@ -63,8 +63,8 @@ def verify(database: Database, project: Project) -> Verification:
 def _fold(database: Database, project: Project, as_of: int, stops: set[Stop]) -> tuple[int, dict[Stop, str]]:
     """How many answers count as of a number, and the digests of the states at the stops."""
     model, states, waiting, count = learned.new(project), dict[Stop, str](), sorted(stops), 0
-    items = log_reader.arrivals(database, project.id, project.width(), 0, as_of)
-    for page in log_reader.pages(database, project.id, 0, as_of, most=log_reader.MANY):
+    items = log_reader.arrivals(database, project, 0, as_of)
+    for page in log_reader.pages(database, project, 0, as_of, most=log_reader.MANY):
         begin = 0
         for stop in [stop for stop in waiting if stop[0] < page.sequence[-1]]:
             end = int((page.sequence <= stop[0]).sum())

@@ -2,11 +2,14 @@
 
 import { asProblem } from "./api.js";
 import { el, fill, notice, number, say, setText } from "./dom.js";
+import { imagePath, Images } from "./images.js";
 import * as item from "./item.js";
+import { picture } from "./picture.js";
 import { Questions } from "./questions.js";
 import { Reading } from "./reading.js";
 import { RecentActs } from "./recent-acts.js";
 import { position, Scale } from "./scale.js";
+import { Zoom } from "./zoom.js";
 
 /** @type {Record<string, string>} */
 const WHY = {
@@ -48,6 +51,7 @@ class AnswerView {
     /** @type {Server.QuestionOut | undefined} */
     this.shown = undefined; // the question on the page
     this.recent = new RecentActs(project.name);
+    this.images = new Images(project);
 
     this.meaningOfNo = el("small", {});
     this.meaningOfYes = el("small", {});
@@ -60,9 +64,11 @@ class AnswerView {
     this.counts = el("p", { class: "counts" });
     this.item = el("section", { class: "item", "aria-label": "Item", tabindex: "0" });
     this.reading = new Reading(this.item, (hasMore) => this.showKeyOfSkip(!hasMore));
+    this.zoom = new Zoom(this.item, () => this.reading.update());
+    this.reading.frame.append(this.zoom.button);
     this.heading = el("h1", { tabindex: "-1", class: "question" });
     this.last = el("p", { class: "last" });
-    fill(main, el("div", { class: "answer" },
+    fill(main, el("div", { class: item.hasImages(project.description) ? "answer pictured" : "answer" },
       el("div", { class: "progress" }, this.bar, this.counts),
       this.scale.svg, this.reading.frame, this.heading,
       el("div", { class: "buttons", role: "group", "aria-label": "Your answer" }, this.no, this.yes),
@@ -98,6 +104,7 @@ class AnswerView {
     }, { signal });
     questions.addEventListener("change", () => {
       if (!this.shown || this.shown !== questions.current()) this.showQuestion();
+      this.fetchImages();
     }, { signal });
   }
 
@@ -106,6 +113,14 @@ class AnswerView {
     this.listeners.abort();
     this.scale.close();
     this.reading.close();
+    this.images.close();
+  }
+
+  // Of the question on the page, and of those that come next.
+  fetchImages() {
+    const { description } = this.project;
+    this.images.fetchAhead(this.questions.ahead.flatMap(({ item: of, shown }) =>
+      (of === null ? [] : item.imagesOf(description, shown).map(({ column }) => imagePath(of, column)))));
   }
 
   /** @param {KeyboardEvent} event */
@@ -113,7 +128,7 @@ class AnswerView {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const target = /** @type {Element} */ (event.target);
     if (target.closest("input, textarea, select")) return;
-    if (this.reading.keyPressed(event)) {
+    if (this.zoom.keyPressed(event) || this.reading.keyPressed(event)) {
       event.preventDefault();
       return;
     }
@@ -182,14 +197,16 @@ class AnswerView {
       this.showNoQuestion();
       return;
     }
-    const { level, shown } = question;
+    const { level, shown, item: of } = question;
     const k = this.levels.indexOf(level);
     const above = this.levels[k + 1];
     fill(this.meaningOfNo, k ? `${level} or lower` : level);
     fill(this.meaningOfYes, k + 2 < this.levels.length ? `${above} or higher` : above);
     fill(this.heading, "Is it above ", el("em", {}, level), "?");
-    item.show(this.item, this.project.description, shown);
-    this.reading.update();
+    item.show(this.item, this.project.description, shown, of === null ? []
+      : item.imagesOf(this.project.description, shown).map((image) => picture(this.images, of, image)));
+    this.zoom.set(false);
+    this.fetchImages();
     say(`${item.summary(this.project.description, shown)} Is it above ${level}?`);
     this.scale.show(null, k);
     this.showPosition();
@@ -203,7 +220,7 @@ class AnswerView {
       : why || "Loading the next question…";
     if (this.item.textContent === text) return;
     fill(this.item, el("p", { class: "nothing", role: "status" }, text));
-    this.reading.update();
+    this.zoom.set(false);
     fill(this.heading, "No question right now");
   }
 

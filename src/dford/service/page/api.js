@@ -95,6 +95,7 @@ export const serverTime = () => (Date.now() - skew) / 1000;
  * @property {string | null} [secret] another access key
  * @property {unknown} [json]
  * @property {string} [text] CSV
+ * @property {Blob} [file] as it is
  * @property {string} [key] the Idempotency-Key
  * @property {"json" | "blob"} [read]
  * @property {boolean} [keepalive] sent even if the page is left
@@ -107,15 +108,17 @@ export const serverTime = () => (Date.now() - skew) / 1000;
  * @returns {Promise<any>} the reply; what goes wrong is a Problem
  */
 export async function send(method, path, options = {}) {
-  const { project = null, secret = keyInUse(project), json, text, key, read = "json", keepalive = false } = options;
+  const { project = null, secret = keyInUse(project), json, text, file, key, read = "json", keepalive = false } = options;
   /** @type {Record<string, string>} */
   const headers = {};
   if (secret) headers.Authorization = `Bearer ${secret}`;
   if (json !== undefined) headers["Content-Type"] = "application/json";
   if (text !== undefined) headers["Content-Type"] = "text/csv";
+  if (file) headers["Content-Type"] = "application/octet-stream";
   if (key) headers["Idempotency-Key"] = key;
-  const body = json !== undefined ? JSON.stringify(json) : text;
-  const signal = AbortSignal.timeout(text !== undefined || read === "blob" ? 150_000 : 30_000); // files take longer
+  const body = json !== undefined ? JSON.stringify(json) : file ?? text;
+  const isLong = file || text !== undefined || read === "blob"; // files take longer
+  const signal = AbortSignal.timeout(isLong ? 150_000 : 30_000);
   let response, reply;
   try {
     response = await fetch(path, { method, headers, body, keepalive, cache: "no-store", signal });

@@ -6,12 +6,23 @@ const SIZE = 4_000_000; // characters
 /** @typedef {{ text: string, count: number }} Part a header and some rows; how many */
 
 /**
+ * What parts the values of a record, as the server sees it: most of these in the first line, outside of quotes.
+ * @param {string} text
+ */
+function delimiter(text) {
+  const bare = text.slice(0, 100_000).split(/[\r\n]/, 1)[0].replace(/"[^"]*"/g, "");
+  const count = (/** @type {string} */ one) => bare.split(one).length;
+  return [",", ";", "\t"].reduce((best, one) => (count(one) > count(best) ? one : best));
+}
+
+/**
  * The header and the records, uncut where a line end is inside quotes. Quotes are special at the start of a value
  * alone.
  * @param {string} text
  */
 function records(text) {
   const found = [];
+  const parting = delimiter(text);
   let begin = 0;
   let quoted = false;
   let starts = true;
@@ -24,7 +35,7 @@ function records(text) {
       found.push(text.slice(begin, i + 1));
       begin = i + 1;
     }
-    starts = !quoted && (c === "," || c === "\n");
+    starts = !quoted && (c === parting || c === "\n");
   }
   if (begin < text.length) found.push(text.slice(begin));
   return { header: found[0] ?? "", rows: found.slice(1).filter((row) => row.trim() !== "") };

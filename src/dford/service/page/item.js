@@ -1,15 +1,38 @@
-// An item as people see it: its texts, and its other values by name.
+// An item as people see it: its images, its texts, and its other values by name.
 
 import { el, fill } from "./dom.js";
 
 /** @typedef {Server.QuestionOut["shown"]} Item its values by column */
 
+const TEXTS = ["text", "words", "shown"]; // kinds that are read by people, whether they are learned from or not
+const IMAGES = ["image"];
+
 /**
- * The columns that are read by people, whether they are learned from or not.
+ * The names of the columns of some kinds.
  * @param {Server.ProjectOut} description
+ * @param {string[]} kinds
  */
-function textColumns({ columns }) {
-  return (columns ?? []).filter(({ kind }) => kind === "text" || kind === "words").map(({ name }) => name);
+function columnsOf({ columns }, kinds) {
+  return (columns ?? []).filter(({ kind }) => kinds.includes(kind)).map(({ name }) => name);
+}
+
+/** @param {Server.ProjectOut} description */
+export const hasImages = (description) => columnsOf(description, IMAGES).length > 0;
+
+/** @typedef {{ column: string, file: string, alt: string }} ImageOf an image of an item, and what it is called */
+
+/**
+ * An upload is kept under a name of the server's own, and the one that it had is the item's name.
+ * @param {Server.ProjectOut} description
+ * @param {Item} item
+ * @returns {ImageOf[]}
+ */
+export function imagesOf(description, item) {
+  return columnsOf(description, IMAGES).filter((column) => item[column]).map((column, _, { length }) => {
+    const file = String((length === 1 && item.name) || item[column]);
+    const words = file.replace(/^.*[/\\]/, "").replace(/\.[^.]*$/, "").replace(/[\s_.-]+/g, " ").trim();
+    return { column, file, alt: words || "Image" };
+  });
 }
 
 /**
@@ -18,22 +41,23 @@ function textColumns({ columns }) {
  * @param {Item} item
  */
 function contents(description, item) {
-  const names = textColumns(description);
+  const [names, imageNames] = [columnsOf(description, TEXTS), columnsOf(description, IMAGES)];
   const given = Object.entries(item).filter(([, value]) => value !== null && String(value).trim() !== "");
   return {
     texts: given.filter(([name]) => names.includes(name)).map(([, value]) => String(value)),
-    others: given.filter(([name]) => !names.includes(name)),
+    others: given.filter(([name]) => !names.includes(name) && !imageNames.includes(name)),
   };
 }
 
 /**
- * An item in a few words: its texts, or else its other values.
+ * An item in a few words: its texts, or else what its images are called and its other values.
  * @param {Server.ProjectOut} description
  * @param {Item} item
  */
 export function summary(description, item) {
   const { texts, others } = contents(description, item);
-  const words = texts.join(" · ") || others.map((pair) => pair.join(" ")).join(", ");
+  const called = imagesOf(description, item).map(({ alt }) => alt);
+  const words = texts.join(" · ") || [...called, ...others.map((pair) => pair.join(" "))].join(", ");
   return shorten(words.replace(/\s+/g, " ").trim(), 160) || "Empty item";
 }
 
@@ -51,13 +75,14 @@ export function shorten(value, length) {
  * @param {Element} box
  * @param {Server.ProjectOut} description
  * @param {Item} item
+ * @param {Element[]} pictures of its images
  */
-export function show(box, description, item) {
+export function show(box, description, item, pictures = []) {
   const { texts, others } = contents(description, item);
-  fill(box,
+  fill(box, pictures,
     texts.map((text) => el("p", { class: "text", dir: "auto" }, text)),
     others.length ? el("dl", { class: texts.length ? "" : "alone" }, others.map(([name, value]) =>
       el("div", {}, el("dt", { dir: "auto" }, name), el("dd", { dir: "auto" }, String(value))))) : null,
-    texts.length || others.length ? null : el("p", { class: "nothing" }, "This item is empty: it has no text and no values."));
-  box.scrollTop = 0;
+    texts.length || others.length || pictures.length ? null : el("p", { class: "nothing" }, "This item is empty: it has no text and no values."));
+  box.scrollTo(0, 0);
 }

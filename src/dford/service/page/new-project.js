@@ -1,4 +1,4 @@
-// A new project from a file.
+// A new project from a file, or from images.
 
 import { IdempotencyKeys, send } from "./api.js";
 import { busy, el, fill, say } from "./dom.js";
@@ -14,7 +14,7 @@ export async function show(main) {
     rest.disabled = !known;
     if (!known) return;
     if (!name.value) name.value = validName(upload.name);
-    say("The file was read. Name the levels next.");
+    say("The items were read. Name the levels next.");
   });
   const name = nameInput("name");
   const levels = new LevelsEditor(["low", "middle", "high"]);

@@ -21,14 +21,16 @@ export async function show(main, project) {
 
 /** @param {Project} project */
 function scaleAndColumns({ description, state }) {
-  const columns = (/** @type {Server.Column["kind"]} */ kind) =>
-    (description.columns ?? []).filter((column) => column.kind === kind).map(({ name }) => name).join(", ") || "none";
+  /** @type {[string, string[]][]} */
+  const kinds = [["Images", ["image"]], ["Numbers", ["number"]], ["Categories", ["category"]], ["Texts", ["text", "words"]],
+    ["Vectors", ["vector"]], ["Dates", ["date"]], ["Shown, not learned from", ["shown"]]];
+  const named = kinds.map(([title, some]) => /** @type {[string, string]} */ ([title,
+    (description.columns ?? []).filter(({ kind }) => some.includes(kind)).map(({ name }) => name).join(", ")]));
   /** @type {(term: string, value: string) => Element} */
   const pair = (term, value) => el("div", {}, el("dt", {}, term), el("dd", { dir: "auto" }, value));
   return el("section", { class: "card" }, el("h2", {}, "Scale and columns"), el("dl", { class: "plain" },
     pair("Levels, lowest first", description.levels.join(", ")), pair("Learner", description.learner),
-    pair("Items", number(state.items)), pair("Numbers", columns("number")), pair("Categories", columns("category")),
-    pair("Words", columns("words")), pair("Shown only", columns("text"))));
+    pair("Items", number(state.items)), named.filter(([, names]) => names).map(([title, names]) => pair(title, names))));
 }
 
 /** @param {Project} project */
@@ -53,11 +55,11 @@ function addItems(project) {
     event.preventDefault();
     await busy(button, async () => {
       const count = await upload.sendTo(project.name);
-      notice(`${number(count)} items were added.`, 8);
+      notice(`${number(count)} ${count === 1 ? "item was" : "items were"} added.`, 8);
       upload.clear();
       project.refreshSoon();
     });
-    button.disabled = !upload.parts.length;
+    button.disabled = !upload.isKnown;
   };
   return el("section", { class: "card" }, el("h2", {}, "Add items"),
     el("form", { onsubmit: add }, upload.box, el("p", {}, button)));

@@ -1,21 +1,29 @@
-// A CSV file: chosen or dropped, shown as the server would read it, and sent part by part.
+// Items from files, chosen or dropped: a CSV file, shown as the server would read it and sent part by part, or images.
 
 import { IdempotencyKeys, Problem, projectPath, send } from "./api.js";
 import { parts } from "./csv.js";
 import { el, fill, number, scrollable } from "./dom.js";
+import { haveImages, ImageFiles } from "./image-files.js";
 import { shorten } from "./item.js";
 
-/** @typedef {Server.Column["kind"]} Kind */
+/** @typedef {Server.Column["kind"] | "image"} Kind */
+
+const IMAGES = "image/png,image/jpeg,image/webp,image/gif";
 
 /** @type {[Kind, string][]} */
-const KINDS = [["number", "Number"], ["category", "Category"], ["words", "Words"], ["text", "Shown only"]];
+const KINDS = [["number", "Number"], ["category", "Category"], ["text", "Text"], ["vector", "Vector"], ["date", "Date"],
+  ["words", "Words"], ["image", "Image"], ["shown", "Shown only"]];
 
 /** @type {Record<Kind, Kind[]>} */
 const CHOICES = { // by what the server found
-  number: ["number", "text"],
-  category: ["number", "category", "words", "text"],
-  words: ["words", "text"],
-  text: ["words", "text"],
+  number: ["number", "shown"],
+  category: ["number", "category", "text", "shown"],
+  text: ["text", "shown"],
+  vector: ["vector", "shown"],
+  date: ["date", "text", "shown"],
+  words: ["words", "shown"],
+  image: ["image", "shown"],
+  shown: ["text", "shown"],
 };
 
 export class Upload {
@@ -37,13 +45,16 @@ export class Upload {
     this.columns = [];
     this.reading = 0; // goes up with every file: what comes for an earlier one is dropped
     this.keys = new IdempotencyKeys();
+    this.images = new ImageFiles();
     const empty = () => { this.input.value = ""; }; // or a browser says nothing when the same file is chosen again
-    const choose = () => { this.take(this.input.files?.[0]); };
-    this.input = el("input", { type: "file", id: "file", accept: ".csv,text/csv", onclick: empty, onchange: choose });
+    const choose = () => { this.take(this.input.files); };
+    this.input = el("input", {
+      type: "file", id: "file", multiple: true, accept: `.csv,text/csv,.zip,${IMAGES}`, onclick: empty, onchange: choose,
+    });
     this.note = el("p", { class: "note", role: "status" });
     this.table = scrollable("Preview");
     this.box = el("div", { class: "drop" },
-      el("label", { for: "file" }, "CSV file with a header line, then one item per line. Choose it, or drop it here."),
+      el("label", { for: "file" }, "CSV file with a header line, then one item per line; or images, or ZIP files of images. Choose them, or drop them here."),
       this.input, this.note, this.table);
     const dragged = (/** @type {DragEvent} */ event) => {
       event.preventDefault();
@@ -53,32 +64,64 @@ export class Upload {
     this.box.addEventListener("dragleave", dragged);
     this.box.addEventListener("drop", (event) => {
       dragged(event);
-      if (!this.input.disabled) this.take(event.dataTransfer?.files[0]);
+      if (!this.input.disabled) this.take(event.dataTransfer?.files);
     });
+  }
+
+  // Whether there is something to send.
+  get isKnown() {
+    return this.parts.length > 0 || this.images.files.length > 0;
   }
 
   clear() {
     this.parts = [];
     this.keys = new IdempotencyKeys();
+    this.images = new ImageFiles();
     this.input.value = "";
     this.note.textContent = "";
     fill(this.table);
   }
 
-  /** @param {File | undefined} file */
-  async take(file) {
-    if (!file) return;
+  /** @param {FileList | null | undefined} list */
+  async take(list) {
+    const files = [...list ?? []];
+    if (!files.length) return;
     this.parts = [];
+    this.images.files = [];
     this.changed(false);
-    this.name = file.name.replace(/\.[^.]*$/, "");
+    this.name = files.length > 1 ? "images" : files[0].name.replace(/\.[^.]*$/, "");
     fill(this.table);
     this.note.textContent = "Reading…";
     const reading = ++this.reading;
+    const areImages = await haveImages(files);
+    if (reading !== this.reading) return; // others were chosen meanwhile
+    if (areImages) await this.takeImages(files, reading);
+    else if (files.length === 1) await this.takeCsv(files[0], reading);
+    else this.note.textContent = "None of these files is an image. Choose one CSV file at a time.";
+  }
+
+  /**
+   * @param {File[]} files
+   * @param {number} reading
+   */
+  async takeImages(files, reading) {
+    const sentence = await this.images.take(files);
+    if (reading !== this.reading) return;
+    this.columns = [];
+    this.note.textContent = sentence;
+    this.changed(this.isKnown);
+  }
+
+  /**
+   * @param {File} file
+   * @param {number} reading
+   */
+  async takeCsv(file, reading) {
     try {
       const text = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
       const all = parts(text);
       const preview = await this.preview(all[0].text);
-      if (reading !== this.reading) return; // another file was chosen meanwhile
+      if (reading !== this.reading) return;
       this.parts = all;
       this.file = `${file.name} ${file.size} ${file.lastModified}`;
       this.count = all.reduce((sum, { count }) => sum + count, 0);
@@ -99,22 +142,37 @@ export class Upload {
       el("thead", {}, el("tr", {}, columns.map(({ name }) => el("th", { scope: "col", dir: "auto" }, name))),
         this.fixed ? null : el("tr", {}, this.columns.map(({ select }) => el("td", {}, select)))),
       el("tbody", {}, rows.map((row) => el("tr", {}, columns.map(({ name }) =>
-        el("td", { dir: "auto", class: "shown" }, shorten(row[name], 80))))))));
+        el("td", { dir: "auto", class: "shown" }, shorten(row[name], 80))))))),
+    columns.filter(({ note }) => note).map(({ name, note }) =>
+      el("p", { class: "note" }, `Nothing is learned from ${name}: ${note}.`)));
   }
 
-  // The columns as chosen.
+  // The columns as chosen; those of images are the server's choice.
   choice() {
-    return this.columns.map(({ column, select: { value: kind } }) =>
-      ({ ...column, kind, categories: kind === "category" ? column.categories : [] }));
+    return this.images.files.length ? undefined : this.columns.map(({ column, select: { value: kind } }) =>
+      (kind === column.kind ? column : { name: column.name, kind }));
   }
 
   /**
-   * Send the items, part by part; how many. Each part has a key of its own: sent again, after a lost response or with
-   * the file chosen anew, none is added twice.
+   * Send the items; how many.
    * @param {string} project
    */
   async sendTo(project) {
     this.input.disabled = true;
+    try {
+      if (!this.images.files.length) return await this.sendParts(project);
+      return await this.images.sendTo(project, (sentence) => { this.note.textContent = sentence; });
+    } finally {
+      this.input.disabled = false;
+    }
+  }
+
+  /**
+   * Each part has a key of its own: sent again, after a lost response or with the file chosen anew, nothing is added
+   * twice.
+   * @param {string} project
+   */
+  async sendParts(project) {
     let sent = 0;
     try {
       for (const [i, { text }] of this.parts.entries()) {
@@ -125,8 +183,6 @@ export class Upload {
     } catch (error) {
       this.note.textContent = `Stopped after ${number(sent)} of ${number(this.count)} items. Try again to continue: nothing is added twice.`;
       throw error;
-    } finally {
-      this.input.disabled = false;
     }
     return sent;
   }

@@ -3,9 +3,12 @@
 import { asProblem } from "./api.js";
 import { draw } from "./chart.js";
 import { el, fill, number, setText } from "./dom.js";
-import { summary } from "./item.js";
+import { imagePath, Images } from "./images.js";
+import { imagesOf, summary } from "./item.js";
+import { picture } from "./picture.js";
 
 const PAUSE = 2000; // milliseconds between two looks
+const THUMBNAIL = 192; // pixels of its longer side: twice what is shown, for fine screens
 
 /** @typedef {import("./project.js").Project} Project */
 
@@ -53,6 +56,7 @@ class WatchView {
     this.seen = null; // of the state that is shown, once nothing of it is still being learned
     /** @type {Server.Levels | null} */
     this.shown = null;
+    this.images = new Images(project, THUMBNAIL);
     this.timer = 0;
     this.listeners = new AbortController();
     const { signal } = this.listeners;
@@ -65,6 +69,7 @@ class WatchView {
   close() {
     this.listeners.abort();
     clearTimeout(this.timer);
+    this.images.close();
   }
 
   async refresh() {
@@ -171,8 +176,12 @@ class WatchView {
 
   /** @param {Server.Unsure[]} unsure */
   unsureList(unsure) {
+    const { description } = this.project;
+    this.images.fetchAhead(unsure.flatMap(({ item, shown }) =>
+      imagesOf(description, shown).map(({ column }) => imagePath(item, column))));
     return el("ul", { class: "unsure" }, unsure.map(({ item, shown, level, probabilities, sureness }) => el("li", {},
-      el("p", { dir: "auto", class: "shown" }, summary(this.project.description, shown)),
+      imagesOf(description, shown).map((image) => picture(this.images, item, image)),
+      el("p", { dir: "auto", class: "shown" }, summary(description, shown)),
       el("p", { class: "note" }, el("a", { href: `#/${this.project.name}/answer?item=${item}` }, `Item ${number(item)}`), ` · ${level} · `,
         probabilities ? `${number(100 * sureness, 0)}% certain` : `${number(sureness)} from a threshold`))));
   }

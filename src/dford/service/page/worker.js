@@ -2,9 +2,10 @@
 // server's projects pass by.
 
 const FILES = ["access-keys.js", "answer.js", "api.js", "chart.js", "csv.js", "dom.js", "header.js", "home.js",
-  "icon.svg", "invitations.js", "item.js", "levels-editor.js", "main.js", "names.js", "new-project.js", "outbox.js",
-  "progress.js", "project.js", "questions.js", "reading.js", "recent-acts.js", "router.js", "scale.js", "setup.js",
-  "sign-in.js", "status.js", "storage.js", "style.css", "upload.js", "watch.js"].map((name) => `/page/${name}`);
+  "icon.svg", "image-files.js", "images.js", "invitations.js", "item.js", "levels-editor.js", "main.js", "names.js",
+  "new-project.js", "outbox.js", "picture.js", "progress.js", "project.js", "questions.js", "reading.js",
+  "recent-acts.js", "router.js", "scale.js", "setup.js", "sign-in.js", "status.js", "storage.js", "style.css",
+  "upload.js", "watch.js", "zoom.js"].map((name) => `/page/${name}`);
 const CACHE = "dford";
 
 /** @typedef {ExtendableEvent & { addRoutes?: (route: object) => Promise<void> }} InstallEvent not everywhere yet */

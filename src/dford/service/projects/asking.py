@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-import numpy as np
 import sqlalchemy as sa
-from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from dford.pool.answers import AUDIT
+from dford.service.projects.columns import PackedRow
 from dford.service.projects.projects import Project
 from dford.service.refusal import Refusal, busy
 from dford.service.store.database import Database
@@ -43,7 +42,7 @@ class QuestionRequest(NamedTuple):
     person: str
     key: str | None = None
     """The same person and key get the same question."""
-    sent: tuple[str, NDArray[np.float64]] | None = None
+    sent: tuple[str, PackedRow] | None = None
     item: int | None = None
 
 
@@ -60,7 +59,7 @@ class Subject(NamedTuple):
     turns: int | None
     """How often the item was answered or skipped before."""
     shown: str
-    x: NDArray[np.float64]
+    x: PackedRow
 
 
 class Wording(NamedTuple):
@@ -150,7 +149,7 @@ class Claims:
         try:
             with database.reading() as connection:
                 row = connection.execute(_ITEM, {"project": project, "item": item}).one()
-            yield Subject(item, row.turns, row.shown, np.frombuffer(row.x)), wording
+            yield Subject(item, row.turns, row.shown, row.x), wording
         finally:
             claimed.discard(item)
 
@@ -171,7 +170,7 @@ class Claims:
             if item is None:
                 raise nothing_to_ask()
             row = connection.execute(_ITEM, {"project": project, "item": item}).one()
-        return Subject(item, row.turns, row.shown, np.frombuffer(row.x))
+        return Subject(item, row.turns, row.shown, row.x)
 
 
 def nothing_to_ask() -> Refusal:
@@ -214,7 +213,7 @@ def ask(
             "number": number,
             "item": item,
             "shown": subject.shown if sent else None,
-            "x": subject.x.tobytes() if sent else None,
+            "x": subject.x if sent else None,
             **wording._asdict(),
             "expires": expires,
             "key": request.key,

@@ -1,127 +1,68 @@
-"""How the columns of items are read: as numbers, categories or words, or as text that is shown but not learned from."""
+"""The columns of a project: how the values of its items become features, and what of them is stored."""
 
-import itertools
 import json
-import math
-import re
-import zlib
+import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy import sparse
 
+from dford import sparse_rows
+from dford.columns import Column, ColumnError, Columns, ImageReader
 from dford.service.refusal import Refusal
 
-_MOST_CATEGORIES = 20
-_WORDS = 256  # features of a text; two words in one place are told apart by the words around them
+PackedRow = bytes
+"""The features of a row: float64 numbers, or where there are texts, what `sparse_rows` makes of them."""
 
 
-class Column(NamedTuple):
-    """One column. What is stored here never changes, so that an item means the same for ever.
-
-    A number that is missing becomes `mean`, that of the rows in which the column was first read. A category becomes
-    a 1 in its place among `categories`; one that was not among those rows becomes zeros. Words are counted, each in
-    the place that its hash gives, and the counts scaled to length 1.
-    """
-
-    name: str
-    kind: str
-    mean: float = 0.0
-    categories: tuple[str, ...] = ()
-
-    def width(self) -> int:
-        return len(self.features())
-
-    def features(self) -> list[str]:
-        """What its numbers are called."""
-        if self.kind == "words":
-            return [f"{self.name}#{place}" for place in range(_WORDS)]
-        if self.kind == "category":
-            return [f"{self.name}={value}" for value in self.categories]
-        return [self.name] if self.kind == "number" else []
-
-
-def encode(columns: Sequence[Column], row: Mapping[str, Any], field: str) -> NDArray[np.float64]:
-    """The numbers that a row is to the learner."""
-    unknown = set(row) - {column.name for column in columns}
-    if unknown:
-        raise Refusal(422, "unknown-column", f"there is no column {min(unknown)!r} in this project", field)
-    numbers: list[float] = []
-    for column in columns:
-        value = row.get(column.name)
-        if column.kind == "number":
-            numbers.append(column.mean if _missing(value) else _number(value, f"{field}.{column.name}"))
-        elif column.kind == "category":
-            numbers.extend(float(value is not None and str(value) == category) for category in column.categories)
-        elif column.kind == "words":
-            numbers.extend(_counts(value))
-    return np.array(numbers)
-
-
-def encode_sent(columns: Sequence[Column], features: Mapping[str, Any]) -> tuple[str, NDArray[np.float64]]:
-    """Features that came with a question: as they are shown, and as the learner sees them."""
-    return json.dumps(features, sort_keys=True), encode(columns, features, "features")
-
-
-def read_columns(rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, str] | None = None) -> list[Column]:
-    """The columns of rows, of kinds that were said, or else: number if all are, category if few differ, text otherwise.
-
-    Numbers that only number the rows are text. Where that leaves nothing to learn from, the text with the most words is
-    learned from by its words.
-    """
-    said = kinds or {}
-    values = {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
-    if unknown := set(said) - set(values):
-        raise Refusal(422, "unknown-column", f"there is no column {min(unknown)!r}", "columns")
-    columns = {name: _read(name, given, said.get(name)) for name, given in values.items()}
-    if not any(column.width() for column in columns.values()):
-        texts = {name: sum(len(_words(one)) for one in values[name]) for name in values if name not in said}
-        if any(texts.values()):
-            longest = max(texts, key=lambda name: texts[name])
-            columns[longest] = Column(longest, "words")
-    return list(columns.values())
-
-
-def _read(name: str, values: list[Any], kind: str | None) -> Column:
-    given = [value for value in values if not _missing(value)]
-    if kind in {"text", "words"}:
-        return Column(name, kind)
-    different = sorted({str(value) for value in given})
-    if kind == "category":
-        return Column(name, "category", categories=tuple(different))
+def encode(
+    columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], field: str, images: ImageReader | None = None
+) -> list[PackedRow]:
+    """The features of rows, which are called `field` in what is said of them."""
+    known = {column.name for column in columns}
+    for i, row in enumerate(rows):
+        if unknown := row.keys() - known:
+            sentence = f"there is no column {min(unknown)!r} in this project"
+            raise Refusal(422, "unknown-column", sentence, f"{field}.{i}")
+    fitted = Columns.of(columns, images=images)
+    table = {column.name: [row.get(column.name) for row in rows] for column in columns}
     try:
-        numbers = [_number(value, name) for value in given]
-    except Refusal as refusal:
-        if kind == "number":
-            raise Refusal(422, refusal.code, f"column {name!r}: {refusal.sentence}", "columns") from None
-        if len(different) <= min(_MOST_CATEGORIES, max(2, len(given) // 2)) and max(map(len, different)) <= 64:
-            return Column(name, "category", categories=tuple(different))
-        return Column(name, "text")
-    if kind is None and (not numbers or _counts_rows(numbers)):
-        return Column(name, "text")
-    return Column(name, "number", mean=math.fsum(numbers) / max(len(numbers), 1))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of missing numbers: the reply says it
+            X = fitted.transform(table)
+    except ColumnError as error:
+        raise Refusal(422, error.code, str(error), f"{field}.{error.row}.{error.column}") from None
+    if sparse.issparse(X):
+        return [sparse_rows.pack(X[i]) for i in range(X.shape[0])]
+    return [row.tobytes() for row in X]
 
 
-def _counts_rows(numbers: list[float]) -> bool:
-    """Whether these number the rows, one after the other, and so say nothing of them."""
-    return len(numbers) >= 10 and all(after - before == 1 for before, after in itertools.pairwise(numbers))
+def decode(columns: Sequence[Column], packed: Sequence[PackedRow]) -> Any:
+    """The rows of features, for the learner: an array, or a sparse matrix."""
+    fitted = Columns.of(columns)
+    if fitted.is_sparse_:
+        return sparse_rows.unpack(packed, fitted.width_)
+    return np.frombuffer(b"".join(packed)).reshape(len(packed), fitted.width_).copy()  # compiled code wants its own
 
 
-def _words(value: Any) -> list[str]:
-    return re.findall(r"\w+", str(value).lower()) if not _missing(value) else []
+def encode_sent(
+    columns: Sequence[Column], features: Mapping[str, Any], images: ImageReader | None = None
+) -> tuple[str, PackedRow]:
+    """Features that came with a question: as they are shown, and as they are stored."""
+    return json.dumps(features, sort_keys=True), encode(columns, [features], "features", images)[0]
 
 
-def _counts(value: Any) -> list[float]:
-    """How often each place's words occur, as a direction: a long text weighs no more than a short one.
-
-    Sums of whole numbers, a root and a division are the same bits on every machine.
-    """
-    counts = [0] * _WORDS
-    for word in _words(value):
-        counts[zlib.crc32(word.encode(errors="replace")) % _WORDS] += 1
-    length = math.sqrt(sum(count * count for count in counts)) or 1.0
-    return [count / length for count in counts]
+def read_columns(
+    rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, str] | None = None, images: ImageReader | None = None
+) -> list[Column]:
+    """The columns of rows, of kinds that were said, or else by what is in them."""
+    try:
+        found = Columns(kinds)
+        found._reader = images
+        return list(found.fit(rows).columns_)
+    except ColumnError as error:
+        raise Refusal(422, error.code, str(error), "columns") from None
 
 
 def check(columns: Sequence[Column], most: int) -> None:
@@ -130,35 +71,25 @@ def check(columns: Sequence[Column], most: int) -> None:
     if len(set(names)) < len(names):
         raise Refusal(422, "bad-columns", "columns must have different names", "columns")
     for column in columns:
-        if column.kind == "category" and len(set(column.categories)) != max(len(column.categories), 1):
+        if len(set(column.categories)) < len(column.categories):
             sentence = f"column {column.name!r} needs categories that differ"
             raise Refusal(422, "bad-columns", sentence, "columns")
-    width = sum(column.width() for column in columns)
-    if not 1 <= width <= most:
-        sentence = f"the columns make {width} features to learn from; there must be between 1 and {most}"
-        if not width:
-            sentence = "there is nothing to learn from: add a column of numbers, of categories, or of words"
+        if column.kind == "vector" and not column.size:
+            sentence = f"column {column.name!r} needs a size, as its vectors have"
+            raise Refusal(422, "bad-columns", sentence, "columns")
+    fitted = Columns.of(columns)
+    if not fitted.width_:
+        said = "; ".join(one.words for one in fitted.describe())
+        sentence = f"there is nothing to learn from: add a column of numbers, categories or texts ({said})"
+        raise Refusal(422, "bad-columns", sentence[:1000], "columns")
+    if fitted.n_dense_ > most:
+        sentence = f"the columns make {fitted.n_dense_} features beside texts; there may be {most}"
         raise Refusal(422, "bad-columns", sentence, "columns")
 
 
 def to_json(columns: Sequence[Column]) -> str:
-    return json.dumps([column._asdict() for column in columns])
+    return Columns.of(columns).to_json()
 
 
 def from_json(text: str) -> list[Column]:
-    return [Column(**{**one, "categories": tuple(one["categories"])}) for one in json.loads(text)]
-
-
-def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and value.strip() in {"", "NA", "NaN", "nan", "null"})
-
-
-def _number(value: Any, field: str) -> float:
-    try:
-        number = float(value) if not isinstance(value, (bool, dict, list)) else math.nan
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not abs(number) <= 1e40:  # more could not be squared and summed
-        shown = str(value)[:40]
-        raise Refusal(422, "not-a-number", f"{shown!r} is not a number of a size that can be learned from", field)
-    return number
+    return list(Columns.from_json(text).columns_)

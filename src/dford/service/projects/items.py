@@ -3,19 +3,18 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import sqlalchemy as sa
-from numpy.typing import NDArray
 from sqlalchemy import Connection
 
+from dford.service.projects.columns import PackedRow
 from dford.service.projects.projects import Project
 from dford.service.refusal import Refusal
 from dford.service.store.bulk_insert import insert_rows
 from dford.service.store.database import Database
 from dford.service.store.schema import heads, items, pool
 
-Ready = tuple[str, bytes]
-"""What is shown of an item, as JSON, and its features, as float64."""
+Ready = tuple[str, PackedRow]
+"""What is shown of an item, as JSON, and its features."""
 PAGE = 1000
 
 
@@ -47,12 +46,12 @@ def pages(database: Database, project: int) -> Iterator[Sequence[Any]]:
         after = page[-1].number
 
 
-def features(database: Database, project: Project, numbers: Sequence[int]) -> list[NDArray[np.float64]]:
+def features(database: Database, project: Project, numbers: Sequence[int]) -> list[PackedRow]:
     """The features of items by number."""
     found = find(database, project.id, numbers)
     if missing := [number for number, x in zip(numbers, found, strict=True) if x is None]:
         raise Refusal(404, "no-item", f"there is no item {min(missing)} in this project", "items")
-    return [np.frombuffer(x) for x in found if x is not None]
+    return [x for x in found if x is not None]
 
 
 def find(database: Database, project: int, numbers: Sequence[int]) -> list[bytes | None]:

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple, cast
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from dford.learners import CLASSES, LiveLearner
+from dford.columns import Column, Columns
+from dford.learners import CLASSES, Auto, LiveLearner
 from dford.policies import Boundary, Greedy, Nearby, Policy, Triangular, Uniform
 from dford.scale import Scale
-from dford.service.projects.columns import Column, from_json, to_json
+from dford.service.projects.columns import PackedRow, decode, from_json, to_json
 from dford.service.refusal import Refusal
 from dford.service.store.database import Database
 from dford.service.store.schema import columns, heads, projects
@@ -23,7 +24,14 @@ POLICIES = {policy.__name__: policy for policy in (Boundary, Greedy, Nearby, Tri
 # what one project may cost in memory and time
 _LARGEST = {"degree": 4, "n_components": 1000, "max_iter": 1000}
 _LARGEST_OTHER = 10_000
-_OWN = {"levels", "random_state", "checkpoints", "feedback", "categorical_features"}  # not for a project to choose
+_OWN = {
+    "levels",
+    "random_state",
+    "checkpoints",
+    "feedback",
+    "categorical_features",
+    "dense",
+}  # not for a project to choose
 
 
 class Project(NamedTuple):
@@ -45,11 +53,24 @@ class Project(NamedTuple):
 
     def new_learner(self) -> LiveLearner:
         """The learner before any answer."""
-        return make_learner(self.learner, self.parameters, self.levels, self.seed)
+        learner = make_learner(self.learner, self.parameters, self.levels, self.seed)
+        fitted = Columns.of(self.columns)
+        if fitted.is_sparse_ and isinstance(learner, Auto):
+            learner.set_params(dense=fitted.n_dense_)
+        return learner
 
     def width(self) -> int:
         """The number of features."""
-        return sum(column.width() for column in self.columns)
+        return Columns.of(self.columns).width_
+
+    def blank(self) -> PackedRow:
+        """The features of a row of zeros."""
+        fitted = Columns.of(self.columns)
+        return b"" if fitted.is_sparse_ else bytes(8 * fitted.width_)
+
+    def rows(self, packed: Sequence[PackedRow]) -> Any:
+        """The features of items or questions, as the learner takes them."""
+        return decode(self.columns, packed)
 
 
 def make_learner(name: str, parameters: dict[str, Any], levels: list[str], seed: int) -> LiveLearner:
@@ -94,6 +115,17 @@ def find(database: Database, name: str) -> Project | None:
     with database.reading() as connection:
         row = connection.execute(_PROJECTS.where(projects.c.name == name)).first()
     return None if row is None else _project(row)
+
+
+def check_learner(project: Project, chosen: Sequence[Column]) -> None:
+    """Refuse texts where the learner of a project does not learn from them."""
+    texts = [column.name for column in chosen if column.is_sparse]
+    if texts and not project.new_learner()._takes_sparse():
+        sentence = (
+            f"{project.learner} does not learn from texts such as column {texts[0]!r}: make the project with Auto, or "
+            "set the column's kind to 'shown'"
+        )
+        raise Refusal(422, "bad-columns", sentence, "columns")
 
 
 def require_columns(project: Project) -> None:

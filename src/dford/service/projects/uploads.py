@@ -9,10 +9,13 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from dford import sparse_rows
+from dford.columns import Column, Columns
 from dford.log import FeedbackLog
 from dford.log_columns import ABOUT, COLUMNS, About, about_columns, read_rounds
 from dford.service.csv_rows import read_rows
-from dford.service.projects.columns import Column, check, encode, read_columns
+from dford.service.projects.columns import check, encode, read_columns
+from dford.service.projects.image_source import ImageSource
 from dford.service.projects.items import Ready
 from dford.service.projects.keys import name_problem
 from dford.service.projects.projects import Project
@@ -31,10 +34,11 @@ class ReadyRound(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """What one call may bring."""
+    """What one call may bring, and where the images are that it names."""
 
     rows: int
     features: int
+    images: ImageSource = ImageSource()
 
 
 _TEXTS = ("level", "prediction", "person")  # of which a file has few different ones
@@ -46,10 +50,28 @@ def ready_items(
 ) -> tuple[list[Column], list[Ready]]:
     """The columns, read from these rows where none are set, and the items."""
     limit(len(rows), field, bounds)
-    chosen = list(columns) or read_columns(rows)
+    images = bounds.images.reader()
+    chosen = list(columns) or read_columns(rows, images=images)
     check(chosen, bounds.features)
-    ready = [(json.dumps(row), encode(chosen, row, f"{field}.{i}").tobytes()) for i, row in enumerate(rows)]
-    return chosen, ready
+    return chosen, [(json.dumps(row), x) for row, x in zip(rows, encode(chosen, rows, field, images), strict=True)]
+
+
+def image_items(
+    columns: Sequence[Column], content: bytes, bounds: Bounds, name: str
+) -> tuple[list[Column], list[Ready]]:
+    """An uploaded image, or those of an archive, kept, and an item for each."""
+    kept = bounds.images.put(content, name)
+    chosen = list(columns) or read_columns(
+        [{"image": stored, "name": given} for given, stored in kept.items()],
+        {"image": "image", "name": "shown"},
+        bounds.images.reader(),
+    )
+    column = next((column.name for column in chosen if column.kind == "image"), None)
+    if column is None:
+        raise Refusal(422, "bad-columns", "the columns of this project are set, and none is of images", "columns")
+    has_name = any(one.name == "name" for one in chosen)
+    rows = [{column: stored, **({"name": given} if has_name else {})} for given, stored in kept.items()]
+    return ready_items(chosen, rows, "images", bounds)
 
 
 def csv_items(columns: Sequence[Column], content: bytes, bounds: Bounds) -> tuple[list[Column], list[Ready]]:
@@ -59,7 +81,11 @@ def csv_items(columns: Sequence[Column], content: bytes, bounds: Bounds) -> tupl
 def preview_csv(columns: Sequence[Column], content: bytes, bounds: Bounds) -> dict[str, Any]:
     """How a file would be read."""
     rows = read_rows(content, bounds.rows)
-    return {"columns": list(columns) or read_columns(rows), "rows": rows[:5], "count": len(rows)}
+    return {
+        "columns": list(columns) or read_columns(rows, images=bounds.images.reader()),
+        "rows": rows[:5],
+        "count": len(rows),
+    }
 
 
 def limit(count: int, field: str, bounds: Bounds) -> None:
@@ -82,7 +108,7 @@ def read_log(project: Project, content: bytes, suffix: str, bounds: Bounds) -> l
         raise _bad_log(" ".join(str(error).split())[:500]) from None
     except MemoryError:
         raise _bad_log("the file takes more memory than a log of so many rows could") from None
-    if not (abs(log.X) <= 1e40).all():
+    if not (abs(log.X.data if log.is_sparse else log.X) <= 1e40).all():
         raise _bad_log("a log must have finite numbers alone")
     for person in set(log.person.tolist()):
         if person is not None and (problem := name_problem(person)):
@@ -98,13 +124,19 @@ def _columns(project: Project, there: Iterable[str]) -> list[str]:
     """Those of a log of this project, in a file that has these: with items, people and times, or without."""
     there = list(there)
     more = about_columns(there)
-    names = [*COLUMNS, *more, *feature_names(project, more)]
+    names = [*COLUMNS, *more, *feature_names(project, more), *_sparse_column(project)]
     if some := [name for name in ABOUT if name in there and name not in names]:
         lacking = " and ".join(name for name in ABOUT if name not in there)
         raise _bad_log(
             f"the file has {' and '.join(some)} without {lacking}; a log has all of {', '.join(ABOUT)}, or none"
         )
     return names
+
+
+def _sparse_column(project: Project) -> list[str]:
+    """The one that holds what texts are, where there are any."""
+    fitted = Columns.of(project.columns)
+    return [sparse_rows.column_name(fitted.width_ - fitted.n_dense_)] if fitted.is_sparse_ else []
 
 
 def _csv_frame(content: bytes, project: Project, bounds: Bounds) -> Any:
@@ -130,7 +162,7 @@ def _parquet_frame(content: bytes, project: Project, bounds: Bounds) -> Any:
         with parquet.ParquetFile(pa.BufferReader(content), read_dictionary=texts) as file:
             names = _columns(project, file.schema_arrow.names)
             _check_types(file.schema_arrow, names)
-            _check_sizes(file.metadata, names, bounds)
+            _check_sizes(file.metadata, names, bounds, len(content))
             for batch in file.iter_batches(1000, columns=names):
                 count += batch.num_rows
                 limit(count, "body", bounds)
@@ -148,6 +180,8 @@ def _is_right(kind: Any, name: str) -> bool:
         return bool(is_text or (name == "person" and types.is_null(kind)))
     if name == "higher":
         return bool(types.is_boolean(kind))
+    if sparse_rows.find_column([name]) is not None:
+        return bool(types.is_string(kind) or types.is_large_string(kind))
     if name == "time":
         return bool(types.is_timestamp(kind))
     return bool(types.is_floating(kind) or types.is_integer(kind))
@@ -162,13 +196,15 @@ def _check_types(schema: Any, names: list[str]) -> None:
             raise ValueError(f"the column {name!r} is of type {kind}")
 
 
-def _check_sizes(metadata: Any, names: list[str], bounds: Bounds) -> None:
+def _check_sizes(metadata: Any, names: list[str], bounds: Bounds, size: int) -> None:
     """What the file says that it unpacks to. One that lies is stopped by the limit on this process's memory."""
     limit(metadata.num_rows, "body", bounds)
     most = 1_000_000 + 16 * metadata.num_rows  # bytes of one column, and of the names of levels
     for group in range(metadata.num_row_groups):
         for place in range(metadata.num_columns):
             column = metadata.row_group(group).column(place)
+            if sparse_rows.find_column([column.path_in_schema]) is not None:
+                most = max(most, 20 * size)  # texts are not packed much more densely than this
             if column.path_in_schema in names and column.total_uncompressed_size > most:
                 raise ValueError(f"the column {column.path_in_schema!r} unpacks to more than {most:,} bytes")
 

@@ -6,7 +6,6 @@ import json
 import tempfile
 from pathlib import Path
 
-import numpy as np
 import sqlalchemy as sa
 
 from dford.feedback import Question
@@ -26,10 +25,11 @@ from dford.service.views.worker_views import loaded
 def read_log(database: Database, project: Project) -> FeedbackLog:
     """The answers that count, in order."""
     log, names = FeedbackLog(project.levels), project.levels
-    for page in log_reader.pages(database, project.id, 0, log_reader.head_of(database, project.id)):
+    for page in log_reader.pages(database, project, 0, log_reader.head_of(database, project.id)):
         who = _who_and_when(database, project, int(page.sequence[0]), int(page.sequence[-1]))
-        for sequence, number, x, level, prediction, propensity, higher, item in zip(*page[:8], strict=True):
-            asked = Question("", x, names[level - 1], names[prediction - 1], float(propensity), int(number))
+        columns = (column.tolist() for column in (*page[:2], *page[3:8]))
+        for r, (sequence, number, level, prediction, propensity, higher, item) in enumerate(zip(*columns, strict=True)):
+            asked = Question("", page.X[r], names[level - 1], names[prediction - 1], float(propensity), int(number))
             person, at = who[sequence]
             log.append(asked, bool(higher), item=int(item) or None, person=person, time=at)
     return log
@@ -64,7 +64,7 @@ def levels_file(database: Database, project: Project, packed: bytes, standing: S
     out.writerow(["item", *apart(shown, ["item", *own]), *own])
     for page in items.pages(database, project.id):
         placed = None if standing is None else standing.placed.between(page[0].number, page[-1].number)
-        predicted = predictions(model, project.levels, np.array([np.frombuffer(row.x) for row in page]), placed)
+        predicted = predictions(model, project.levels, project.rows([row.x for row in page]), placed)
         for row, one in zip(page, predicted, strict=True):
             values = json.loads(row.shown)
             low, high, count = known.get(row.number, (1, len(project.levels), 0))

@@ -66,7 +66,7 @@ def overview(
     model = loaded(packed)
     counts, found, scale = np.zeros(len(project.levels), np.int64), list[dict[str, Any]](), Scale(project.levels)
     for page in items.pages(database, project.id):
-        X = np.array([np.frombuffer(row.x) for row in page])
+        X = project.rows([row.x for row in page])
         placed = None if standing is None else standing.placed.between(page[0].number, page[-1].number)
         numbers, shares, sureness = _judge(model, scale, X, placed)
         counts += np.bincount(numbers, minlength=len(counts))
@@ -124,6 +124,6 @@ def _judge(
         shares = np.asarray(model.predict_proba(X))
         if placed is not None:
             numbers[: len(placed.levels)], shares[: len(placed.levels)] = placed
-        return numbers, shares, shares[np.arange(len(X)), numbers]
+        return numbers, shares, shares[np.arange(len(numbers)), numbers]
     distances = np.abs(model.predict_projection(X)[:, None] - model.thresholds_)
     return numbers, None, np.nan_to_num(distances.min(axis=1))

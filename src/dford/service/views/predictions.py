@@ -5,25 +5,21 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from dford.learners import LiveLearner
+from dford.learners import LiveLearner, Rows
 from dford.service.learning.learned import Placed
+from dford.service.projects.columns import PackedRow
 from dford.service.projects.items import features
 from dford.service.projects.projects import Project
 from dford.service.store.database import Database
 from dford.service.views.worker_views import loaded
 
 
-def predictions(
-    model: LiveLearner, levels: list[str], X: NDArray[np.float64], placed: Placed | None = None
-) -> list[dict[str, Any]]:
+def predictions(model: LiveLearner, levels: list[str], X: Rows, placed: Placed | None = None) -> list[dict[str, Any]]:
     """For each row its level, the probabilities of all levels where the learner has them, and its score.
 
     The first rows are of items that are placed, whose own answers count.
     """
-    shares = model.predict_proba(X).tolist() if hasattr(model, "predict_proba") else [None] * len(X)
+    shares = model.predict_proba(X).tolist() if hasattr(model, "predict_proba") else [None] * X.shape[0]
     found, scores = model.predict(X).tolist(), model.predict_projection(X).tolist()
     if placed is not None:
         found[: len(placed.levels)] = [levels[place] for place in placed.levels]
@@ -45,20 +41,20 @@ def thresholds(model: LiveLearner) -> list[float] | None:
 
 def response(
     database: Database, project: Project, packed: bytes, sequence: int, stale: bool,
-    numbers: Sequence[int], rows: Sequence[NDArray[np.float64]], placed: Placed | None,
+    numbers: Sequence[int], rows: Sequence[PackedRow], placed: Placed | None,
 ) -> bytes:  # fmt: skip
     """The whole body, for items by number, then rows: made where it is made, so that nobody else need."""
     return body(loaded(packed), sequence, stale, project, [*features(database, project, numbers), *rows], placed)
 
 
 def body(
-    model: LiveLearner, sequence: int, stale: bool, project: Project, rows: Sequence[NDArray[np.float64]],
+    model: LiveLearner, sequence: int, stale: bool, project: Project, rows: Sequence[PackedRow],
     placed: Placed | None,
 ) -> bytes:  # fmt: skip
     found = {
         "sequence": sequence,
         "stale": stale,
         "thresholds": thresholds(model),
-        "predictions": predictions(model, project.levels, np.array(rows), placed),
+        "predictions": predictions(model, project.levels, project.rows(rows), placed),
     }
     return json.dumps(found, allow_nan=False).encode()

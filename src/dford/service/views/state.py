@@ -149,6 +149,18 @@ def _fate(row: Any) -> str:
     return "open" if row.skip is None else "skipped"
 
 
+def image_name(database: Database, project: Project, number: int, column: str) -> str:
+    """What an item names in a column of images."""
+    if not any(one.name == column and one.kind == "image" for one in project.columns):
+        raise Refusal(404, "no-image", f"there is no column of images called {column[:64]!r} in this project", "column")
+    rows = sa.select(items.c.shown).where(items.c.project == project.id, items.c.number == number)
+    with database.reading() as connection:
+        shown = connection.scalar(rows)
+    if shown is None:
+        raise Refusal(404, "no-item", f"there is no item {number} in this project", "number")
+    return str(json.loads(shown).get(column) or "")
+
+
 def some_items(database: Database, project: Project, after: int, limit: int) -> list[dict[str, Any]]:
     rows = (
         sa.select(items.c.number, items.c.shown, pool.c.turns)

@@ -3,17 +3,22 @@
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
-from fastapi import FastAPI, Query, Request
+from fastapi import FastAPI, Path, Query, Request, Response
 
+from dford.columns import Column
 from dford.service.core import Service
 from dford.service.http import bodies, models
 from dford.service.http.access import Access, Admin, Reading, Repeat, Server
 from dford.service.http.routes.projects import column_out
 from dford.service.projects import uploads
-from dford.service.projects.columns import Column
 from dford.service.store import idempotency
 from dford.service.views import state
 
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+IMAGE: dict[str, Any] = {"requestBody": {"required": True, "content": {"application/octet-stream": _BINARY}}}
+_IMAGES: dict[int | str, dict[str, Any]] = {
+    200: {"content": {f"image/{kind}": _BINARY for kind in ("png", "jpeg", "webp", "gif")}}
+}
 CSV: dict[str, Any] = {"requestBody": {"required": True, "content": {"text/csv": {"schema": {"type": "string"}}}}}
 
 
@@ -31,7 +36,7 @@ def add(app: FastAPI) -> None:
         POST /projects/rain/items
         {"items": [{"size": 2.0, "colour": "red", "note": "Monday"}, {"size": 5.5, "note": "Tuesday"}]}
         → 201
-        {"first": 1, "count": 2}
+        {"first": 1, "count": 2, "columns": ["size: a number", ...]}
         ```
         """
         return _add(to, bodies.json_items, repeat)
@@ -46,10 +51,40 @@ def add(app: FastAPI) -> None:
         1.5,blue,Wednesday
         ,red,"Thursday, size unknown"
         → 201
-        {"first": 3, "count": 2}
+        {"first": 3, "count": 2, "columns": [...]}
         ```
         """
         return _add(to, uploads.csv_items, repeat)
+
+    @app.post("/projects/{project}/images", status_code=201, response_model=models.Added, openapi_extra=IMAGE)
+    def add_images(
+        to: Admin, repeat: Repeat, name: Annotated[str, Query(min_length=1, max_length=200)] = "image"
+    ) -> Any:
+        """Add an image as an item, or every image of a ZIP archive, all or none. They are kept beside the database.
+
+        An item has the columns `image`, which it is learned from by, and `name`, which is shown.
+
+        ```
+        curl --data-binary @beach.jpg -H "Authorization: Bearer …" \
+            "https://dford.example.org/projects/photos/images?name=beach.jpg"
+        ```
+        """
+        given = to.project.columns, to.body, to.service.bounds(), name
+        return to.service.add_items(to.project, to.service.parse_images(uploads.image_items, *given), repeat)
+
+    @app.get("/projects/{project}/items/{number}/images/{column}", response_class=Response, responses=_IMAGES)
+    def image(to: Reading, number: Annotated[int, Path(ge=1, le=2**31 - 1)], column: str) -> Response:
+        """Read the image that an item names in a column of images.
+
+        ```
+        GET /projects/rain/items/1/images/photo
+        → 404
+        {"code": "no-image", "sentence": "there is no column of images called 'photo' in this project", ...}
+        ```
+        """
+        name = state.image_name(to.service.database, to.project, number, column)
+        content, media = to.service.images.read(name)
+        return Response(content, media_type=media, headers={"Cache-Control": "private, max-age=3600"})
 
     @app.post("/projects/{project}/preview.csv", openapi_extra=CSV)
     def preview(to: Admin) -> models.Preview:
@@ -99,10 +134,16 @@ def add(app: FastAPI) -> None:
 
 
 def _add(to: Access, read: Callable[..., Any], repeat: idempotency.Request | None) -> Any:
-    ready = to.service.parse(to.body, read, to.project.columns, to.body, to.service.bounds())
-    return to.service.add_items(to.project, ready, repeat)
+    service, given = to.service, (to.project.columns, to.body, to.service.bounds())
+    has_images = any(column.kind == "image" for column in to.project.columns)
+    if has_images or (not to.project.columns and service.settings.files):
+        ready = service.parse_images(read, *given)
+    else:
+        ready = service.parse(to.body, read, *given)
+    return service.add_items(to.project, ready, repeat)
 
 
 def _preview(service: Service, columns: Sequence[Column], body: bytes) -> models.Preview:
-    seen = service.parse(body, uploads.preview_csv, columns, body, service.bounds())
+    given = uploads.preview_csv, columns, body, service.bounds()
+    seen = service.parse_images(*given) if service.settings.files else service.parse(body, *given)
     return models.Preview(**{**seen, "columns": [column_out(column) for column in seen["columns"]]})

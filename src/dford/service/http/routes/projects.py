@@ -3,10 +3,11 @@
 import sqlalchemy as sa
 from fastapi import FastAPI
 
+from dford.columns import Column, ImageReader
 from dford.service.http import models
 from dford.service.http.access import Admin, Reading, Repeat, Server
 from dford.service.projects import projects
-from dford.service.projects.columns import Column, check
+from dford.service.projects.columns import check, read_columns
 from dford.service.projects.projects import Project
 
 
@@ -24,7 +25,7 @@ def add(app: FastAPI) -> None:
         ```
         """
         projects.make_learner(body.learner, body.parameters, body.levels, body.seed or 0)
-        columns = [_column_in(column) for column in body.columns or ()]
+        columns = [_column_in(column, service.images.reader()) for column in body.columns or ()]
         if columns:
             check(columns, service.settings.features_per_item)
 
@@ -69,12 +70,13 @@ def add(app: FastAPI) -> None:
         PUT /projects/rain/columns
         {"columns": [{"name": "size", "kind": "number", "mean": 3.0},
                      {"name": "colour", "kind": "category", "categories": ["blue", "red"]},
-                     {"name": "note", "kind": "text"}]}
+                     {"name": "note", "kind": "shown"}]}
         → 200
-        {"name": "rain", ..., "columns": [{"name": "size", "kind": "number", "mean": 3.0, "categories": []}, ...}
+        {"name": "rain", ..., "columns": [{"name": "size", "kind": "number", "mean": 3.0, "categories": [], ...}, ...}
         ```
         """
-        return _out(to.service.set_columns(to.project, [_column_in(column) for column in body.columns]))
+        images = to.service.images.reader()
+        return _out(to.service.set_columns(to.project, [_column_in(column, images) for column in body.columns]))
 
 
 def _out(project: Project) -> models.ProjectOut:
@@ -83,8 +85,13 @@ def _out(project: Project) -> models.ProjectOut:
 
 
 def column_out(column: Column) -> models.Column:
-    return models.Column(**{**column._asdict(), "categories": list(column.categories)})
+    known = column._asdict()
+    return models.Column(
+        **{name: known[name] for name in models.Column.model_fields} | {"categories": [*column.categories]}
+    )
 
 
-def _column_in(column: models.Column) -> Column:
-    return Column(column.name, column.kind, column.mean, tuple(column.categories))
+def _column_in(column: models.Column, images: ImageReader | None) -> Column:
+    if column.kind == "image":
+        return read_columns([{column.name: ""}], {column.name: "image"}, images)[0]
+    return Column(**column.model_dump() | {"categories": tuple(column.categories)})

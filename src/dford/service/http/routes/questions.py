@@ -55,7 +55,7 @@ def add(app: FastAPI) -> None:
             # again, as strictly as large ones are: half of a character is none
             body = bodies.parsed(models.Ask, to.body)
         features, item = (None, None) if body is None else (body.features, body.item)
-        sent = None if features is None else encode_sent(to.project.columns, features)
+        sent = None if features is None else encode_sent(to.project.columns, features, to.service.images.reader())
         asked = to.service.ask(to.project, QuestionRequest(to.person, idempotency_key, sent, item))
         if isinstance(asked, int):
             return state.question(to.service.database, to.project, asked)

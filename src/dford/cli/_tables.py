@@ -1,0 +1,109 @@
+"""What the commands that read a table of the user's share: its target, its columns, and its learner."""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dford.cli._names import LEARNERS
+
+FILE = "A .csv with a line of names, or a .parquet."
+TARGET = "The column with the levels."
+LEVELS = "The levels by name, lowest first."
+EQUAL_FREQUENCY = "Cut numbers into K levels of equally many rows."
+CUTS = "Cut numbers here; a cut belongs below."
+STEPS = "Cut numbers at every multiple of S."
+KIND = "Read a column so: number, category, text, vector, date or shown; may be given several times."
+OWN = "your own as file.py:Class or package.module:Class"
+
+Discretise = Callable[[Any], Any] | None
+
+
+class TableOptions(NamedTuple):
+    """What was said of a table."""
+
+    target: str
+    levels: str | None
+    equal_frequency: int | None
+    cuts: str | None
+    steps: float | None
+    kind: Sequence[str]
+
+    def load(self, path: Path) -> Any:
+        """The table's features and levels."""
+        import typer
+
+        from dford.datasets import load_table
+
+        ways = {
+            "--levels": self.levels,
+            "--equal-frequency": self.equal_frequency,
+            "--cuts": self.cuts,
+            "--steps": self.steps,
+        }
+        if len(given := [name for name, value in ways.items() if value is not None]) > 1:
+            raise typer.BadParameter(f"give one of {' and '.join(given)}, not both")
+        names = [name.strip() for name in self.levels.split(",")] if self.levels else None
+        discretise = _discretiser(self.equal_frequency, self.cuts, self.steps)
+        return load_table(path, self.target, levels=names, discretise=discretise, kinds=_kinds(self.kind))
+
+
+def describe(columns: Any) -> str:
+    """What each column became, a line each."""
+    return "\n".join(f"  {one.words}" for one in columns.describe())
+
+
+def check_learner(name: str, option: str = "--learner") -> None:
+    """Refuse a learner that is neither a known one nor one of the user's."""
+    import typer
+
+    from dford.experiments.own_learner import is_own, own_learner
+
+    if is_own(name):
+        try:
+            own_learner(name)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint=option) from None
+    elif name not in LEARNERS:
+        raise typer.BadParameter(f"{name!r} is none of {', '.join(LEARNERS)}; or give {OWN}", param_hint=option)
+
+
+def _kinds(said: Sequence[str]) -> dict[str, str]:
+    import typer
+
+    from dford.columns import KINDS
+
+    pairs = [one.rpartition("=") for one in said]
+    for one, (name, _, kind) in zip(said, pairs, strict=True):
+        if not name or kind not in KINDS:
+            raise typer.BadParameter(
+                f"{one!r} is not COLUMN=KIND with one of the kinds {', '.join(KINDS)}", param_hint="--kind"
+            )
+    return {name: kind for name, _, kind in pairs}
+
+
+def _discretiser(tenths: int | None, cuts: str | None, steps: float | None) -> Discretise:
+    import typer
+
+    from dford.datasets import at_cuts, equal_frequency
+
+    if tenths is not None:
+        return partial(equal_frequency, n_levels=tenths)
+    if cuts is not None:
+        try:
+            return partial(at_cuts, cuts=[float(cut) for cut in cuts.split(",")])
+        except ValueError:
+            raise typer.BadParameter(f"{cuts!r} are not numbers with commas between", param_hint="--cuts") from None
+    if steps is not None:
+        if not (steps > 0 and math.isfinite(steps)):
+            raise typer.BadParameter(f"{steps} is not a number above 0", param_hint="--steps")
+        return partial(_in_steps, step=steps)
+    return None
+
+
+def _in_steps(values: Any, step: float) -> Any:
+    from dford.datasets import in_steps
+
+    start = step * (math.ceil(values.min() / step) - 1)
+    return in_steps(values, step, start=start, n_levels=max(2, math.ceil((values.max() - start) / step)))

@@ -1,0 +1,93 @@
+"""`dford predict`: the levels of new rows, by a model that knows its columns."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from dford.cli import _tables
+from dford.cli._shared import writing_to
+from dford.files import atomic_write
+
+if TYPE_CHECKING:
+    import typer
+
+    from dford.learners import OrdinalLearner
+
+
+def add(program: "typer.Typer") -> None:
+    """Add the command to the program."""
+    import typer
+
+    @program.command()
+    def predict(
+        model: Annotated[Path, typer.Argument(metavar="MODEL", help="What dford run --save wrote.")],
+        table: Annotated[Path, typer.Argument(metavar="FILE", help=_tables.FILE)],
+        out: Annotated[
+            Path, typer.Option(dir_okay=False, metavar="FILE", help="Write the levels here: .csv or .parquet.")
+        ],
+        target: Annotated[
+            str | None, typer.Option(metavar="NAME", help="A column to ignore; a model of dford run knows its own.")
+        ] = None,
+        learner: Annotated[
+            str | None, typer.Option(metavar="NAME", help=f"The model's class, if it is {_tables.OWN}.")
+        ] = None,
+    ) -> None:
+        """Say the level of every row of a table of yours.
+
+        For example: dford predict wines.dford new.csv --out levels.csv
+
+        The file has the columns that the model learned from. What is written has all of its columns, the level, and
+        where the learner has them the probability of each level.
+        """
+        if out.suffix not in (".csv", ".parquet"):
+            raise typer.BadParameter(
+                f"levels are written to a .csv or a .parquet file; got {out.name!r}", param_hint="--out"
+            )
+        if learner is not None:
+            _tables.check_learner(learner)
+        rows = _predict(_load(model, learner), model, table, target, typed=out.suffix == ".parquet")
+        with writing_to(out.parent):
+            out.parent.mkdir(parents=True, exist_ok=True)
+            with atomic_write(out) as draft:
+                if out.suffix == ".csv":
+                    rows.to_csv(draft, index=False)
+                else:
+                    rows.to_parquet(draft, index=False)
+        print(f"{len(rows):,} levels: {out}")
+
+
+def _load(path: Path, learner: str | None) -> "OrdinalLearner":
+    from dford.experiments.own_learner import is_own, own_learner
+    from dford.learners import load
+
+    if not path.is_file():
+        raise FileNotFoundError(f"no model at {path}")
+    return load(path, learner=own_learner(learner) if learner and is_own(learner) else None)
+
+
+def _predict(model: "OrdinalLearner", path: Path, file: Path, target: str | None, typed: bool) -> Any:
+    """The rows of the file, with their levels and probabilities; with types, numbers are no longer texts."""
+    import pandas as pd
+
+    from dford.columns import ColumnError
+    from dford.datasets.user_table import read_table_file
+
+    columns = getattr(model, "columns_", None)
+    if columns is None:
+        raise ValueError(f"{path.name} does not know its columns; make a model that does: dford run FILE --save MODEL")
+    table = read_table_file(file)
+    names = [name for name in table if name != target]
+    try:
+        X = columns.transform({name: list(table[name]) for name in names})
+    except ColumnError as error:
+        raise ValueError(f"{file.name} does not fit {path.name}: {error}") from None
+    added = {"level": model.predict(X)}
+    if hasattr(model, "predict_proba"):
+        chances = model.predict_proba(X)
+        added |= {f"P({level})": chances[:, place] for place, level in enumerate(model.classes_)}
+    if taken := [name for name in added if name in table]:
+        raise ValueError(f"{file.name} has a column {taken[0]!r} of its own; rename it, so that the level has a place")
+    rows = pd.DataFrame(table)
+    for column in columns.columns_:
+        if typed and column.kind == "number":
+            rows[column.name] = pd.to_numeric(rows[column.name], errors="coerce")  # what is missing may be written NA
+    return rows.assign(**added)

@@ -1,0 +1,161 @@
+"""One column of a table: what it is, and the numbers that it becomes."""
+
+import math
+import re
+import warnings
+import zlib
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from dford.columns import texts, values
+from dford.columns.image_reader import ImageReader
+from dford.columns.values import ColumnError, Values
+from dford.engine._compiled import Floats
+
+KINDS = ("number", "category", "text", "vector", "image", "date", "shown")
+_PARTS = ("day", "year", "month", "weekday", "hour")
+
+
+class Column(NamedTuple):
+    """One column. What is stored here never changes, so that a stored row means the same for ever.
+
+    - number: itself. Where some were `missing` when the column was first read, another place says that one is; where
+      one is, it is `mean`, that of the others.
+    - order: the place of its name among `categories`, which are in order.
+    - category: a 1 in its place among `categories`, or in one for all others. Where there are very many, no list is
+      kept, and the place is a hash of the name.
+    - text: the runs of 3 to 5 characters within its words, hashed, as a direction.
+    - vector: its `size` numbers. - date: its parts.
+    - image: its `size` numbers, made by an encoder.
+    - shown: nothing is learned from it, for the reason in `note`.
+    - words: of projects of the first days; 256 hashed words.
+    """
+
+    name: str
+    kind: str
+    mean: float = 0.0
+    categories: tuple[str, ...] = ()
+    missing: bool = False
+    """Whether there is a place that says that it is missing."""
+    other: bool = False
+    """Whether there is a place for other categories."""
+    size: int = 0
+    note: str = ""
+    made_by: str = ""
+    """What made the numbers of an image."""
+
+    @property
+    def is_sparse(self) -> bool:
+        return self.kind == "text" or (self.kind == "category" and not self.categories)
+
+    @property
+    def is_learned_from(self) -> bool:
+        return self.kind != "shown"
+
+    def features(self) -> list[str]:
+        """What its numbers are called, but for those of texts, which share one block of places."""
+        names = {
+            "number": lambda: [self.name],
+            "order": lambda: [self.name],
+            "category": lambda: [
+                *(f"{self.name}={value}" for value in self.categories),
+                *([f"{self.name} is another"] if self.other else []),
+            ],
+            "date": lambda: [f"{self.name}.{part}" for part in _PARTS],
+            "words": lambda: [f"{self.name}#{place}" for place in range(_WORDS)],
+        }.get(self.kind, lambda: [f"{self.name}[{i}]" for i in range(self.size)])()
+        return [*names, *([f"{self.name} is missing"] if self.missing else [])]
+
+    def dense(self, given: Values, warn: bool = False, images: ImageReader | None = None) -> Floats:
+        """The numbers of these values; refused where one is none that the column can take.
+
+        It may warn of missing numbers where there were none before. An image that cannot be read is missing.
+        """
+        if self.kind == "image":
+            return self._seen(given, images)
+        rows = np.zeros((len(given), len(self.features())))
+        if self.kind == "number" and isinstance(given, np.ndarray) and given.dtype.kind in "iufb":  # the short way
+            numbers = given.astype(np.float64)
+            lost = np.isnan(numbers)
+            if not (np.abs(numbers[~lost]) <= values.LARGEST).all():
+                strange = int(np.argmax(~(np.abs(np.where(lost, 0.0, numbers)) <= values.LARGEST)))
+                raise self._strange(numbers[strange], strange, "a number", "not-a-number")
+            rows[:, 0] = np.where(lost, self.mean, numbers)
+        else:
+            lost = np.array([values.is_missing(value) for value in given], dtype=np.bool_)
+            for r in np.flatnonzero(~lost).tolist():
+                self._fill(rows[r], given[r], r)
+            if self.kind in {"number", "order"}:
+                rows[lost, 0] = self.mean
+        if self.missing:
+            rows[:, -1] = lost
+        elif warn and self.kind in {"number", "order"} and lost.any():
+            warnings.warn(
+                f"{self.name} is missing in {lost.sum()} of {len(lost)} rows, and was in none when the columns were "
+                f"fitted: its mean, {self.mean:g}, is taken",
+                stacklevel=3,
+            )
+        return rows
+
+    def _fill(self, row: Floats, value: Any, r: int) -> None:
+        if self.kind == "number":
+            row[0] = values.number(value)
+            if math.isnan(row[0]):
+                raise self._strange(value, r, "a number", "not-a-number")
+        elif self.kind == "order":
+            if (word := values.word(value)) not in self.categories:
+                raise self._strange(value, r, f"one of {', '.join(self.categories)}", "not-a-category")
+            row[0] = self.categories.index(word)
+        elif self.kind == "category" and self.categories:
+            word = values.word(value) if self.other else str(value)  # as it was before there were others
+            if word in self.categories:
+                row[self.categories.index(word)] = 1.0
+            elif self.other:
+                row[len(self.categories)] = 1.0
+        elif self.kind == "vector":
+            numbers = values.vector(value)
+            if numbers is None or len(numbers) != self.size:
+                raise self._strange(value, r, f"a list of {self.size} numbers", "not-a-vector")
+            row[: self.size] = numbers
+        elif self.kind == "date":
+            moment = values.moment(value)
+            if moment is None:
+                raise self._strange(value, r, "a date such as 2024-05-31", "not-a-date")
+            days = moment.toordinal() + (moment.hour + moment.minute / 60) / 24
+            row[: len(_PARTS)] = days, moment.year, moment.month, moment.isoweekday(), moment.hour
+        elif self.kind == "words":
+            row[:] = _counts(str(value))
+
+    def _seen(self, given: Values, images: ImageReader | None) -> Floats:
+        if images is None or images.made_by != self.made_by:
+            now = "nothing here reads images" if images is None else f"here it is {images.made_by}"
+            raise ColumnError(f"the images of {self.name!r} are described by {self.made_by}, and {now}", "no-encoder")
+        rows = np.zeros((len(given), self.size + 1))
+        for r, value in enumerate(given):
+            found = None if values.is_missing(value) else images.see(str(value))
+            rows[r, -1] = found is None
+            if found is not None:
+                rows[r, :-1] = found
+        return rows
+
+    def sparse(self, given: Values) -> sparse.csr_matrix:
+        """The places of texts and of categories without a list."""
+        found = ["" if values.is_missing(value) else values.word(value) for value in given]
+        return (texts.text_rows if self.kind == "text" else texts.token_rows)(found, self.name)
+
+    def _strange(self, value: Any, r: int, expected: str, code: str) -> ColumnError:
+        return ColumnError(f"column {self.name!r} takes {expected}; got {str(value)[:40]!r}", code, self.name, r)
+
+
+_WORDS = 256
+
+
+def _counts(text: str) -> Floats:
+    """How often each place's words occur, as a direction."""
+    counts = np.zeros(_WORDS)
+    for word in re.findall(r"\w+", text.lower()):
+        counts[zlib.crc32(word.encode(errors="replace")) % _WORDS] += 1
+    length = math.sqrt(sum(count * count for count in counts.tolist())) or 1.0
+    return np.array([count / length for count in counts.tolist()])

@@ -1,0 +1,220 @@
+"""A table as features: fitted once, saved with the model, and the same everywhere."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from dford.columns.column import Column
+from dford.columns.image_reader import ImageReader
+from dford.columns.reading import read_column
+from dford.columns.scaling import Scaling, unit_rows
+from dford.columns.tables import Table, categories_of, length, read_table
+from dford.columns.texts import PLACES
+from dford.columns.values import ColumnError
+
+VERSION = 1
+
+
+class Described(NamedTuple):
+    """What became of a column."""
+
+    column: str
+    kind: str
+    features: int
+    """How many numbers it is."""
+    words: str
+
+
+class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Turn a table into features: numbers, categories, texts, vectors and dates, each as it is best learned from.
+
+    The table is a frame of pandas or polars, an Arrow table, an array, or a list of dicts. What is fitted is kept in
+    `columns_` and never changes. Texts become sparse features: then `transform` gives a sparse matrix, whose first
+    `n_dense_` columns are the others.
+
+    Parameters
+    ----------
+    kinds : dict, optional
+        The kinds of columns by name, of those that are not to be taken by what is in them: "number", "category",
+        "text", "vector", "image", "date", or "shown" for what is not to be learned from.
+    files : path, optional
+        The folder of the images that a column names.
+    encoder : path, optional
+        An ONNX model that makes vectors of images, in place of our own descriptor.
+
+    Attributes
+    ----------
+    columns_ : list of Column
+    n_dense_ : int
+        How many of the features are not those of texts; they come first.
+    n_features_in_ : int
+        The number of columns.
+
+    Examples
+    --------
+    >>> from dford import Columns
+    >>> rows = [{"text": "a fine film", "price": 5}, {"text": "what a bore", "price": 7}]
+    >>> columns = Columns().fit(rows)
+    >>> columns.transform(rows).shape
+    (2, 65537)
+    >>> for column in columns.describe():
+    ...     print(column.words)
+    text: text, learned from by its words and their parts
+    price: a number
+    """
+
+    columns_: list[Column]
+    scaling_: Scaling | None = None
+    _reader: ImageReader | None = None
+
+    def __init__(
+        self,
+        kinds: Mapping[str, str] | None = None,
+        *,
+        files: str | os.PathLike[str] | None = None,
+        encoder: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.kinds = kinds
+        self.files = files
+        self.encoder = encoder
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Read what the columns are, from these rows."""
+        table, said = read_table(X), dict(self.kinds or {})
+        if unknown := set(said) - set(table):
+            raise ColumnError(f"there is no column {min(unknown)!r}", "unknown-column", min(unknown))
+        orders = categories_of(X)
+        said = {name: "category" for name, order in orders.items() if order is None} | said
+        images = self._images()
+        self._take(
+            [read_column(name, given, said.get(name), orders.get(name), images) for name, given in table.items()]
+        )
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The features of every row: an array, or a sparse matrix where there are texts."""
+        check_is_fitted(self)
+        table = read_table(X)
+        self._check_names(table)
+        n, learned = length(table), [column for column in self.columns_ if column.is_learned_from]
+        images = self._images() if any(column.kind == "image" for column in learned) else None
+        dense = [np.empty((n, 0)), *(c.dense(table[c.name], True, images) for c in learned if not c.is_sparse)]
+        block = np.concatenate(dense, axis=1)
+        if self.scaling_ is not None:
+            block = self.scaling_(block)
+        if not self.is_sparse_:
+            return block if self.scaling_ is None else unit_rows(block)
+        texts = sum((c.sparse(table[c.name]) for c in learned if c.is_sparse), sparse.csr_matrix((n, PLACES)))
+        texts.data = texts.data.astype(np.float32).astype(np.float64)
+        rows = sparse.hstack([sparse.csr_matrix(block), texts], "csr")
+        return rows if self.scaling_ is None else unit_rows(rows)
+
+    def describe(self) -> list[Described]:
+        """What each column became, and from which nothing is learned."""
+        check_is_fitted(self)
+        return [
+            Described(column.name, column.kind, 0 if column.is_sparse else len(column.features()), _words(column))
+            for column in self.columns_
+        ]
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """What the features are called; those of texts are "#0", "#1", ..."""
+        check_is_fitted(self)
+        names = [name for column in self.columns_ if not column.is_sparse for name in column.features()]
+        return np.array([*names, *(f"#{place}" for place in range(PLACES if self.is_sparse_ else 0))], dtype=object)
+
+    def feature_names(self) -> list[str]:
+        names: list[str] = self.get_feature_names_out().tolist()
+        return names
+
+    @property
+    def is_sparse_(self) -> bool:
+        """Whether there are texts."""
+        return any(column.is_sparse for column in self.columns_)
+
+    @property
+    def width_(self) -> int:
+        """How many features there are."""
+        return self.n_dense_ + (PLACES if self.is_sparse_ else 0)
+
+    def to_json(self) -> str:
+        """What was fitted, as text."""
+        check_is_fitted(self)
+        scaling = {} if self.scaling_ is None else {"scaling": self.scaling_._asdict()}
+        return json.dumps({"version": VERSION, "columns": [column._asdict() for column in self.columns_], **scaling})
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """What `to_json` wrote."""
+        read = json.loads(text)
+        if isinstance(read, dict) and read.get("version") != VERSION:
+            raise ValueError(f"columns of version {read.get('version')!r} are not known here; use a newer dford")
+        if not isinstance(read, dict):
+            return cls.of(read_columns(read))
+        return cls.of(read_columns(read["columns"]), Scaling(**read["scaling"]) if "scaling" in read else None)
+
+    @classmethod
+    def of(
+        cls, columns: Sequence[Column], scaling: Scaling | None = None, images: ImageReader | None = None
+    ) -> Self:  # fmt: skip
+        """One that is fitted, with these columns; images are read by this.
+
+        With a scaling, rows are scaled by it, and then to unit length.
+        """
+        found = cls()
+        found._take(list(columns))
+        found.scaling_, found._reader = scaling, images
+        return found
+
+    def _images(self) -> ImageReader | None:
+        if self._reader is None and self.files is not None:
+            self._reader = ImageReader.of(self.files, self.encoder)
+        return self._reader
+
+    def _take(self, columns: list[Column]) -> None:
+        self.columns_, self.scaling_ = columns, None
+        self.n_features_in_ = len(columns)
+        self.feature_names_in_ = np.array([column.name for column in columns], dtype=object)
+        self.n_dense_ = sum(len(column.features()) for column in columns if not column.is_sparse)
+
+    def _check_names(self, table: Table) -> None:
+        names, known = list(table), self.feature_names_in_.tolist()
+        if lacking := [column.name for column in self.columns_ if column.is_learned_from and column.name not in table]:
+            raise ColumnError(
+                f"there is no column {lacking[0]!r}; the columns are {', '.join(names)}", "unknown-column"
+            )
+        if strange := [name for name in names if name not in known]:
+            named = (
+                f"column {strange[0]!r} was" if len(strange) == 1 else f"columns {', '.join(map(repr, strange))} were"
+            )
+            raise ColumnError(f"{named} not there when the columns were fitted", "unknown-column")
+
+
+def read_columns(stored: Sequence[Mapping[str, Any]]) -> list[Column]:
+    """Columns as they are stored, also those of the first days."""
+    found = []
+    for one in stored:
+        old = "missing" not in one
+        kind = "shown" if old and one["kind"] == "text" else one["kind"]
+        found.append(Column(**{**one, "kind": kind, "categories": tuple(one["categories"])}))
+    return found
+
+
+def _words(column: Column) -> str:
+    said = {
+        "number": "a number",
+        "order": f"one of {len(column.categories)} categories in order",
+        "category": f"one of {len(column.categories)} categories" if column.categories else "one of many categories",
+        "text": "text, learned from by its words and their parts",
+        "vector": f"a vector of {column.size} numbers",
+        "image": f"an image, learned from by {column.size} numbers",
+        "date": "a date, learned from by its parts",
+        "words": "text, learned from by its words",
+    }.get(column.kind, f"shown, and not learned from: {column.note}" if column.note else "shown, and not learned from")
+    return f"{column.name}: {said}{'; missing values are learned from, too' if column.missing else ''}"

@@ -1,0 +1,68 @@
+"""The images that a column names, as numbers."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dford.engine._compiled import Floats
+
+if TYPE_CHECKING:
+    from dford.columns.encoders import Encoder
+
+
+class ImageReader:
+    """Makes numbers of images, by their names: those of our own descriptor, or of an encoder.
+
+    Parameters
+    ----------
+    read : function of a name
+        The bytes of the image; it raises ValueError or OSError where there is none.
+    encoder : path, optional
+        An ONNX model: see `dford.columns.encoders.Encoder`.
+    """
+
+    def __init__(self, read: Callable[[str], bytes], encoder: str | os.PathLike[str] | None = None) -> None:
+        self._read, self._path = read, encoder
+        self._encoder: Encoder | None = None
+
+    @classmethod
+    def of(cls, folder: str | os.PathLike[str], encoder: str | os.PathLike[str] | None = None) -> "ImageReader":
+        """Of a folder of one's own."""
+        return cls(lambda name: (Path(folder) / name).read_bytes(), encoder)
+
+    @property
+    def made_by(self) -> str:
+        """What makes the numbers, and which version of it."""
+        if self._path is not None:
+            return f"encoder {self._model().digest[:16]}"
+        from dford.columns import images
+
+        return f"descriptor {images.VERSION}"
+
+    @property
+    def size(self) -> int:
+        """How many numbers there are."""
+        if self._path is not None:
+            return self._model().width
+        from dford.columns import images
+
+        return len(images.FEATURES)
+
+    def see(self, name: str) -> Floats | None:
+        """The numbers of an image, or None where it cannot be read."""
+        from dford.columns import images
+
+        try:
+            data = self._read(name)
+            return images.describe(data) if self._path is None else self._model().encode(data)
+        except (ValueError, OSError):
+            return None
+
+    def _model(self) -> "Encoder":
+        if self._encoder is None:
+            from dford.columns.encoders import Encoder
+
+            assert self._path is not None
+            self._encoder = Encoder(self._path)
+        return self._encoder

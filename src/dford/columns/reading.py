@@ -1,0 +1,120 @@
+"""What a column is, by what is in it."""
+
+import itertools
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from dford.columns import values
+from dford.columns.column import KINDS, Column
+from dford.columns.image_reader import ImageReader
+from dford.columns.values import ColumnError, Values
+
+_MOST_CATEGORIES = 20
+_LONGEST_CATEGORY = 64
+_TRIED = 5  # images of a column, to see whether they are there
+_IMAGE = re.compile(r".+\.(png|jpe?g|webp|gif)", re.IGNORECASE)
+_ID_NAME = re.compile(r"(.*[_ -])?(id|uuid|guid|key|index|nr|no)", re.IGNORECASE)
+_ID = re.compile(r"[A-Za-z_-]*\d[\w-]*|[0-9a-fA-F-]{8,}")
+
+
+def read_column(
+    name: str,
+    given: Values,
+    kind: str | None = None,
+    order: Sequence[str] | None = None,
+    images: ImageReader | None = None,
+) -> Column:
+    """The column of these values, of a kind that was said, or of the one that they look like.
+
+    Where an order of categories is given, it is the kind "order".
+    """
+    if kind is not None and kind not in KINDS:
+        raise ColumnError(f"{kind!r} is no kind of column; they are {', '.join(KINDS)}", column=name)
+    there = [value for value in given if not values.is_missing(value)]
+    lost = len(there) < len(given)
+    if kind is None and order is not None:
+        places = [order.index(values.word(value)) for value in there]
+        return Column(name, "order", sum(places) / max(len(places), 1), tuple(order), missing=lost)
+    if kind is None:
+        kind, note = _guess(name, there)
+        if kind == "image" and (images is None or not any(images.see(word) is not None for word in there[:_TRIED])):
+            what = "and no folder of them is given" if images is None else "and the folder of files has none of them"
+            kind, note = "shown", f"it names images, {what}"
+        if kind == "shown":
+            return Column(name, "shown", note=note)
+    if kind == "image":
+        if images is None:
+            raise ColumnError(f"column {name!r} is said to be of images, and no folder of them is given", "", name)
+        return Column(name, kind, size=images.size, missing=True, made_by=images.made_by)
+    return _make(name, kind, there, lost)
+
+
+def _make(name: str, kind: str, there: Sequence[Any], lost: bool) -> Column:
+    if kind == "number":
+        numbers = [values.number(value) for value in there]
+        if any(map(math.isnan, numbers)):
+            strange = next(value for value, one in zip(there, numbers, strict=True) if math.isnan(one))
+            sentence = f"column {name!r} is said to be of numbers, and has {str(strange)[:40]!r}"
+            raise ColumnError(sentence, "not-a-number", name)
+        return Column(name, kind, mean=math.fsum(numbers) / max(len(numbers), 1), missing=lost)
+    if kind == "category":
+        different = sorted({values.word(value) for value in there})
+        listed = len(different) <= _MOST_CATEGORIES
+        return Column(name, kind, categories=tuple(different) if listed else (), missing=lost and listed, other=listed)
+    if kind == "vector":
+        sizes = {len(values.vector(value) or ()) for value in there}
+        if len(sizes) != 1 or 0 in sizes:
+            sentence = f"column {name!r} is said to be of vectors: lists of numbers, all of one length"
+            raise ColumnError(sentence, "not-a-vector", name)
+        return Column(name, kind, size=sizes.pop(), missing=lost)
+    if kind == "shown":
+        return Column(name, kind, note="as was said")
+    return Column(name, kind, missing=lost and kind == "date")
+
+
+def _guess(name: str, there: Sequence[Any]) -> tuple[str, str]:
+    """A kind, and where nothing can be learned from the column, why."""
+    if not there:
+        return "shown", "it is empty"
+    if all(values.vector(value) is not None for value in there):
+        return ("vector", "") if len({len(values.vector(one) or ()) for one in there}) == 1 else ("text", "")
+    numbers = [values.number(value) for value in there]
+    if not any(map(math.isnan, numbers)):
+        return ("shown", "it numbers the rows") if _counts_rows(name, numbers) else ("number", "")
+    if all(values.moment(value) is not None for value in there):
+        return "date", ""
+    words = [values.word(value) for value in there]
+    different, longest = len(set(words)), max(map(len, words))
+    if all(word.startswith(("http://", "https://")) for word in words):
+        return "shown", "it is a link"
+    if all(_IMAGE.fullmatch(word) for word in words):
+        return "image", ""
+    if len(words) >= 10 and different == len(words) and _is_id(name, words):
+        return "shown", "it is the id of each row"
+    are_sentences = different == len(words) and any(len(word.split()) > 2 for word in words)
+    repeats = different <= max(2, len(words) // 2) and not are_sentences
+    if repeats and longest <= _LONGEST_CATEGORY and (different <= _MOST_CATEGORIES or not any(map(_is_prose, words))):
+        return "category", ""
+    return "text", ""
+
+
+def _counts_rows(name: str, numbers: Sequence[float]) -> bool:
+    """Whether these number the rows, and so say nothing of them."""
+    if len(numbers) < 10:
+        return False
+    if all(after - before == 1 for before, after in itertools.pairwise(numbers)):
+        return True
+    whole = all(one.is_integer() for one in numbers) and len(set(numbers)) == len(numbers)
+    return whole and _ID_NAME.fullmatch(name) is not None
+
+
+def _is_id(name: str, words: Sequence[str]) -> bool:
+    if any(" " in word for word in words):
+        return False
+    return _ID_NAME.fullmatch(name) is not None or all(_ID.fullmatch(word) for word in words)
+
+
+def _is_prose(word: str) -> bool:
+    return len(word.split()) > 4

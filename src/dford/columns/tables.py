@@ -1,0 +1,75 @@
+"""Tables of any kind as columns of values: frames of pandas and polars, Arrow's tables, arrays, rows as dicts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dford.columns.values import Values, word
+from dford.feedback import as_names
+from dford.log_columns import invented
+
+Table = dict[str, Values]
+
+
+def read_table(X: Any) -> Table:
+    """The columns of X by name; those without names are called x0, x1, ..."""
+    if isinstance(X, Mapping):
+        return dict(X)
+    if isinstance(X, (list, tuple)) and X and all(isinstance(row, Mapping) for row in X):
+        return {name: [row.get(name) for row in X] for name in dict.fromkeys(name for row in X for name in row)}
+    labels = getattr(X, "column_names", getattr(X, "columns", None))
+    if labels is None:
+        rows = np.asarray(X)
+        if rows.ndim != 2:
+            raise ValueError(f"a table has rows and columns; got an array of shape {rows.shape}")
+        return dict(zip(invented(rows.shape[1]), rows.T, strict=True))
+    names = as_names(labels) or invented(len(labels))
+    return {name: _values(X[label]) for name, label in zip(names, labels, strict=True)}
+
+
+def categories_of(X: Any) -> dict[str, list[str] | None]:
+    """Of the columns whose type says that they are of categories: these, if they are in order."""
+    found: dict[str, list[str] | None] = {}
+    for label in getattr(X, "columns", ()):
+        kind: Any = getattr(X[label], "dtype", None)
+        if hasattr(kind, "ordered"):  # pandas'
+            found[str(label)] = [word(value) for value in kind.categories] if kind.ordered else None
+        elif type(kind).__name__ in {"Enum", "Categorical"}:  # polars'
+            found[str(label)] = list(kind.categories) if type(kind).__name__ == "Enum" else None
+    return found
+
+
+def has_more_than_numbers(X: Any, missing: bool) -> bool:
+    """Whether X is a table with more than numbers; or, where that counts, with missing ones."""
+    if hasattr(X, "toarray"):
+        return False
+    if isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping):
+        return True
+    if getattr(X, "column_names", getattr(X, "columns", None)) is None:
+        return missing and isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f" and bool(np.isnan(X).any())
+    columns = [np.asarray(column) for column in read_table(X).values()]
+    if any(column.dtype.kind not in "iufb" for column in columns):
+        return True
+    return missing and any(column.dtype.kind == "f" and np.isnan(column).any() for column in columns)
+
+
+def as_table(x: Any) -> Any:
+    """One row, which may be a dict, a Series or a vector, as a table of one."""
+    if isinstance(x, Mapping):
+        return [x]
+    if hasattr(x, "iloc") and x.ndim == 1:
+        return [x.to_dict()]
+    return np.asarray(x)[None] if isinstance(x, (np.ndarray, list, tuple)) and np.ndim(x) == 1 else x
+
+
+def length(table: Table) -> int:
+    return max((len(column) for column in table.values()), default=0)
+
+
+def _values(column: Any) -> Values:
+    """Numbers as an array, all else as a list."""
+    if hasattr(column, "to_pylist"):  # Arrow's
+        return list(column.to_pylist())
+    array = np.asarray(column)
+    return array if array.dtype.kind in "iufb" else list(column)

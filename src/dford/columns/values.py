@@ -1,0 +1,80 @@
+"""Single values of a table: which are missing, and what numbers, dates, lists and words they stand for."""
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from typing import Any, TypeAlias
+
+import numpy as np
+
+Values: TypeAlias = Any  # a sequence, or an array of one dimension
+LARGEST = 1e40  # more could not be squared and summed
+_NOTHING = {"", "NA", "NaN", "nan", "null"}
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?")
+
+
+class ColumnError(ValueError):
+    """A value that a column cannot take."""
+
+    def __init__(self, sentence: str, code: str = "bad-columns", column: str = "", row: int = 0) -> None:
+        super().__init__(sentence)
+        self.code, self.column, self.row = code, column, row
+
+
+def is_missing(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.strip() in _NOTHING
+    if isinstance(value, (float, np.floating)):
+        return bool(value != value)
+    if isinstance(value, np.datetime64):
+        return bool(np.isnat(value))
+    return value is None or type(value).__name__ in {"NAType", "NaTType"}
+
+
+def number(value: Any) -> float:
+    """NaN where it is none that can be learned from."""
+    try:
+        found = float(value) if not isinstance(value, (dict, list)) else math.nan
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+    return found if abs(found) <= LARGEST else math.nan
+
+
+def moment(value: Any) -> datetime | None:
+    """The date, or the time of a date in UTC, that it stands for."""
+    if isinstance(value, np.datetime64):
+        value = value.astype("datetime64[us]").item()
+    if isinstance(value, str):
+        if not _DATE.fullmatch(value.strip()):
+            return None
+        try:
+            value = datetime.fromisoformat(value.strip())
+        except ValueError:
+            return None
+    if isinstance(value, datetime):
+        return value.astimezone(UTC) if value.tzinfo is not None else value.replace(tzinfo=UTC)
+    return datetime(value.year, value.month, value.day, tzinfo=UTC) if isinstance(value, date) else None
+
+
+def vector(value: Any) -> list[float] | None:
+    """The numbers of a list, of an array, or of a text such as [0.5, 1]."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return None
+    if isinstance(value, str) or not isinstance(value, (Sequence, np.ndarray)):
+        return None
+    numbers = [number(one) for one in value]
+    return numbers if numbers and not any(map(math.isnan, numbers)) else None
+
+
+def word(value: Any) -> str:
+    """As text, the same for 3, 3.0 and NumPy's."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        value = int(value)
+    return str(value)

@@ -1,0 +1,46 @@
+"""Learners that are not part of the package, by where they are."""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from dford.learners import OrdinalLearner
+
+
+def is_own(name: str) -> bool:
+    """Whether this says where a learner is, and is not the name of a known one."""
+    return ":" in name
+
+
+def own_learner(name: str) -> type[OrdinalLearner]:
+    """The class that `package.module:Class` or `folder/file.py:Class` names.
+
+    Modules are also looked for in the working folder.
+    """
+    place, _, wanted = name.rpartition(":")
+    file = Path(place)
+    if file.suffix == ".py" and not file.is_file():
+        raise ValueError(f"no file {place} to take {wanted} from")
+    folder = str((file.parent if file.suffix == ".py" else Path()).resolve())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        found = getattr(import_module(file.stem if file.suffix == ".py" else place), wanted, None)
+    except Exception as error:  # whatever the module does when it is run
+        raise ValueError(f"{place} cannot be imported ({type(error).__name__}: {error})") from None
+    if not (isinstance(found, type) and issubclass(found, OrdinalLearner)):
+        what = "nothing" if found is None else repr(found)
+        raise ValueError(
+            f"{name!r} is no learner: {wanted} is {what} in {place}; "
+            "name a class that is made from dford.learners.LiveLearner or OrdinalLearner"
+        )
+    return found
+
+
+def new_own(name: str, **parameters: Any) -> OrdinalLearner:
+    """A new one of that class."""
+    try:
+        return own_learner(name)(**parameters)
+    except TypeError as error:
+        raise ValueError(f"{name} cannot be made with {', '.join(parameters)}, as all learners can ({error})") from None

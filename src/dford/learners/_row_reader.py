@@ -1,0 +1,150 @@
+"""How rows come in: as arrays, sparse matrices and tables, with the names of their features."""
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dford.columns import Columns
+from dford.columns.tables import has_more_than_numbers
+from dford.feedback import difference
+from dford.learners._forms import Form, Rows
+from dford.log import FeedbackLog
+from dford.log_columns import invented
+from dford.scale import Scale
+
+
+class RowReader(BaseEstimator):  # type: ignore[misc]
+    """What a learner reads rows by.
+
+    A table of more than numbers goes through `columns_`, which the first one makes. What the engine reads, and what
+    questions and logs hold, are the features that come out.
+    """
+
+    _form: Form
+    _scale: Scale
+
+    def _takes_sparse(self) -> bool:
+        """Whether rows may be a sparse matrix."""
+        return False
+
+    def _prefers_sparse(self) -> bool:
+        """Whether rows that could be either, as dicts can, are to be sparse ones."""
+        return self._takes_sparse()
+
+    def _read_columns(self, X: Any) -> Columns | None:
+        """What turns X into numbers, where it is a table of more than these."""
+        if not has_more_than_numbers(X, self._fills_missing()):
+            return None
+        columns = Columns().fit(X)
+        self.check_columns(columns)
+        return columns
+
+    def check_columns(self, columns: Columns) -> None:
+        """Refuse columns whose features this learner cannot learn from."""
+        if columns.is_sparse_ and not self._takes_sparse():
+            text = next(column.name for column in columns.columns_ if column.is_sparse)
+            raise ValueError(f"{type(self).__name__} does not learn from texts, and {text!r} is one; Auto does")
+        if not columns.width_:
+            raise ValueError(f"there is nothing to learn from: {'; '.join(one.words for one in columns.describe())}")
+
+    def take_columns(self, columns: Columns) -> Self:
+        """Read tables by these columns from now on: their features are those that this model learned from."""
+        check_is_fitted(self)
+        self.check_columns(columns)
+        if columns.width_ != self._form.n_features:
+            raise ValueError(f"the columns make {columns.width_} features, and the model has {self._form.n_features}")
+        self._take_columns(columns)
+        self.feature_names_in_ = columns.feature_names_in_
+        return self
+
+    @property
+    def _columns(self) -> Columns | None:
+        return self.__dict__.get("columns_")
+
+    def _take_columns(self, columns: Columns | None) -> None:
+        self.__dict__.pop("columns_", None)
+        if columns is not None:
+            self.columns_ = columns
+            self.n_features_in_ = columns.n_features_in_
+            self._form.row_shape = ()
+
+    def _fills_missing(self) -> bool:
+        """Whether missing numbers are filled in, and said to be missing by a feature."""
+        return False
+
+    def _rows(self, X: Any, anew: bool) -> Rows:
+        """X as the engine reads it."""
+        columns = None if anew else self._columns
+        if columns is not None and not self._is_encoded(X):
+            X = columns.transform(X)
+        # Rows that are not finite show in their squares, so that memory is read once.
+        rows = check_array(
+            X,
+            accept_sparse="csr" if self._takes_sparse() else False,
+            dtype=np.float64,
+            order="C",
+            ensure_all_finite=False,
+            estimator=self,
+            input_name="X",
+        )
+        if not anew and columns is None:
+            validate_data(self, X, reset=False, skip_check_array=True)
+        if sparse.issparse(rows):
+            rows.sum_duplicates()
+            if rows.indices.dtype != np.int32 and rows.nnz < 2**31:  # wider than need be: one kind is compiled
+                parts = rows.data, rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
+                rows = type(rows)(parts, shape=rows.shape)
+        return rows
+
+    def _is_encoded(self, X: Any) -> bool:
+        """Whether these are features already, and not a table."""
+        return (isinstance(X, np.ndarray) or sparse.issparse(X)) and bool(X.shape[-1] == self._form.n_features)
+
+    def _look_at_names(self) -> None:
+        """Where features have names, have `ask` go its long way, on which these are compared."""
+        if self._known_names() is not None:
+            self._form.row_shape = ()
+
+    def _check_names(self, names: list[str] | None) -> None:
+        """The rule of scikit-learn, for features that are not those of a frame."""
+        known, own = self._known_names(), type(self).__name__
+        if (names is None) != (known is None):
+            has, had = ("has", "without") if known is None else ("does not have valid", "with")
+            warnings.warn(f"X {has} feature names, but {own} was fitted {had} feature names", stacklevel=3)
+        elif names is not None and known is not None and names != known:
+            raise ValueError(
+                "The feature names should match those that were passed during fit, in the same order: "
+                f"{difference(names, known)}"
+            )
+
+    def _known_names(self) -> list[str] | None:
+        names: list[str] | None = self.feature_names_in_.tolist() if hasattr(self, "feature_names_in_") else None
+        return names
+
+    def _log_rows(self, log: FeedbackLog) -> Rows:
+        """The rows of a log whose levels and features are those of this model."""
+        if log.scale.names != self._scale.names:
+            raise ValueError(f"the model has levels {self._scale.names} and the log {log.scale.names}")
+        X, names = log.X, log.feature_names
+        width = self._form.n_features
+        if len(log) and X.shape[1] != width:
+            raise ValueError(f"the model has learned with {width} features, and the log has {X.shape[1]}")
+        # a file may have names that were given, and look as if they were not
+        if names is None and self._known_names() == invented(width):
+            names = self._known_names()
+        if len(log) and self._columns is None:
+            self._check_names(names)
+        elif names is not None and self._columns is not None and names != (made := self._columns.feature_names()):
+            raise ValueError(f"the log's features are not those of this model's columns: {difference(names, made)}")
+        return X if sparse.issparse(X) == self._form.takes_sparse else self._suited(X)
+
+    def _suited(self, X: Rows) -> Rows:
+        """Rows that are dense, or sparse, as this model's are."""
+        if sparse.issparse(X):
+            return X if self._takes_sparse() and self._form.takes_sparse else X.toarray()
+        return X

@@ -1,0 +1,101 @@
+// Images and ZIP files of images, sent one file after the other.
+
+import { asProblem, IdempotencyKeys, Problem, projectPath, send } from "./api.js";
+import { notice, number } from "./dom.js";
+
+const LARGEST = 10_000_000; // bytes that the server takes at once
+const STARTS = [/^\x89PNG\r\n/, /^\xff\xd8\xff/, /^GIF8/, /^RIFF[^]{4}WEBP/, /^PK\x03\x04/]; // of the files it takes
+const CODES = ["not-an-image", "bad-archive", "too-large", "too-many"]; // by which it refuses one file, and no others
+
+/** @param {File} file */
+async function isImage(file) {
+  const start = await file.slice(0, 12).arrayBuffer().catch(() => new ArrayBuffer(0)); // a folder, say
+  return STARTS.some((one) => one.test(String.fromCharCode(...new Uint8Array(start))));
+}
+
+/**
+ * Why a file is left out, if it is.
+ * @param {File} file
+ */
+async function fault(file) {
+  if (!(await isImage(file))) return `${file.name} is no PNG, JPEG, WebP or GIF image, and no ZIP file of them`;
+  return file.size > LARGEST ? `${file.name} is larger than 10 MB` : null;
+}
+
+/** @type {(count: number, what: string) => string} */
+const counted = (count, what) => `${number(count)} ${what}${count === 1 ? "" : "s"}`;
+
+/** @param {File[]} files */
+export async function haveImages(files) {
+  return (await Promise.all(files.map(isImage))).includes(true);
+}
+
+export class ImageFiles {
+  constructor() {
+    this.keys = new IdempotencyKeys();
+    /** @type {Map<string, number>} */
+    this.sent = new Map(); // how many images each file had that the server has
+    /** @type {File[]} */
+    this.files = [];
+  }
+
+  /**
+   * Returns what to say of them.
+   * @param {File[]} files
+   */
+  async take(files) {
+    const faults = await Promise.all(files.map(fault));
+    this.files = files.filter((_, i) => faults[i] === null);
+    return [`${counted(this.files.length, "file")} to send.`,
+      ...faults.filter((one) => one !== null).map((one) => `Left out: ${one}.`)].join(" ");
+  }
+
+  /**
+   * Each file has a key of its own: sent again, after a lost response or with the files chosen anew, nothing is added
+   * twice. Those that the server refuses are said by name, and the others go on.
+   * @param {string} project
+   * @param {(sentence: string) => void} say
+   * @returns {Promise<number>} how many images there are now
+   */
+  async sendTo(project, say) {
+    let [images, done] = [0, 0];
+    /** @type {string[]} */
+    const refused = [];
+    const progress = () => `${number(done)} of ${counted(this.files.length, "file")} sent, ${counted(images, "image")}.`;
+    try {
+      for (const file of this.files) {
+        say(`${progress()} Sending ${file.name}…`);
+        try {
+          images += await this.sendFile(project, file);
+          done += 1;
+        } catch (error) {
+          const problem = asProblem(error);
+          if (!CODES.includes(problem.code)) throw problem;
+          refused.push(`${file.name} was not added: ${problem.words}.`);
+        }
+      }
+    } catch (error) {
+      say(`Stopped: ${progress()} Try again to continue: nothing is added twice.`);
+      throw error;
+    }
+    say([progress(), ...refused].join(" "));
+    if (!images) throw new Problem(422, "no-image", refused.join(" "));
+    if (refused.length) notice(refused.join(" "));
+    return images;
+  }
+
+  /**
+   * @param {string} project
+   * @param {File} file
+   */
+  async sendFile(project, file) {
+    const request = `${project} ${file.name} ${file.size} ${file.lastModified}`;
+    const before = this.sent.get(request);
+    if (before !== undefined) return before;
+    const path = projectPath(project, `/images?name=${encodeURIComponent(file.name)}`);
+    /** @type {Server.Added} */
+    const { count } = await send("POST", path, { project, file, key: this.keys.of(request) });
+    this.sent.set(request, count);
+    return count;
+  }
+}

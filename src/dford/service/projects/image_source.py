@@ -1,0 +1,51 @@
+"""Where the images of items are: the folder that the user named, and the one that uploads are kept in."""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from dford.columns import ImageReader
+from dford.service.projects.item_files import ItemFiles
+from dford.service.refusal import Refusal
+
+
+class ImageSource(NamedTuple):
+    """Known by its names alone, so that another process has it too."""
+
+    files: str = ""
+    """The user's folder, which nothing is written to."""
+    uploads: str = ""
+    encoder: str = ""
+
+    def read(self, name: str) -> tuple[bytes, str]:
+        """An image and its media type; 404 where there is none of this name."""
+        folders = [folder for folder in (self.files, self.uploads) if folder]
+        for folder in folders[:-1]:
+            try:
+                return ItemFiles(folder).read(name)
+            except Refusal:
+                continue
+        if not folders:
+            raise Refusal(404, "no-image", "this server has no folder of images; give it one by --files")
+        return ItemFiles(folders[-1]).read(name)
+
+    def put(self, content: bytes, name: str) -> dict[str, str]:
+        """Keep an image, or those of a ZIP archive: the names that they came with, and those they are kept by."""
+        if not self.uploads:
+            raise Refusal(404, "no-image", "this server keeps no uploads; name a folder of images by --files", "body")
+        files = ItemFiles(self.uploads)
+        return files.put_zip(content) if content.startswith(b"PK") else {name: files.put(content)}
+
+    def reader(self) -> ImageReader | None:
+        """What makes numbers of them."""
+        return _reader(self) if self.files or self.uploads else None
+
+
+@lru_cache(maxsize=8)
+def _reader(source: ImageSource) -> ImageReader:
+    def read(name: str) -> bytes:
+        try:
+            return source.read(name)[0]
+        except Refusal as refusal:
+            raise ValueError(refusal.sentence) from None
+
+    return ImageReader(read, source.encoder or None)

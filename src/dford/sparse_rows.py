@@ -1,0 +1,67 @@
+"""Sparse rows kept outside of memory: as bytes, and as text in a file."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+_NAME = re.compile(r"features\[(\d+)\]")
+_ENTRY = 12  # bytes: a number and its place
+
+
+def pack(row: Any) -> bytes:
+    """One row of a CSR matrix."""
+    return bytes(row.data.astype("<f8").tobytes() + row.indices.astype("<i4").tobytes())
+
+
+def unpack(packed: Sequence[bytes], width: int) -> Any:
+    """The CSR matrix of rows that `pack` made."""
+    counts = [len(one) // _ENTRY for one in packed]
+    data = [np.frombuffer(one, "<f8", count) for one, count in zip(packed, counts, strict=True)]
+    indices = [np.frombuffer(one, "<i4", count, 8 * count) for one, count in zip(packed, counts, strict=True)]
+    return _matrix(data, indices, width)
+
+
+def column_name(width: int) -> str:
+    """What the column of sparse features is called in a file."""
+    return f"features[{width}]"
+
+
+def find_column(names: Iterable[str]) -> tuple[str, int] | None:
+    """The column of sparse features among those of a file, and how many there are."""
+    found = [match for match in map(_NAME.fullmatch, names) if match is not None]
+    return (found[0][0], int(found[0][1])) if len(found) == 1 else None
+
+
+def to_texts(X: Any) -> list[str]:
+    """A text such as "3:0.5 17:1.0" for each row of a CSR matrix; it reads back to the bit."""
+    entries = [f"{place}:{value!r}" for place, value in zip(X.indices.tolist(), X.data.tolist(), strict=True)]
+    return [" ".join(entries[begin:end]) for begin, end in zip(X.indptr[:-1], X.indptr[1:], strict=True)]
+
+
+def from_texts(texts: Iterable[Any], width: int) -> Any:
+    """The CSR matrix that `to_texts` wrote."""
+    data, indices = [], []
+    for row, text in enumerate(texts):
+        parts = [entry.partition(":") for entry in str(text).split()] if text == text and text is not None else []
+        try:
+            places = np.array([int(place) for place, _, _ in parts], dtype=np.int64)
+            values = np.array([float(value) for _, _, value in parts], dtype=np.float64)
+        except ValueError:
+            raise ValueError(f"row {row} has features that are not written as place:number place:number ...") from None
+        if len(places) and not (places[0] >= 0 and (np.diff(places) > 0).all() and places[-1] < width):
+            raise ValueError(f"row {row} has features whose places do not rise from 0 to at most {width - 1}")
+        if not np.isfinite(values).all():
+            raise ValueError(f"row {row} has a feature that is not finite")
+        data.append(values)
+        indices.append(places.astype(np.int32))
+    return _matrix(data, indices, width)
+
+
+def _matrix(data: list[Any], indices: list[Any], width: int) -> Any:
+    indptr = np.zeros(len(data) + 1, np.int32)
+    np.cumsum([len(one) for one in data], out=indptr[1:])
+    parts = np.concatenate([np.empty(0), *data]), np.concatenate([np.empty(0, np.int32), *indices]), indptr
+    return sparse.csr_matrix(parts, shape=(len(data), width))

@@ -1,0 +1,176 @@
+"""`dford predict`: a table of one's own, texts and all, from `dford run --save` to the levels of new rows."""
+
+import csv
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dford
+from dford.cli import main
+from dford.datasets import load_table
+
+LEVELS = ["bad", "ok", "good"]
+TONES = {"awful": -2, "bad": -1, "dull": -1, "fine": 1, "good": 1, "superb": 2}
+RUN = ["run", "old.csv", "--target", "rating", "--levels", "bad,ok,good", "--save", "model.dford"]
+
+
+def rows(first: int, last: int) -> list[dict[str, Any]]:
+    """Things whose rating hangs on a text and on a size, which is sometimes missing."""
+    random, found = np.random.default_rng(first), []
+    for n in range(first, last):
+        one, other = random.choice(list(TONES), 2)
+        z = random.normal()
+        size = "" if random.random() < 0.1 else f"{100 + 3 * z:.2f}"
+        rating = LEVELS[int(np.digitize(TONES[one] + TONES[other] + z, [-1, 1]))]
+        review = f'It was {one}, I "said"; and then {other}'
+        found.append({"id": f"item-{n}", "review": review, "size": size, "zip": f"0{n % 3}", "rating": rating})
+    return found
+
+
+def write(path: str, table: list[dict[str, Any]], delimiter: str = ",") -> None:
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        out = csv.DictWriter(file, list(table[0]), delimiter=delimiter)
+        out.writeheader()
+        out.writerows(table)
+
+
+@pytest.fixture(autouse=True)
+def _tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write("old.csv", rows(0, 600))
+    write("new.csv", rows(600, 800))
+
+
+def error(levels: Any, right: Any) -> float:
+    return float(np.abs(pd.Series(levels).map(LEVELS.index) - pd.Series(right).map(LEVELS.index)).mean())
+
+
+def test_a_table_with_texts_ids_and_missing_values_is_learned_and_new_rows_are_placed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(RUN) == 0
+    output = capsys.readouterr().out
+    for words in (
+        "id: shown, and not learned from: it is the id of each row",
+        "review: text, learned from by its words and their parts",
+        "size: a number; missing values are learned from, too",
+        "rating: shown, and not learned from: it is the target",
+    ):
+        assert words in output
+    assert main(["predict", "model.dford", "new.csv", "--out", "there/levels.csv"]) == 0
+    assert "200 levels: there/levels.csv" in capsys.readouterr().out
+    with open("there/levels.csv", newline="", encoding="utf-8") as file:
+        placed = list(csv.DictReader(file))
+    names = ["id", "review", "size", "zip", "rating"]
+    assert list(placed[0]) == [*names, "level", "P(bad)", "P(ok)", "P(good)"]
+    assert [{name: row[name] for name in names} for row in placed] == rows(600, 800), "as they were written"
+    right = [row["rating"] for row in placed]
+    assert error([row["level"] for row in placed], right) < 0.6 * min(error([k] * 200, right) for k in LEVELS)
+    for row in placed:
+        assert sum(float(row[f"P({level})"]) for level in LEVELS) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("learner", ["newton", "dford", "prank", "pril"])
+def test_learners_of_features_carry_their_columns_and_how_rows_were_scaled(learner: str) -> None:
+    assert main([*RUN, "--learner", learner, "--kind", "zip=category"]) == 0
+    assert main(["predict", "model.dford", "new.csv", "--out", "levels.parquet"]) == 0
+    placed = pd.read_parquet("levels.parquet")
+    assert placed["size"].dtype == np.float64
+    assert placed["zip"].tolist()[:3] == ["00", "01", "02"]
+    assert ("P(ok)" in placed) == (learner == "newton")
+    if learner != "pril":  # asks about its prediction alone, and ends at the top
+        assert error(placed.level, placed.rating) < 0.8 * min(error([k] * 200, placed.rating) for k in LEVELS)
+    model: Any = dford.load("model.dford")
+    data = load_table("old.csv", "rating", levels=LEVELS, kinds={"zip": "category"})
+    dense = data.data[:, : data.columns.n_dense_].toarray()
+    np.testing.assert_allclose(model.columns_.scaling_.mean, dense.mean(axis=0))
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_semicolons_and_tabs_are_seen(delimiter: str) -> None:
+    assert main(RUN) == 0
+    assert main(["predict", "model.dford", "new.csv", "--out", "commas.csv"]) == 0
+    write("old.csv", rows(0, 600), delimiter)
+    write("new.csv", rows(600, 800), delimiter)
+    assert main([*RUN[:-1], "other.dford"]) == 0
+    assert Path("other.dford").read_bytes() == Path("model.dford").read_bytes()
+    assert main(["predict", "other.dford", "new.csv", "--out", "levels.csv"]) == 0
+    assert Path("levels.csv").read_text() == Path("commas.csv").read_text()
+
+
+def test_what_a_column_is_can_be_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RUN, "--kind", "review=shown", "--kind", "zip=category", "--learner", "boosting"]) == 0
+    output = capsys.readouterr().out
+    assert "review: shown, and not learned from: as was said" in output
+    assert "zip: one of 3 categories" in output
+    assert main([*RUN, "--learner", "boosting"]) == 2
+    assert "DirectionalBoosting does not learn from texts, and 'review' is one; Auto does" in capsys.readouterr().err
+
+
+def test_columns_that_are_not_learned_from_need_not_be_there() -> None:
+    assert main(RUN) == 0
+    write("new.csv", [{name: row[name] for name in ("zip", "size", "review")} for row in rows(600, 610)])
+    assert main(["predict", "model.dford", "new.csv", "--out", "levels.csv"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "more", "about"),
+    [
+        (lambda row: row.pop("review"), [], "no column 'review'"),
+        (lambda row: row.update(size="big"), [], "column 'size' takes a number; got 'big'"),
+        (lambda row: row.update(price=1, weight=2), [], "columns 'price', 'weight' were not there"),
+        (lambda row: row.update(stars=1, weight=2), ["--target", "stars"], "column 'weight' was not there"),
+        (lambda row: row.update(level=1), ["--target", "level"], "a column 'level' of its own"),
+        (lambda row: row.clear(), [], "new.csv"),
+    ],
+)
+def test_a_missing_or_strange_column_is_one_sentence_and_nothing_is_written(
+    change: Any, more: list[str], about: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(RUN) == 0
+    table = rows(600, 610)
+    for row in table:
+        change(row)
+    write("new.csv", table)
+    capsys.readouterr()
+    assert main(["predict", "model.dford", "new.csv", "--out", "levels.csv", *more]) == 2
+    said = capsys.readouterr().err
+    assert re.fullmatch(r"dford: [^\n]+\n", said)
+    assert about in said
+    assert not Path("levels.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "about"),
+    [
+        (["no.dford", "new.csv", "--out", "levels.csv"], "no model at no.dford"),
+        (["new.csv", "new.csv", "--out", "levels.csv"], "is not a dford file"),
+        (["model.dford", "no.csv", "--out", "levels.csv"], "no file no.csv"),
+        (["model.dford", "new.csv", "--out", "levels.txt"], "levels.txt"),
+        (["model.dford", "new.csv"], "--out"),
+        (["numbers.dford", "new.csv", "--out", "levels.csv"], "numbers.dford does not know its columns"),
+    ],
+)
+def test_a_mistake_gets_one_sentence_and_exit_2(
+    arguments: list[str], about: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dford.NewtonLogit(random_state=0).fit([[1.0], [2.0], [3.0]], [1, 2, 3]).save("numbers.dford")
+    assert main(RUN) == 0
+    capsys.readouterr()
+    assert main(["predict", *arguments]) == 2
+    said = capsys.readouterr().err
+    assert re.fullmatch(r"dford: [^\n]+\n", said)
+    assert about in said
+
+
+def test_a_model_of_a_frame_places_rows_too() -> None:
+    table = pd.DataFrame(rows(0, 300))
+    dford.Auto(levels=LEVELS, random_state=0).fit(table.drop(columns="rating"), table.rating).save("model.dford")
+    assert main(["predict", "model.dford", "new.csv", "--out", "levels.csv", "--target", "rating"]) == 0
+    new = pd.DataFrame(rows(600, 800))
+    expected = dford.load("model.dford").predict(new.drop(columns="rating"))
+    assert pd.read_csv("levels.csv").level.tolist() == expected.tolist()

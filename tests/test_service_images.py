@@ -1,0 +1,137 @@
+"""Images in the service: shown as they are, learned from, and nothing read that is not theirs."""
+
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import drawing
+from dford.columns import Columns
+from dford.service.core import Service
+from dford.service.projects.items import features
+from dford.service.settings import Settings
+from dford.service.table_project import TableProject, fill_project, image_rows
+from serving import LEVELS, learned, ok, replayed, serving
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of 40 small images."""
+    folder = tmp_path_factory.mktemp("photos")
+    for n, content in enumerate(drawing.drawings(40, 0)[0]):
+        (folder / f"{n:02}.png").write_bytes(content)
+    (folder / "notes.txt").write_text("not an image")
+    return folder
+
+
+def project_of(client: Any, folder: Path, *names: str) -> Any:
+    columns = [{"name": "photo", "kind": "image"}, {"name": "size", "kind": "number"}]
+    ok(client.post("/projects", json={"name": "photos", "levels": LEVELS, "columns": columns}))
+    rows = [{"photo": name, "size": n} for n, name in enumerate(names)]
+    return ok(client.post("/projects/photos/items", json={"items": rows}))
+
+
+def test_a_column_that_names_images_is_learned_from_by_what_they_show(photos: Path, tmp_path: Path) -> None:
+    names = [f"{n:02}.png" for n in range(12)]
+    with serving(tmp_path / "log.db", files=str(photos)) as client:
+        added = project_of(client, photos, *names)
+        assert added["columns"][0].startswith("photo: an image, learned from by 84 numbers")
+        shown = client.get("/projects/photos/items/3/images/photo")
+        assert (shown.status_code, shown.headers["content-type"]) == (200, "image/png")
+        assert shown.content == (photos / names[2]).read_bytes()
+        for _ in range(10):
+            number = ok(client.post("/projects/photos/questions"))["number"]
+            ok(client.post(f"/projects/photos/questions/{number}/answer", json={"higher": number % 2 == 0}))
+        state = learned(client, "/projects/photos")
+        predicted = ok(client.post("/projects/photos/predictions", json={"rows": [{"photo": "20.png", "size": 3}]}))
+        assert predicted["predictions"][0]["level"] in LEVELS
+    assert state["digest"] == replayed(tmp_path / "log.db", "photos")
+
+
+@pytest.mark.parametrize(
+    "name", ["../secret.png", "/etc/passwd", "link.png", "notes.txt", "no.png", "", "a\\..\\b.png", "."]
+)
+def test_nothing_outside_of_the_folder_is_read_or_learned_from(name: str, photos: Path, tmp_path: Path) -> None:
+    content = (photos / "00.png").read_bytes()
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    (inside / "a.png").write_bytes(content)
+    (tmp_path / "secret.png").write_bytes(content)
+    (inside / "notes.txt").write_text("<script>")
+    (inside / "link.png").symlink_to(tmp_path / "secret.png")
+    with serving(tmp_path / "log.db", files=str(inside)) as client:
+        project_of(client, inside, "a.png", name)
+        project = client.service.project("photos")
+        X = project.rows(features(client.service.database, project, [1, 2]))
+        assert X[0, :84].any()
+        assert not X[1, :84].any()
+        assert X[:, 84].tolist() == [0.0, 1.0], "it is said to be missing"
+        refused = client.get("/projects/photos/items/2/images/photo")
+        assert refused.status_code == 404
+        assert refused.json()["code"] == "no-image"
+        assert client.get("/projects/photos/items/1/images/size").status_code == 404
+        assert client.get("/projects/photos/items/9/images/photo").json()["code"] == "no-item"
+
+
+def archive(files: dict[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as packed:
+        for name, content in files.items():
+            packed.writestr(name, content)
+    return out.getvalue()
+
+
+def test_uploaded_images_become_items_once_and_are_kept_by_their_hash(photos: Path, tmp_path: Path) -> None:
+    images = {f"{n}.png": (photos / f"0{n}.png").read_bytes() for n in range(3)}
+    with serving(tmp_path / "log.db") as client:
+        ok(client.post("/projects", json={"name": "photos", "levels": LEVELS}))
+        key = {"Idempotency-Key": "one"}
+        first = ok(client.post("/projects/photos/images?name=beach.png", content=images["0.png"], headers=key))
+        assert first == ok(client.post("/projects/photos/images?name=beach.png", content=images["0.png"], headers=key))
+        more = ok(client.post("/projects/photos/images", content=archive(images)))
+        assert (first["count"], more["first"], more["count"]) == (1, 2, 3)
+        listed = ok(client.get("/projects/photos/items"))
+        assert [one["shown"]["name"] for one in listed] == ["beach.png", "0.png", "1.png", "2.png"]
+        assert len(list((tmp_path / "log.db-images").iterdir())) == 3, "the same image is kept once"
+        for number, name in ((1, "0.png"), (4, "2.png")):
+            assert client.get(f"/projects/photos/items/{number}/images/image").content == images[name]
+        refused = client.post("/projects/photos/images?name=x.png", content=b"<svg onload=alert(1)>")
+        assert (refused.status_code, refused.json()["code"]) == (422, "not-an-image")
+        bad = client.post("/projects/photos/images", content=archive({"a.png": images["0.png"], "b.txt": b"text"}))
+        assert bad.status_code == 422
+        assert len(ok(client.get("/projects/photos/items"))) == 4, "all or none"
+
+
+def test_a_project_without_a_column_of_images_takes_none(photos: Path, tmp_path: Path) -> None:
+    with serving(tmp_path / "log.db") as client:
+        ok(client.post("/projects", json={"name": "rain", "levels": LEVELS}))
+        ok(client.post("/projects/rain/items", json={"items": [{"size": 1.5}, {"size": 2}]}))
+        refused = client.post("/projects/rain/images", content=(photos / "00.png").read_bytes())
+        assert refused.json()["sentence"] == "the columns of this project are set, and none is of images"
+
+
+def test_a_folder_of_images_becomes_a_project_that_sees_them(photos: Path, tmp_path: Path) -> None:
+    levels = drawing.drawings(40, 0)[1]["brightness"]
+    service = Service(Settings(database=str(tmp_path / "log.db"), files=str(photos)))
+    try:
+        project, count = fill_project(service, TableProject("photos", image_rows(photos), ["1", "2", "3", "4", "5"]))
+        assert count == 40
+        assert [one.kind for one in Columns.of(project.columns).describe()] == ["image"]
+        X = project.rows(features(service.database, project, list(range(1, 41))))
+    finally:
+        service.close()
+    assert abs(np.corrcoef(X[:, 2], levels)[0, 1]) > 0.8, "brightness is one of the numbers"
+
+
+def test_another_encoder_than_the_columns_were_made_by_is_refused(photos: Path, tmp_path: Path) -> None:
+    with serving(tmp_path / "log.db", files=str(photos)) as client:
+        project_of(client, photos, "00.png", "01.png")
+    with serving(tmp_path / "log.db") as client:
+        service = client.service
+        service.images = service.images._replace(uploads="", files="")
+        refused = client.post("/projects/photos/items", json={"items": [{"photo": "02.png", "size": 1}]})
+        assert refused.json()["code"] == "no-encoder"
+        assert "described by descriptor 1, and nothing here reads images" in refused.json()["sentence"]
