@@ -37,6 +37,8 @@ def start_with_a_copy(process: str) -> None:
 
 def use(model: Any, X: Any, y: Any) -> None:
     """All that a learner does, also with arrays that may not be written to."""
+    from dford import FeedbackLog
+
     arrays = (X.data, X.indices, X.indptr, y) if hasattr(X, "indptr") else (X, y)
     for may_be_written in (False, True):
         for array in arrays:
@@ -46,7 +48,9 @@ def use(model: Any, X: Any, y: Any) -> None:
             model.predict_proba(X)
     if hasattr(model, "ask"):
         row = X[:1] if hasattr(X, "toarray") else X[0]
-        model.tell(model.ask(row), True)
+        log = FeedbackLog(model.classes_.tolist())
+        log.append(model.ask(row), True)
+        model.tell(model.ask(row), True).learned_from(log)
         model.learn_many(X, y, y, [0.5] * len(y), y > 2)
     model.predict_projection(X)
 

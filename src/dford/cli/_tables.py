@@ -14,7 +14,7 @@ LEVELS = "The levels by name, lowest first."
 EQUAL_FREQUENCY = "Cut numbers into K levels of equally many rows."
 CUTS = "Cut numbers here; a cut belongs below."
 STEPS = "Cut numbers at every multiple of S."
-KIND = "Read a column so: number, category, text, vector, date or shown; may be given several times."
+KIND = "Read a column so: number, category, text, vector, image, date or shown; may be given several times."
 OWN = "your own as file.py:Class or package.module:Class"
 
 Discretise = Callable[[Any], Any] | None
@@ -46,7 +46,7 @@ class TableOptions(NamedTuple):
             raise typer.BadParameter(f"give one of {' and '.join(given)}, not both")
         names = [name.strip() for name in self.levels.split(",")] if self.levels else None
         discretise = _discretiser(self.equal_frequency, self.cuts, self.steps)
-        return load_table(path, self.target, levels=names, discretise=discretise, kinds=_kinds(self.kind))
+        return load_table(path, self.target, levels=names, discretise=discretise, kinds=read_kinds(self.kind))
 
 
 def describe(columns: Any) -> str:
@@ -69,7 +69,8 @@ def check_learner(name: str, option: str = "--learner") -> None:
         raise typer.BadParameter(f"{name!r} is none of {', '.join(LEARNERS)}; or give {OWN}", param_hint=option)
 
 
-def _kinds(said: Sequence[str]) -> dict[str, str]:
+def read_kinds(said: Sequence[str]) -> dict[str, str]:
+    """The kinds of columns by name."""
     import typer
 
     from dford.columns import KINDS
@@ -80,7 +81,9 @@ def _kinds(said: Sequence[str]) -> dict[str, str]:
             raise typer.BadParameter(
                 f"{one!r} is not COLUMN=KIND with one of the kinds {', '.join(KINDS)}", param_hint="--kind"
             )
-    return {name: kind for name, _, kind in pairs}
+    if len(kinds := {name: kind for name, _, kind in pairs}) < len(pairs):
+        raise typer.BadParameter("a column is read in one way: name it once", param_hint="--kind")
+    return kinds
 
 
 def _discretiser(tenths: int | None, cuts: str | None, steps: float | None) -> Discretise:

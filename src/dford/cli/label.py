@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from dford.cli import _tables
 from dford.cli._serving import DATABASE, learned, leave, listen, make_server, opened, patiently, run
 from dford.cli._shared import needs, writing_to
 from dford.files import atomic_write
@@ -38,12 +39,7 @@ def add(program: "typer.Typer") -> None:
         ],
         levels: Annotated[str, typer.Option(metavar="A,B,C", help="The scale, lowest first.")] = "",
         project: Annotated[str, typer.Option(metavar="NAME", help="By default the file's own name.")] = "",
-        number: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Read this column as numbers.")] = None,
-        category: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="As categories.")] = None,
-        text: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="As text.")] = None,
-        shown: Annotated[
-            list[str] | None, typer.Option(metavar="COLUMN", help="Show this column, and learn nothing from it.")
-        ] = None,
+        kind: Annotated[list[str] | None, typer.Option(metavar="COLUMN=KIND", help=_tables.KIND)] = None,
         files: Annotated[
             Path | None,
             typer.Option(file_okay=False, metavar="DIR", help="The folder of the images that a column names."),
@@ -69,7 +65,7 @@ def add(program: "typer.Typer") -> None:
 
         For example: dford label reviews.csv --levels "bad,ok,good" --out levels.csv
 
-        How columns are read is shown; --number, --category, --text and --shown change it, once for each column.
+        How columns are read is shown, and --kind changes it.
         Run again, it goes on where it was; rows that are new at the file's end are added.
         """
         needs("service", "fastapi", "prometheus_client", "sqlalchemy", "uvicorn")
@@ -88,16 +84,12 @@ def add(program: "typer.Typer") -> None:
             raise typer.BadParameter(f"an error in levels is between 0 and 100; got {until:g}", param_hint="--until")
         if out is not None and not out.absolute().parent.is_dir():  # told now, not after the work
             raise typer.BadParameter(f"there is no folder {out.absolute().parent}", param_hint="--out")
-        said = {"number": number, "category": category, "text": text, "shown": shown}
-        pairs = [(column, kind) for kind, columns in said.items() for column in columns or ()]
-        if len(kinds := dict(pairs)) < len(pairs):
-            raise ValueError("a column is read in one way: name it once")
         table = TableProject(
             project or _name(file.stem),
             rows,
             [name.strip() for name in levels.split(",")] if levels else [],
             learner,
-            kinds,
+            _tables.read_kinds(kind or ()),
             target=until,
         )
         _label(table, out, browser, {"database": database, "files": _path(files), "encoder": _path(encoder)})

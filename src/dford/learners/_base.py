@@ -23,7 +23,7 @@ from dford.columns import Columns
 from dford.engine import loops, rounds, vectors
 from dford.engine._compiled import Floats, Ints
 from dford.learners import _saving
-from dford.learners._forms import Form, Rows, missing, refuse_large
+from dford.learners._forms import Form, Rows, missing, refuse_large, writable
 from dford.learners._overlap import Overlap, overlap
 from dford.learners._parameters import validate_parameter_constraints
 from dford.learners._row_reader import RowReader
@@ -155,6 +155,9 @@ class OrdinalLearner(ClassifierMixin, RowReader):  # type: ignore[misc]
         Without the log that trees grow on, whoever loads it must have it.
         """
         return _saving.packing(self, log)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(writable(state))  # arrays of another kind would be compiled for anew
 
     def _make_form(self, n_features: int, is_sparse: bool) -> Form:
         """An empty form for so many features, of dense or sparse rows."""

@@ -28,6 +28,8 @@ def writable(state: dict[str, Any]) -> dict[str, Any]:
     def own(value: Any) -> Any:
         if isinstance(value, list):
             return [own(one) for one in value]
+        if hasattr(value, "_make"):  # trees, of several arrays
+            return value._make(map(own, value))
         return np.array(value) if isinstance(value, np.ndarray) and not value.flags.writeable else value
 
     return {name: own(value) for name, value in state.items()}

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dford.engine._compiled import Floats, Ints
+from dford.learners._forms import writable
 from dford.learners._trees.answer_log import AnswerLog
 from dford.learners._trees.forest import Trees, no_trees
 from dford.learners._trees.grower import Grower, Growth, warm_up, work_of
@@ -144,6 +145,9 @@ class TreeSchedule:
         if alone:
             self._work.go_on_alone()
         return self._work
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(writable(state))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_work": None}  # work under way is done again, when its time has come
