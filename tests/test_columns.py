@@ -16,7 +16,7 @@ from hypothesis import given
 from scipy import sparse
 from sklearn.pipeline import make_pipeline
 
-from dford import Auto, Columns, DirectionalBoosting, FeedbackLog, NewtonLogit, Pool, load, sparse_rows
+from dford import Auto, Columns, DirectionalBoosting, FeedbackLog, NewtonLogit, Pool, load, persistence, sparse_rows
 from dford.columns import ColumnError
 from dford.columns.texts import PLACES
 
@@ -373,3 +373,72 @@ def test_a_pool_without_features_goes_on_from_a_file(tmp_path: Path) -> None:
 def test_empty_texts_are_rows_of_nothing() -> None:
     columns = Columns({"a": "text", "b": "text"}).fit([{"a": "a text of words", "b": "more words here"}])
     assert columns.transform([{"a": "", "b": None}]).nnz == 0
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_vectors_are_learned_from_in_frames_of_any_kind(kind: Any) -> None:
+    random = np.random.default_rng(0)
+    y = random.integers(1, 4, 200)
+    vectors = (y[:, None] + random.normal(size=(200, 4))).tolist()
+    table = kind({"vector": vectors})
+    assert Columns().fit(table).describe()[0].kind == "vector"
+    assert np.abs(Auto(random_state=0).fit(table, y).predict(table) - y).mean() < 0.3
+    assert len(Pool(table, levels=[1, 2, 3])) == 200
+
+
+def test_columns_of_the_same_name_are_refused() -> None:
+    table = pd.DataFrame([[1, "a"], [2, "b"]], columns=["x", "x"])
+    with pytest.raises(ValueError, match="columns must have different names; 'x' is there twice"):
+        Columns().fit(table)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("X_indptr", lambda a: np.append(a[:-1], 0)),
+        ("X_indptr", lambda a: np.append(a[:-1], 2**62)),
+        ("X_indptr", lambda a: a[::-1].copy()),
+        ("X_indices", lambda a: np.append(a[:-1], 2**32 + 3)),
+        ("X_indices", lambda a: np.append(a[:-1], -1)),
+        ("X_data", lambda a: a[:-1]),
+        ("X_width", lambda a: a * 0 + 5),
+    ],
+)
+def test_a_damaged_pool_of_texts_is_refused_and_reads_nothing_outside(name: str, change: Any, tmp_path: Path) -> None:
+    pool = Pool(reviews(30)[0], levels=[1, 2, 3, 4], random_state=0)
+    pool.save(tmp_path / "pool")
+    header, arrays = persistence.read(tmp_path / "pool")
+    persistence.write(tmp_path / "damaged", header, {**arrays, name: change(arrays[name])})
+    with pytest.raises(ValueError, match="sparse rows|could have"):
+        load(tmp_path / "damaged")
+
+
+@pytest.mark.parametrize("name", ["log_indptr", "open_indptr"])
+def test_a_damaged_model_is_refused_and_reads_nothing_outside(name: str, tmp_path: Path) -> None:
+    rows = [{"c": f"kind {n % 12}", "text": f"a text of its own, {n}", "n": n} for n in range(240)]
+    model = Auto(random_state=0).fit(rows, [1 + n % 3 for n in range(240)])
+    model.ask(rows[0])
+    model.save(tmp_path / "model")
+    header, arrays = persistence.read(tmp_path / "model")
+    persistence.write(tmp_path / "damaged", header, {**arrays, name: np.append(arrays[name][:-1], 0)})
+    with pytest.raises(ValueError, match="sparse rows"):
+        load(tmp_path / "damaged")
+
+
+@pytest.mark.parametrize(
+    "value", ["0001-01-01T00:00+05:00", "9999-12-31T23:00-05:00", "[" * 100_000, b"bytes", "1_000"]
+)
+def test_strange_values_are_read_as_something(value: Any) -> None:
+    Columns().fit([{"x": value}])
+
+
+def test_codes_with_leading_zeros_are_no_numbers() -> None:
+    assert Columns().fit([{"zip": code} for code in ["01234", "94110"] * 6]).describe()[0].kind == "category"
+
+
+def test_a_feature_cannot_be_called_as_the_sparse_ones_are_in_a_file() -> None:
+    log = FeedbackLog([1, 2], ["features[3]", "b"])
+    with pytest.raises(ValueError, match="of its own"):
+        log.to_frame()
+    with pytest.raises(ValueError, match="not written as place:number"):
+        sparse_rows.from_texts(["99999999999999999999:1"], 65536)

@@ -192,7 +192,10 @@ def test_values_of_numpy_and_pandas_are_taken_and_missing_ones_are_missing(file:
     [
         ({"size": 1.0}, "items are a list of dicts, a frame, or the path of a file; got a dict"),
         (["a text"], "an item is a dict of values by the names of their columns; got 'a text'"),
-        ([{"size": [1, 2]}], "'size' is a list; the values of an item are text, numbers, True, False or None"),
+        (
+            [{"size": {"a": 1}}],
+            "'size' is a dict; the values of an item are text, numbers, lists of numbers, True, False",
+        ),
         ([{"size": np.inf}], "'size' is inf, which cannot be sent or learned from"),
         ("items.xlsx", "a file of items is a .csv or a .parquet file; got 'items.xlsx'"),
         ("nowhere.csv", "No such file or directory: 'nowhere.csv'"),

@@ -135,3 +135,22 @@ def test_another_encoder_than_the_columns_were_made_by_is_refused(photos: Path, 
         refused = client.post("/projects/photos/items", json={"items": [{"photo": "02.png", "size": 1}]})
         assert refused.json()["code"] == "no-encoder"
         assert "described by descriptor 1, and nothing here reads images" in refused.json()["sentence"]
+
+
+def test_a_folder_that_changed_goes_on_with_what_is_new(photos: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    service = Service(Settings(database=str(tmp_path / "log.db"), files=str(folder)))
+    try:
+        for names, added in ((["05.png", "06.png"], 2), (["00.png"], 1), ([], 0)):
+            for name in names:
+                (folder / name).write_bytes((photos / name).read_bytes())
+            if not names:
+                (folder / "05.png").unlink()
+            table = TableProject("photos", image_rows(folder), ["1", "2"], by_content=True)
+            assert fill_project(service, table)[1] == added
+        with service.database.reading() as connection:
+            shown = connection.exec_driver_sql("select shown from items order by number").scalars().all()
+        assert shown == ['{"image": "05.png"}', '{"image": "06.png"}', '{"image": "00.png"}']
+    finally:
+        service.close()

@@ -2,6 +2,7 @@
 
 import json
 import random
+from pathlib import Path
 
 import hypothesis.strategies as st
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import given
 
 from dford.columns import Column, Columns
 from dford.service.projects.columns import decode, encode, from_json, to_json
+from serving import LEVELS, ok, serving
 
 WORDS = [Column("note", "words")]
 
@@ -54,3 +56,14 @@ def test_columns_that_were_stored_before_mean_the_same() -> None:
     assert not X[1, 3:].any()
     assert Columns.of(columns).describe()[2].kind == "shown"
     assert from_json(to_json(columns)) == columns
+
+
+def test_a_project_of_then_takes_items_now(tmp_path: Path) -> None:
+    stored = [{"name": "size", "kind": "number", "mean": 2.5, "categories": []}]
+    insert = "insert into columns (project, columns) values (1, ?)"
+    with serving(tmp_path / "log.db") as client:
+        ok(client.post("/projects", json={"name": "rain", "levels": LEVELS}))
+        client.service.write(
+            None, lambda connection: connection.exec_driver_sql(insert, (json.dumps(stored),)) and None
+        )
+        assert ok(client.post("/projects/rain/items", json={"items": [{"size": 1}, {"size": None}]}))["count"] == 2

@@ -210,7 +210,7 @@ class FeedbackLog:
             features = [*features, sparse_rows.column_name(rest.shape[1])]
         features = features or invented(X.shape[1])
         has_more = any(about != UNKNOWN for about in self._about)
-        check_feature_names(features, has_more)
+        check_feature_names(features[:-1] if self.is_sparse else features, has_more)
         frame = pd.DataFrame(
             {
                 "level": names[self._places(0) - 1],

@@ -35,7 +35,8 @@ def about_columns(names: Iterable[str]) -> tuple[str, ...]:
 def check_feature_names(names: Iterable[str], has_more: bool = False) -> None:
     """Refuse features that are called as the columns of a log are, of one with or without items, people and times."""
     own = [*COLUMNS, *(ABOUT if has_more else about_columns(names))]
-    if taken := [name for name in names if name in own]:
+    names = list(names)
+    if taken := [name for name in names if name in own or find_column([name]) is not None]:
         raise ValueError(f"a log has a column {taken[0]!r} of its own, so no feature can be called so; rename it")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-_NAME = re.compile(r"features\[(\d+)\]")
+_NAME = re.compile(r"features\[(\d{1,9})\]")
 _ENTRY = 12  # bytes: a number and its place
 
 
@@ -22,6 +22,26 @@ def unpack(packed: Sequence[bytes], width: int) -> Any:
     data = [np.frombuffer(one, "<f8", count) for one, count in zip(packed, counts, strict=True)]
     indices = [np.frombuffer(one, "<i4", count, 8 * count) for one, count in zip(packed, counts, strict=True)]
     return _matrix(data, indices, width)
+
+
+def checked(data: Any, indices: Any, indptr: Any, width: int) -> Any:
+    """The CSR matrix of arrays from a file, which compiled code will trust: refused where they could not be one."""
+    if (
+        not data.ndim == indices.ndim == indptr.ndim == 1
+        or data.dtype != np.float64
+        or indices.dtype.kind != "i"
+        or indptr.dtype.kind != "i"
+        or not len(indptr)
+        or indptr[0] != 0
+        or (np.diff(indptr) < 0).any()
+        or not indptr[-1] == len(indices) == len(data)
+        or not 0 <= width < 2**31
+        or (len(indices) and not (indices.min() >= 0 and indices.max() < width))
+    ):
+        raise ValueError("the sparse rows have places or lengths that none could have")
+    X = sparse.csr_matrix((data, indices.astype(np.int32), indptr.astype(np.int32)), shape=(len(indptr) - 1, width))
+    X.sum_duplicates()
+    return X
 
 
 def column_name(width: int) -> str:
@@ -49,7 +69,7 @@ def from_texts(texts: Iterable[Any], width: int) -> Any:
         try:
             places = np.array([int(place) for place, _, _ in parts], dtype=np.int64)
             values = np.array([float(value) for _, _, value in parts], dtype=np.float64)
-        except ValueError:
+        except (ValueError, OverflowError):
             raise ValueError(f"row {row} has features that are not written as place:number place:number ...") from None
         if len(places) and not (places[0] >= 0 and (np.diff(places) > 0).all() and places[-1] < width):
             raise ValueError(f"row {row} has features whose places do not rise from 0 to at most {width - 1}")

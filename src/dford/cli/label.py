@@ -90,6 +90,7 @@ def add(program: "typer.Typer") -> None:
             [name.strip() for name in levels.split(",")] if levels else [],
             learner,
             _tables.read_kinds(kind or ()),
+            by_content=file.is_dir(),
             target=until,
         )
         _label(table, out, browser, {"database": database, "files": _path(files), "encoder": _path(encoder)})
@@ -110,12 +111,14 @@ def _label(table: "TableProject", out: Path | None, browser: bool, given: dict[s
     from dford.service.settings import Settings
     from dford.service.table_project import fill_project
     from dford.service.views.exports import levels_file
+    from dford.service.views.state import count_items
 
     settings = replace(Settings.read({name: value for name, value in given.items() if value}), host=_HOST)
     with patiently(settings) as service:
         project, count = fill_project(service, table)
     with opened(settings) as service:
-        print(f"Project {project.name}: {len(table.rows):,} items, {count:,} of them new")
+        total = count_items(service.database, project)
+        print(f"Project {project.name}: {total:,} items, {count:,} of them new")
         for column in Columns.of(project.columns).describe():
             print(f"  {column.words}")
         server = make_server(service)

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dford.columns.column import Column
+from dford.columns.column import KINDS, Column
 from dford.columns.image_reader import ImageReader
 from dford.columns.reading import read_column
 from dford.columns.scaling import Scaling, unit_rows
@@ -19,6 +19,7 @@ from dford.columns.texts import PLACES
 from dford.columns.values import ColumnError
 
 VERSION = 1
+_LARGEST_VECTOR = 100_000
 
 
 class Described(NamedTuple):
@@ -202,7 +203,10 @@ def read_columns(stored: Sequence[Mapping[str, Any]]) -> list[Column]:
     for one in stored:
         old = "missing" not in one
         kind = "shown" if old and one["kind"] == "text" else one["kind"]
-        found.append(Column(**{**one, "kind": kind, "categories": tuple(one["categories"])}))
+        column = Column(**{**one, "kind": kind, "categories": tuple(one["categories"])})
+        if kind not in (*KINDS, "order", "words") or not 0 <= column.size <= _LARGEST_VECTOR:
+            raise ValueError(f"a column of kind {kind!r} and size {column.size!r} is none that is known here")
+        found.append(column)
     return found
 
 

@@ -16,6 +16,7 @@ _LONGEST_CATEGORY = 64
 _TRIED = 5  # images of a column, to see whether they are there
 _IMAGE = re.compile(r".+\.(png|jpe?g|webp|gif)", re.IGNORECASE)
 _ID_NAME = re.compile(r"(.*[_ -])?(id|uuid|guid|key|index|nr|no)", re.IGNORECASE)
+_CODE = re.compile(r"0\d+")
 _ID = re.compile(r"[A-Za-z_-]*\d[\w-]*|[0-9a-fA-F-]{8,}")
 
 
@@ -81,7 +82,8 @@ def _guess(name: str, there: Sequence[Any]) -> tuple[str, str]:
     if all(values.vector(value) is not None for value in there):
         return ("vector", "") if len({len(values.vector(one) or ()) for one in there}) == 1 else ("text", "")
     numbers = [values.number(value) for value in there]
-    if not any(map(math.isnan, numbers)):
+    has_zeros = any(isinstance(value, str) and _CODE.fullmatch(value.strip()) for value in there)  # 01234 is no number
+    if not any(map(math.isnan, numbers)) and not has_zeros:
         return ("shown", "it numbers the rows") if _counts_rows(name, numbers) else ("number", "")
     if all(values.moment(value) is not None for value in there):
         return "date", ""

@@ -25,6 +25,8 @@ def read_table(X: Any) -> Table:
             raise ValueError(f"a table has rows and columns; got an array of shape {rows.shape}")
         return dict(zip(invented(rows.shape[1]), rows.T, strict=True))
     names = as_names(labels) or invented(len(labels))
+    if twice := [name for place, name in enumerate(names) if name in names[:place]]:
+        raise ValueError(f"columns must have different names; {twice[0]!r} is there twice")
     return {name: _values(X[label]) for name, label in zip(names, labels, strict=True)}
 
 
@@ -48,8 +50,8 @@ def has_more_than_numbers(X: Any, missing: bool) -> bool:
         return True
     if getattr(X, "column_names", getattr(X, "columns", None)) is None:
         return missing and isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f" and bool(np.isnan(X).any())
-    columns = [np.asarray(column) for column in read_table(X).values()]
-    if any(column.dtype.kind not in "iufb" for column in columns):
+    columns = list(read_table(X).values())
+    if not all(isinstance(column, np.ndarray) for column in columns):
         return True
     return missing and any(column.dtype.kind == "f" and np.isnan(column).any() for column in columns)
 
@@ -72,4 +74,6 @@ def _values(column: Any) -> Values:
     if hasattr(column, "to_pylist"):  # Arrow's
         return list(column.to_pylist())
     array = np.asarray(column)
-    return array if array.dtype.kind in "iufb" else list(column)
+    if array.dtype.kind in "iufb" and array.ndim == 1:
+        return array
+    return column.to_list() if hasattr(column, "to_list") else list(column)

@@ -35,6 +35,8 @@ def is_missing(value: Any) -> bool:
 
 def number(value: Any) -> float:
     """NaN where it is none that can be learned from."""
+    if isinstance(value, str) and "_" in value:
+        return math.nan
     try:
         found = float(value) if not isinstance(value, (dict, list)) else math.nan
     except (TypeError, ValueError, OverflowError):
@@ -43,7 +45,7 @@ def number(value: Any) -> float:
 
 
 def moment(value: Any) -> datetime | None:
-    """The date, or the time of a date in UTC, that it stands for."""
+    """The date, or the time of a date, that it stands for."""
     if isinstance(value, np.datetime64):
         value = value.astype("datetime64[us]").item()
     if isinstance(value, str):
@@ -54,7 +56,7 @@ def moment(value: Any) -> datetime | None:
         except ValueError:
             return None
     if isinstance(value, datetime):
-        return value.astimezone(UTC) if value.tzinfo is not None else value.replace(tzinfo=UTC)
+        return value.replace(tzinfo=UTC)  # what the clock shows there
     return datetime(value.year, value.month, value.day, tzinfo=UTC) if isinstance(value, date) else None
 
 
@@ -63,9 +65,9 @@ def vector(value: Any) -> list[float] | None:
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
             value = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
-    if isinstance(value, str) or not isinstance(value, (Sequence, np.ndarray)):
+    if isinstance(value, (str, bytes)) or not isinstance(value, (Sequence, np.ndarray)):
         return None
     numbers = [number(one) for one in value]
     return numbers if numbers and not any(map(math.isnan, numbers)) else None

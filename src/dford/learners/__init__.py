@@ -79,6 +79,6 @@ def restored(
         model._validate_params()
         if "levels" in header:
             _saving.restore(model, header, arrays)
-    except (LookupError, TypeError, AttributeError, OverflowError, MemoryError) as error:
+    except (LookupError, TypeError, AttributeError, OverflowError, MemoryError, RecursionError) as error:
         raise ValueError(f"{path} does not hold a learner that this dford knows ({error!r})") from None
     return model

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dford import persistence, policies
+from dford import persistence, policies, sparse_rows
 from dford.columns import Columns
 from dford.engine import rounds
 from dford.feedback import Question
@@ -159,9 +159,11 @@ def _save_rows(rows: list[Any], n_features: int) -> dict[str, NDArray[Any]]:
 
 def _load_rows(arrays: dict[str, NDArray[Any]], n_features: int) -> list[Any]:
     dense, indptr = arrays["open_dense"], arrays["open_indptr"]
-    X = sparse.csr_matrix((arrays["open_data"], arrays["open_indices"], indptr), shape=(len(indptr) - 1, n_features))
-    X.check_format(full_check=True)  # compiled code trusts these indices
+    X = sparse_rows.checked(arrays["open_data"], arrays["open_indices"], indptr, n_features)
     if dense.ndim != 2 or dense.shape[1] != n_features:
         raise ValueError(f"open questions have shape {dense.shape} where {n_features} features were expected")
+    are_sparse = arrays["open_sparse"]
+    if are_sparse.ndim != 1 or (are_sparse.sum(), len(are_sparse)) != (X.shape[0], X.shape[0] + len(dense)):
+        raise ValueError("the open questions do not fit their rows")
     kinds = {0: iter(dense), 1: iter(X)}
     return [next(kinds[kind]) for kind in arrays["open_sparse"].tolist()]

@@ -32,6 +32,6 @@ def load(
             error_rate=header["error_rate"], audit=header["audit"], random_state=header["seed"],
         )  # fmt: skip
         saving.restore(pool, header, arrays, learner)
-    except (LookupError, TypeError, AttributeError, OverflowError, MemoryError) as error:
+    except (LookupError, TypeError, AttributeError, OverflowError, MemoryError, RecursionError) as error:
         raise ValueError(f"{path} does not hold a pool that this dford knows ({error!r})") from None
     return pool

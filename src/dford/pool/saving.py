@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dford import learners
+from dford import learners, sparse_rows
 from dford.columns import Columns
 from dford.learners import OrdinalLearner, Rows
 from dford.pool.filling import Filling
@@ -116,10 +116,7 @@ def rows(arrays: Arrays) -> Rows:
     if "X" in arrays:
         return arrays["X"]
     data, indices, indptr = (arrays[f"X_{name}"] for name in ("data", "indices", "indptr"))
-    parts = data, indices.astype(np.int32), indptr.astype(np.int32)
-    X = sparse.csr_matrix(parts, shape=(len(indptr) - 1, int(arrays["X_width"][0])))
-    X.check_format(full_check=True)
-    return X
+    return sparse_rows.checked(data, indices, indptr, int(arrays["X_width"][0]))
 
 
 def _packed(model: Any) -> NDArray[np.uint8]:

@@ -29,6 +29,8 @@ class TableProject(NamedTuple):
     kinds: Mapping[str, str] = {}
     """How columns are read, of those that are not read by what is in them."""
     seed: int | None = None
+    by_content: bool = False
+    """Whether rows are known by what they are, and not by their place: those that are new come last."""
     target: float | None = None
     """The expected error, in levels, at which there are enough answers."""
 
@@ -42,11 +44,14 @@ def fill_project(service: Service, table: TableProject) -> tuple[Project, int]:
     images = service.images.reader()
     columns = found.columns if found is not None and found.columns else read_columns(table.rows, table.kinds, images)
     check(columns, service.settings.features_per_item)
-    shown = [json.dumps(row) for row in table.rows]
     with service.database.reading() as connection:
-        known = 0 if found is None else len(connection.scalars(_SHOWN, {"project": found.id}).all())
+        before = [] if found is None else list(connection.scalars(_SHOWN, {"project": found.id}))
+    known, rows = len(before), list(table.rows)
+    if table.by_content:
+        rows = [json.loads(one) for one in before] + [row for row in rows if json.dumps(row) not in set(before)]
+    shown = [json.dumps(row) for row in rows]
     try:
-        packed = encode(columns, table.rows[known:], "rows", images)  # here, as images take long
+        packed = encode(columns, rows[known:], "rows", images)  # here, as images take long
     except Refusal as refusal:
         number = known + 1 + int(str(refusal.field).split(".")[1])
         raise Refusal(refusal.status, refusal.code, f"row {number}: {refusal.sentence}", refusal.field) from None

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from dford import sparse_rows
 from dford.engine import binning
 from dford.engine._compiled import Floats, Ints
 from dford.learners._forms import writable
@@ -130,9 +131,8 @@ class AnswerLog:
             return
         X: Any = arrays.get("log_rows")
         if X is None:
-            parts = tuple(arrays[f"log_{name}"] for name in ("data", "indices", "indptr"))
-            X = sparse.csr_matrix(parts, shape=(len(parts[2]) - 1, self._n_features))
-            X.check_format(full_check=True)
+            data, indices, indptr = (arrays[f"log_{name}"] for name in ("data", "indices", "indptr"))
+            X = sparse_rows.checked(data, indices, indptr, self._n_features)
         if X.ndim != 2 or X.shape != (self.count, self._n_features) or answers.shape != (self.count, 2):
             raise ValueError(f"a log of shapes {X.shape} and {answers.shape} does not fit {self._n_features} features")
         for begin in range(0, self.count, self._height):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dford.columns.values import vector
 from dford.service.csv_rows import read_rows
 
 MOST = 5000  # items of one request; half of what a server takes where nothing else is set
@@ -102,5 +103,9 @@ def _plain(value: Any, name: object) -> Value:
         return None if math.isnan(value) else value
     if value is None or isinstance(value, (str, bool, int)):
         return value
+    if (numbers := vector(value)) is not None:
+        return json.dumps(numbers)  # which a server reads as a vector
     kind = type(value).__name__
-    raise TypeError(f"{name!r} is a {kind}; the values of an item are text, numbers, True, False or None")
+    raise TypeError(
+        f"{name!r} is a {kind}; the values of an item are text, numbers, lists of numbers, True, False or None"
+    )

@@ -249,7 +249,9 @@ def _check_item(connection: Connection, here: dict[str, Any], wanted: int, claim
     if not 1 <= wanted <= (connection.scalar(_ITEMS, here) or 0):
         raise Refusal(404, "no-item", f"there is no item {wanted} in this project", "item")
     if wanted in claimed or connection.scalar(_WANTED, here | {"item": wanted}) is None:
-        raise Refusal(409, "item-taken", f"item {wanted} is assigned to somebody else right now", "item")
+        raise Refusal(
+            409, "item-taken", f"item {wanted} has an open question right now: somebody else's, or one of yours", "item"
+        )
 
 
 # The sum keeps SQLite from the index of expiries, by which it would look through all leases for each item.

@@ -184,7 +184,7 @@ def set_columns(connection: Connection, project: int, chosen: Sequence[Column]) 
     before = connection.scalar(sa.select(columns.c.columns).where(columns.c.project == project))
     if before is None:
         connection.execute(columns.insert().values(project=project, columns=to_json(chosen)))
-    elif before != to_json(chosen):
+    elif from_json(before) != list(chosen):
         raise Refusal(409, "columns-set", "the columns of this project are set, and do not change", "columns")
 
 

@@ -60,7 +60,7 @@ def image_items(
     columns: Sequence[Column], content: bytes, bounds: Bounds, name: str
 ) -> tuple[list[Column], list[Ready]]:
     """An uploaded image, or those of an archive, kept, and an item for each."""
-    kept = bounds.images.put(content, name)
+    kept = {_printable(given): stored for given, stored in bounds.images.put(content, name).items()}
     chosen = list(columns) or read_columns(
         [{"image": stored, "name": given} for given, stored in kept.items()],
         {"image": "image", "name": "shown"},
@@ -72,6 +72,10 @@ def image_items(
     has_name = any(one.name == "name" for one in chosen)
     rows = [{column: stored, **({"name": given} if has_name else {})} for given, stored in kept.items()]
     return ready_items(chosen, rows, "images", bounds)
+
+
+def _printable(name: str) -> str:
+    return "".join(letter if letter.isprintable() else " " for letter in name)
 
 
 def csv_items(columns: Sequence[Column], content: bytes, bounds: Bounds) -> tuple[list[Column], list[Ready]]:
@@ -218,7 +222,7 @@ def apart(names: Iterable[str], taken: Iterable[str]) -> list[str]:
     """The names, with a mark on those that a file would have twice."""
     kept, seen = list[str](), set(taken)
     for name in names:
-        while name in seen:
+        while name in seen or sparse_rows.find_column([name]) is not None:  # which a log has for texts
             name += "'"
         kept.append(name)
         seen.add(name)
