@@ -18,8 +18,10 @@ def _root(f: Callable[[float], float], low: float, high: float) -> float:
 
 
 class NewtonLogit:
-    def __init__(self, n_levels: int, n_features: int, features: str, full: bool, variances: Vector) -> None:
-        self.K, self.features, self.full = n_levels, features, full
+    def __init__(
+        self, n_levels: int, n_features: int, features: str, full: bool, variances: Vector, longest: float = np.inf
+    ) -> None:
+        self.K, self.features, self.full, self.longest = n_levels, features, full, longest
         self.rows: list[Vector] = []
         shares = np.arange(1, n_levels) / n_levels
         self.mean = np.concatenate([np.log(shares / (1 - shares)), np.zeros(len(variances) - n_levels + 1)])
@@ -37,7 +39,8 @@ class NewtonLogit:
                 seen = [row[j] for row in self.rows if row[j] != 0]
                 if seen:
                     z[j] = np.clip(x[j] / np.sqrt(np.mean(np.square(seen))), -3, 3)
-            return z
+            square = float(z @ z)
+            return z if square <= self.longest else z * np.sqrt(self.longest / square)
         if len(self.rows) > 1:
             mean, deviation = np.mean(self.rows, axis=0), np.std(self.rows, axis=0)
             varies = deviation > 1e-12 * np.abs(mean)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 from dford import FeedbackLog, NewtonLogit, Pool, PRank, Question
 from dford.cli import main
@@ -168,6 +169,7 @@ def test_how_often_answers_are_wrong_is_learned_from_questions_that_are_there_tw
         ({"X": "none"}, "items.parquet has no items"),
         ({"X": "infinite"}, "the column 'height' of item 899 is infinite"),
         ({"log": "mixed"}, "answers about the same item with other features"),
+        ({"log": "sparse"}, "the log is of sparse rows, as those of texts are"),
     ],
 )
 def test_what_does_not_fit_is_refused_and_nothing_is_written(
@@ -178,7 +180,11 @@ def test_what_does_not_fit_is_refused_and_nothing_is_written(
     infinite = X.copy()
     infinite[-1, 1] = np.inf
     rows = {"shifted": X[1:], "short": X[:5], "none": X[:0], "infinite": infinite}.get(change.pop("X", ""), X)
-    if kind := change.pop("log", None):
+    kind = change.pop("log", None)
+    if kind == "sparse":
+        log = FeedbackLog(LEVELS)
+        log.append(Question("", sparse.csr_matrix(X[:1]), "b", "c", 0.5, 0), True, item=0)
+    elif kind:
         log = FeedbackLog(LEVELS, NAMES)
         for n in range(2 if kind == "mixed" else 0):
             log.append(Question("", X[n], "b", "c", 0.5, 0), True, item=0)

@@ -37,6 +37,16 @@ def test_missing_numbers_are_the_mean_and_unknown_categories_are_none(file: Path
         assert scores[4] == scores[5] != scores[3]
 
 
+def test_the_reply_says_what_is_missing_that_never_was_before(file: Path) -> None:
+    with serving(file) as client:
+        project = set_up(client)
+        added = ok(client.post(f"{project}/items", json={"items": [{"size": None, "colour": "red"}, {"size": 2.0}]}))
+        assert [sentence for sentence in added["columns"] if "is missing in" in sentence] == [
+            f"{name} is missing in 1 of 2 rows, and was in none when the columns were fitted: {instead} taken"
+            for name, instead in (("size", "its mean, 3, is"), ("colour", "zeros are"))
+        ]
+
+
 def test_a_csv_file_is_previewed_then_stored_as_previewed(file: Path) -> None:
     text = 'size,kind,note\n1.5,a,"one, with a comma"\n,b,two\n2.5,a,three\n4,b,four\n'
     csv = {"content": text, "headers": {"Content-Type": "text/csv"}}

@@ -90,6 +90,31 @@ def test_it_decides_as_the_slow_one_on_intervals(stream: Any, seed: int) -> None
     agree(model, slow, rows)
 
 
+@pytest.mark.slow
+@settings(max_examples=streams.N_STREAMS)
+@given(streams.streams(max_rounds=25), streams.seeds, st.sampled_from([0.5, 4.0, np.inf]))
+def test_many_answers_and_one_by_one_are_learned_as_by_the_slow_one(stream: Any, seed: int, longest: float) -> None:
+    X, y, K = stream
+    rows, asked = sparse.csr_matrix(X), np.random.default_rng(seed).integers(1, K, len(X))
+    forms = [SparseNewtonForm(0.0, X.shape[1], longest) for _ in range(2)]
+    for form in forms:
+        form.start(K)
+    slow = naive_newton.NewtonLogit(K, X.shape[1], "sparse", False, forms[0].covariance.copy(), longest)
+    scores, cuts = forms[0].learn_many(rows, asked, y > asked)
+    for n, x in enumerate(X):
+        np.testing.assert_allclose(cuts[n], slow.thresholds, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(scores[n], slow.f(x), rtol=1e-4, atol=1e-5)
+        assert forms[1].score_one(rows[n]) == scores[n]
+        forms[1].learn_scored(rows[n], scores[n], int(asked[n]), bool(y[n] > asked[n]))
+        slow.bit(x, int(asked[n]), bool(y[n] > asked[n]))
+        slow.see(x)
+    np.testing.assert_allclose(cuts[-1], slow.thresholds, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(forms[0].covariance, np.diag(slow.covariance), rtol=1e-4, atol=1e-6)
+    assert {n: a.tobytes() for n, a in forms[0].arrays().items()} == {
+        n: a.tobytes() for n, a in forms[1].arrays().items()
+    }
+
+
 @few
 @given(streams.streams(), streams.seeds, st.sampled_from([0.0, 0.05]), st.floats(0, 1))
 def test_a_batch_live_rounds_a_file_and_dense_rows_later_give_the_same_bits(

@@ -51,7 +51,7 @@ class TableOptions(NamedTuple):
 
 def describe(columns: Any) -> str:
     """What each column became, a line each."""
-    return "\n".join(f"  {one.words}" for one in columns.describe())
+    return "\n".join(f"  {one.sentence}" for one in columns.describe())
 
 
 def check_learner(name: str, option: str = "--learner") -> None:

@@ -120,7 +120,7 @@ def _label(table: "TableProject", out: Path | None, browser: bool, given: dict[s
         total = count_items(service.database, project)
         print(f"Project {project.name}: {total:,} items, {count:,} of them new")
         for column in Columns.of(project.columns).describe():
-            print(f"  {column.words}")
+            print(f"  {column.sentence}")
         server = make_server(service)
         with _key(service, project.id) as key:
             listening = _listen(settings.port)

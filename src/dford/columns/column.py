@@ -2,8 +2,8 @@
 
 import math
 import re
-import warnings
 import zlib
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy import sparse
 from dford.columns import texts, values
 from dford.columns.image_reader import ImageReader
 from dford.columns.values import ColumnError, Values
-from dford.engine._compiled import Floats
+from dford.engine._compiled import Bools, Floats
 
 KINDS = ("number", "category", "text", "vector", "image", "date", "shown")
 _PARTS = ("day", "year", "month", "weekday", "hour")
@@ -27,7 +27,8 @@ class Column(NamedTuple):
     - category: a 1 in its place among `categories`, or in one for all others. Where there are very many, no list is
       kept, and the place is a hash of the name.
     - text: the runs of 3 to 5 characters within its words, hashed, as a direction.
-    - vector: its `size` numbers. - date: its parts.
+    - vector: its `size` numbers.
+    - date: its parts; where it is missing, those of the day that is the `mean`.
     - image: its `size` numbers, made by an encoder.
     - shown: nothing is learned from it, for the reason in `note`.
     - words: of projects of the first days; 256 hashed words.
@@ -54,6 +55,21 @@ class Column(NamedTuple):
     def is_learned_from(self) -> bool:
         return self.kind != "shown"
 
+    @property
+    def width(self) -> int:
+        """How many numbers it is, but for the places of texts."""
+        own = {"number": 1, "order": 1, "category": len(self.categories) + self.other, "date": len(_PARTS)}
+        return {**own, "words": _WORDS}.get(self.kind, self.size) + self.missing
+
+    @property
+    def instead(self) -> str:
+        """What a missing value becomes, in words."""
+        return {
+            "number": f"its mean, {self.mean:g}, is",
+            "order": f"its mean, {self.mean:g}, is",
+            "date": f"{_date(self.mean)} is",
+        }.get(self.kind, "zeros are")
+
     def features(self) -> list[str]:
         """What its numbers are called, but for those of texts, which share one block of places."""
         names = {
@@ -68,35 +84,28 @@ class Column(NamedTuple):
         }.get(self.kind, lambda: [f"{self.name}[{i}]" for i in range(self.size)])()
         return [*names, *([f"{self.name} is missing"] if self.missing else [])]
 
-    def dense(self, given: Values, warn: bool = False, images: ImageReader | None = None) -> Floats:
+    def dense(self, given: Values, images: ImageReader | None = None) -> Floats:
         """The numbers of these values; refused where one is none that the column can take.
 
-        It may warn of missing numbers where there were none before. An image that cannot be read is missing.
+        An image that cannot be read is missing.
         """
         if self.kind == "image":
             return self._seen(given, images)
-        rows = np.zeros((len(given), len(self.features())))
+        rows, lost = np.zeros((len(given), self.width)), is_lost(given)
         if self.kind == "number" and isinstance(given, np.ndarray) and given.dtype.kind in "iufb":  # the short way
-            numbers = given.astype(np.float64)
-            lost = np.isnan(numbers)
-            if not (np.abs(numbers[~lost]) <= values.LARGEST).all():
-                strange = int(np.argmax(~(np.abs(np.where(lost, 0.0, numbers)) <= values.LARGEST)))
-                raise self._strange(numbers[strange], strange, "a number", "not-a-number")
-            rows[:, 0] = np.where(lost, self.mean, numbers)
+            rows[:, 0] = given
+            if not (is_right := lost | (np.abs(rows[:, 0]) <= values.LARGEST)).all():
+                strange = int(np.argmin(is_right))
+                raise self._strange(given[strange], strange, "a number", "not-a-number")
         else:
-            lost = np.array([values.is_missing(value) for value in given], dtype=np.bool_)
             for r in np.flatnonzero(~lost).tolist():
                 self._fill(rows[r], given[r], r)
-            if self.kind in {"number", "order"}:
-                rows[lost, 0] = self.mean
+        if self.kind in {"number", "order"}:
+            rows[lost, 0] = self.mean
+        elif self.kind == "date":
+            rows[lost, : len(_PARTS)] = _parts(_date(self.mean))
         if self.missing:
             rows[:, -1] = lost
-        elif warn and self.kind in {"number", "order"} and lost.any():
-            warnings.warn(
-                f"{self.name} is missing in {lost.sum()} of {len(lost)} rows, and was in none when the columns were "
-                f"fitted: its mean, {self.mean:g}, is taken",
-                stacklevel=3,
-            )
         return rows
 
     def _fill(self, row: Floats, value: Any, r: int) -> None:
@@ -123,8 +132,7 @@ class Column(NamedTuple):
             moment = values.moment(value)
             if moment is None:
                 raise self._strange(value, r, "a date such as 2024-05-31", "not-a-date")
-            days = moment.toordinal() + (moment.hour + moment.minute / 60) / 24
-            row[: len(_PARTS)] = days, moment.year, moment.month, moment.isoweekday(), moment.hour
+            row[: len(_PARTS)] = _parts(moment)
         elif self.kind == "words":
             row[:] = _counts(str(value))
 
@@ -150,6 +158,23 @@ class Column(NamedTuple):
 
 
 _WORDS = 256
+
+
+def is_lost(given: Values) -> Bools:
+    """Which of these values are missing."""
+    if isinstance(given, np.ndarray) and given.dtype.kind in "iufb":
+        return np.isnan(given) if given.dtype.kind == "f" else np.zeros(len(given), np.bool_)
+    return np.array([values.is_missing(value) for value in given], dtype=np.bool_)
+
+
+def _parts(moment: datetime) -> tuple[float, ...]:
+    days = moment.toordinal() + (moment.hour + moment.minute / 60) / 24
+    return days, moment.year, moment.month, moment.isoweekday(), moment.hour
+
+
+def _date(mean: float) -> datetime:
+    """The day that a mean of days is; the first there is where there was none."""
+    return datetime.fromordinal(max(round(mean), 1))
 
 
 def _counts(text: str) -> Floats:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
@@ -10,7 +11,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dford.columns.column import KINDS, Column
+from dford.columns.column import KINDS, Column, is_lost
 from dford.columns.image_reader import ImageReader
 from dford.columns.reading import read_column
 from dford.columns.scaling import Scaling, unit_rows
@@ -29,7 +30,7 @@ class Described(NamedTuple):
     kind: str
     features: int
     """How many numbers it is."""
-    words: str
+    sentence: str
 
 
 class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -44,8 +45,8 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     kinds : dict, optional
         The kinds of columns by name, of those that are not to be taken by what is in them: "number", "category",
         "text", "vector", "image", "date", or "shown" for what is not to be learned from.
-    files : path, optional
-        The folder of the images that a column names.
+    files : path or ImageReader, optional
+        The folder of the images that a column names, or whatever else reads them.
     encoder : path, optional
         An ONNX model that makes vectors of images, in place of our own descriptor.
 
@@ -65,20 +66,19 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     >>> columns.transform(rows).shape
     (2, 65537)
     >>> for column in columns.describe():
-    ...     print(column.words)
+    ...     print(column.sentence)
     text: text, learned from by its words and their parts
     price: a number
     """
 
     columns_: list[Column]
     scaling_: Scaling | None = None
-    _reader: ImageReader | None = None
 
     def __init__(
         self,
         kinds: Mapping[str, str] | None = None,
         *,
-        files: str | os.PathLike[str] | None = None,
+        files: str | os.PathLike[str] | ImageReader | None = None,
         encoder: str | os.PathLike[str] | None = None,
     ) -> None:
         self.kinds = kinds
@@ -100,29 +100,44 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def transform(self, X: Any) -> Any:
         """The features of every row: an array, or a sparse matrix where there are texts."""
-        check_is_fitted(self)
-        table = read_table(X)
-        self._check_names(table)
+        table = self._table(X)
+        for sentence in self.unforeseen(table):
+            warnings.warn(sentence, stacklevel=2)
+        return self.features(table)
+
+    def unforeseen(self, X: Any) -> list[str]:
+        """What is missing in these rows, of columns in which nothing was when they were fitted: a sentence each."""
+        table = self._table(X)
+        found = []
+        for column in self.columns_:
+            if column.is_learned_from and not column.missing and not column.is_sparse:
+                lost = int(is_lost(table[column.name]).sum())
+                if lost:
+                    found.append(
+                        f"{column.name} is missing in {lost} of {length(table)} rows, and was in none when the columns "
+                        f"were fitted: {column.instead} taken"
+                    )
+        return found
+
+    def features(self, X: Any) -> Any:
+        """As `transform`, without a word on what is missing."""
+        table = self._table(X)
         n, learned = length(table), [column for column in self.columns_ if column.is_learned_from]
         images = self._images() if any(column.kind == "image" for column in learned) else None
-        dense = [np.empty((n, 0)), *(c.dense(table[c.name], True, images) for c in learned if not c.is_sparse)]
+        dense = [np.empty((n, 0)), *(c.dense(table[c.name], images) for c in learned if not c.is_sparse)]
         block = np.concatenate(dense, axis=1)
         if self.scaling_ is not None:
             block = self.scaling_(block)
         if not self.is_sparse_:
             return block if self.scaling_ is None else unit_rows(block)
         texts = sum((c.sparse(table[c.name]) for c in learned if c.is_sparse), sparse.csr_matrix((n, PLACES)))
-        texts.data = texts.data.astype(np.float32).astype(np.float64)
         rows = sparse.hstack([sparse.csr_matrix(block), texts], "csr")
         return rows if self.scaling_ is None else unit_rows(rows)
 
     def describe(self) -> list[Described]:
         """What each column became, and from which nothing is learned."""
         check_is_fitted(self)
-        return [
-            Described(column.name, column.kind, 0 if column.is_sparse else len(column.features()), _words(column))
-            for column in self.columns_
-        ]
+        return [Described(column.name, column.kind, column.width, _sentence(column)) for column in self.columns_]
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """What the features are called; those of texts are "#0", "#1", ..."""
@@ -168,33 +183,33 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         With a scaling, rows are scaled by it, and then to unit length.
         """
-        found = cls()
+        found = cls(files=images)
         found._take(list(columns))
-        found.scaling_, found._reader = scaling, images
+        found.scaling_ = scaling
         return found
 
     def _images(self) -> ImageReader | None:
-        if self._reader is None and self.files is not None:
-            self._reader = ImageReader.of(self.files, self.encoder)
-        return self._reader
+        if self.files is None or isinstance(self.files, ImageReader):
+            return self.files
+        return ImageReader.of(self.files, self.encoder)
 
     def _take(self, columns: list[Column]) -> None:
         self.columns_, self.scaling_ = columns, None
         self.n_features_in_ = len(columns)
         self.feature_names_in_ = np.array([column.name for column in columns], dtype=object)
-        self.n_dense_ = sum(len(column.features()) for column in columns if not column.is_sparse)
+        self.n_dense_ = sum(column.width for column in columns)
 
-    def _check_names(self, table: Table) -> None:
+    def _table(self, X: Any) -> Table:
+        check_is_fitted(self)
+        table = read_table(X)
         names, known = list(table), self.feature_names_in_.tolist()
         if lacking := [column.name for column in self.columns_ if column.is_learned_from and column.name not in table]:
-            raise ColumnError(
-                f"there is no column {lacking[0]!r}; the columns are {', '.join(names)}", "unknown-column"
-            )
+            sentence = f"there is no column {lacking[0]!r}; the columns are {', '.join(names)}"
+            raise ColumnError(sentence, "unknown-column")
         if strange := [name for name in names if name not in known]:
-            named = (
-                f"column {strange[0]!r} was" if len(strange) == 1 else f"columns {', '.join(map(repr, strange))} were"
-            )
-            raise ColumnError(f"{named} not there when the columns were fitted", "unknown-column")
+            which = f"column {strange[0]!r} was" if len(strange) == 1 else f"columns {str(strange)[1:-1]} were"
+            raise ColumnError(f"{which} not there when the columns were fitted", "unknown-column")
+        return table
 
 
 def read_columns(stored: Sequence[Mapping[str, Any]]) -> list[Column]:
@@ -210,7 +225,7 @@ def read_columns(stored: Sequence[Mapping[str, Any]]) -> list[Column]:
     return found
 
 
-def _words(column: Column) -> str:
+def _sentence(column: Column) -> str:
     said = {
         "number": "a number",
         "order": f"one of {len(column.categories)} categories in order",

@@ -47,7 +47,7 @@ def read_column(
             return Column(name, "shown", note=note)
     if kind == "image":
         if images is None:
-            raise ColumnError(f"column {name!r} is said to be of images, and no folder of them is given", "", name)
+            raise ColumnError(f"column {name!r} is said to be of images, and no folder of them is given", column=name)
         return Column(name, kind, size=images.size, missing=True, made_by=images.made_by)
     return _make(name, kind, there, lost)
 
@@ -72,7 +72,11 @@ def _make(name: str, kind: str, there: Sequence[Any], lost: bool) -> Column:
         return Column(name, kind, size=sizes.pop(), missing=lost)
     if kind == "shown":
         return Column(name, kind, note="as was said")
-    return Column(name, kind, missing=lost and kind == "date")
+    if kind == "date":
+        moments = [values.moment(value) for value in there]
+        days = [moment.toordinal() for moment in moments if moment is not None]
+        return Column(name, kind, mean=sum(days) / max(len(days), 1), missing=lost)
+    return Column(name, kind)
 
 
 def _guess(name: str, there: Sequence[Any]) -> tuple[str, str]:

@@ -42,18 +42,24 @@ def categories_of(X: Any) -> dict[str, list[str] | None]:
     return found
 
 
-def has_more_than_numbers(X: Any, missing: bool) -> bool:
-    """Whether X is a table with more than numbers; or, where that counts, with missing ones."""
-    if hasattr(X, "toarray"):
-        return False
+def has_more_than_numbers(X: Any) -> bool:
+    """Whether X is a table with more than columns of numbers."""
     if isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping):
         return True
-    if getattr(X, "column_names", getattr(X, "columns", None)) is None:
-        return missing and isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f" and bool(np.isnan(X).any())
-    columns = list(read_table(X).values())
-    if not all(isinstance(column, np.ndarray) for column in columns):
-        return True
-    return missing and any(column.dtype.kind == "f" and np.isnan(column).any() for column in columns)
+    if not _has_columns(X):
+        return False
+    return not all(isinstance(column, np.ndarray) for column in read_table(X).values())
+
+
+def has_missing_numbers(X: Any) -> bool:
+    """Whether some are missing of an array, or of a table of numbers."""
+    if not _has_columns(X) and not (isinstance(X, np.ndarray) and X.ndim == 2):
+        return False
+    return any(column.dtype.kind == "f" and np.isnan(column).any() for column in read_table(X).values())
+
+
+def _has_columns(X: Any) -> bool:
+    return getattr(X, "column_names", getattr(X, "columns", None)) is not None
 
 
 def as_table(x: Any) -> Any:

@@ -20,8 +20,8 @@ def count_ngrams(
     """Fill in a CSR matrix, a row a text, and return how many entries it has.
 
     Text r is codes[ends[r] : ends[r + 1]], code points with single spaces around and between its words. Its counts are
-    scaled to length 1: a long text weighs no more than a short one. They are single-precision numbers, so that they can
-    be kept in half the room. Whole numbers, a root and a division are the same on every machine.
+    scaled to length 1: a long text weighs no more than a short one. Whole numbers, a root and a division are the same
+    on every machine.
     """
     total = 0
     for r in range(ends.size - 1):
@@ -48,6 +48,6 @@ def count_ngrams(
         for k in range(first, total):
             squares += data[k] * data[k]
         for k in range(first, total):
-            data[k] = np.float64(np.float32(data[k] / np.sqrt(squares)))
+            data[k] /= np.sqrt(squares)
         indptr[r + 1] = total
     return total

@@ -10,7 +10,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dford.columns import Columns
-from dford.columns.tables import has_more_than_numbers
+from dford.columns.tables import has_missing_numbers, has_more_than_numbers, read_table
 from dford.feedback import difference
 from dford.learners._forms import Form, Rows
 from dford.log import FeedbackLog
@@ -37,10 +37,16 @@ class RowReader(BaseEstimator):  # type: ignore[misc]
         return self._takes_sparse()
 
     def _read_columns(self, X: Any) -> Columns | None:
-        """What turns X into numbers, where it is a table of more than these."""
-        if not has_more_than_numbers(X, self._fills_missing()):
+        """What turns X into numbers, where it is a table of more than these, or where some are missing.
+
+        Of numbers alone every column is learned from, as everywhere in scikit-learn, also one that counts the rows.
+        """
+        if has_more_than_numbers(X):
+            columns = Columns().fit(X)
+        elif self._fills_missing() and has_missing_numbers(X):
+            columns = Columns(dict.fromkeys(read_table(X), "number")).fit(X)
+        else:
             return None
-        columns = Columns().fit(X)
         self.check_columns(columns)
         return columns
 
@@ -50,7 +56,7 @@ class RowReader(BaseEstimator):  # type: ignore[misc]
             text = next(column.name for column in columns.columns_ if column.is_sparse)
             raise ValueError(f"{type(self).__name__} does not learn from texts, and {text!r} is one; Auto does")
         if not columns.width_:
-            raise ValueError(f"there is nothing to learn from: {'; '.join(one.words for one in columns.describe())}")
+            raise ValueError(f"there is nothing to learn from: {'; '.join(one.sentence for one in columns.describe())}")
 
     def take_columns(self, columns: Columns) -> Self:
         """Read tables by these columns from now on: their features are those that this model learned from."""
@@ -102,8 +108,9 @@ class RowReader(BaseEstimator):  # type: ignore[misc]
         return rows
 
     def _is_encoded(self, X: Any) -> bool:
-        """Whether these are features already, and not a table."""
-        return (isinstance(X, np.ndarray) or sparse.issparse(X)) and bool(X.shape[-1] == self._form.n_features)
+        """Whether these are features already, and not a table: where numbers are missing there are more of them."""
+        is_numbers = sparse.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "iufb")
+        return is_numbers and bool(X.shape[-1] == self._form.n_features)
 
     def _look_at_names(self) -> None:
         """Where features have names, have `ask` go its long way, on which these are compared."""
@@ -141,10 +148,4 @@ class RowReader(BaseEstimator):  # type: ignore[misc]
             self._check_names(names)
         elif names is not None and self._columns is not None and names != (made := self._columns.feature_names()):
             raise ValueError(f"the log's features are not those of this model's columns: {difference(names, made)}")
-        return X if sparse.issparse(X) == self._form.takes_sparse else self._suited(X)
-
-    def _suited(self, X: Rows) -> Rows:
-        """Rows that are dense, or sparse, as this model's are."""
-        if sparse.issparse(X):
-            return X if self._takes_sparse() and self._form.takes_sparse else X.toarray()
-        return X
+        return X.toarray() if sparse.issparse(X) and not self._form.takes_sparse else X

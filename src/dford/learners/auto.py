@@ -26,7 +26,7 @@ class Auto(TreeLearner):
     is clear. No label is ever needed for this.
 
     Rows may be sparse, as those of texts are. The first columns (`dense`) are then read as above; a logit made for
-    sparse rows learns from all of them, and its score is one more column for the trees.
+    sparse rows learns from all others, and its score is one more column for the logits above and for the trees.
 
     Parameters
     ----------

@@ -97,6 +97,10 @@ def place(
         raise TypeError(f"placing needs a learner with ask, tell and predict_proba, such as Auto(); got {learner!r}")
     if not len(log):
         raise ValueError("the log has no answers to place items by")
+    if log.is_sparse:
+        raise ValueError(
+            "the log is of sparse rows, as those of texts are; a file is placed by columns of numbers alone"
+        )
     names = list(log.feature_names or invented(log.X.shape[1]))
     starts = _starts(path, names, operator.index(first))
     if starts[-1] == starts[0]:

@@ -104,7 +104,7 @@ class Pool:
         is_seed = isinstance(random_state, (int, np.integer))
         self.seed_ = int(random_state) if is_seed else int(check_random_state(random_state).randint(2**31))  # type: ignore[arg-type]
         self._scale = Scale(levels)
-        self.columns_: Columns | None = Columns().fit(X) if has_more_than_numbers(X, missing=False) else None
+        self.columns_: Columns | None = Columns().fit(X) if has_more_than_numbers(X) else None
         if self.columns_ is not None and self.columns_.is_sparse_ and isinstance(learner, Auto):
             learner = clone(learner).set_params(dense=self.columns_.n_dense_)
         self._key = f"{int(counter.key(self.seed_)):08x}"

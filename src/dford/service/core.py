@@ -15,10 +15,9 @@ from dford.service.projects.answering import RecordedAnswer, SentAnswer
 from dford.service.projects.asking import AskedQuestion, Limits, QuestionRequest
 from dford.service.projects.columns import check
 from dford.service.projects.image_source import ImageSource
-from dford.service.projects.items import Ready
 from dford.service.projects.keys import Keys
 from dford.service.projects.projects import Project, require_columns
-from dford.service.projects.uploads import Bounds, ReadyRound
+from dford.service.projects.uploads import Bounds, ReadyItems, ReadyRound
 from dford.service.refusal import Refusal
 from dford.service.settings import Settings
 from dford.service.store.database import Database
@@ -89,16 +88,16 @@ class Service:
     def bounds(self) -> Bounds:
         return Bounds(self.settings.items_per_call, self.settings.features_per_item, self.images)
 
-    def add_items(self, project: Project, read: tuple[list[Column], list[Ready]], request: Request | None) -> Any:
+    def add_items(self, project: Project, ready: ReadyItems, request: Request | None) -> Any:
         """Add items to the pool; the first ones also say how columns are read."""
-        columns, ready = read
         if not project.columns:
-            projects.check_learner(project, columns)
-        said = [one.words for one in Columns.of(columns).describe()]
+            projects.check_learner(project, ready.columns)
+        said = [one.sentence for one in Columns.of(ready.columns).describe()] + ready.notes
 
         def add(connection: Connection) -> dict[str, Any]:
-            projects.set_columns(connection, project.id, columns)
-            return {"first": items.add(connection, project.id, ready), "count": len(ready), "columns": said}
+            projects.set_columns(connection, project.id, ready.columns)
+            first = items.add(connection, project.id, ready.items)
+            return {"first": first, "count": len(ready.items), "columns": said}
 
         return self.add(project, add, request)
 

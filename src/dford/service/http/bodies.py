@@ -8,8 +8,7 @@ from pydantic import BaseModel, ValidationError
 from dford.columns import Column
 from dford.service.http import models
 from dford.service.projects.columns import PackedRow, encode
-from dford.service.projects.items import Ready
-from dford.service.projects.uploads import Bounds, limit, ready_items
+from dford.service.projects.uploads import Bounds, ReadyItems, limit, ready_items
 from dford.service.refusal import Refusal
 
 M = TypeVar("M", bound=BaseModel)
@@ -48,7 +47,7 @@ def invalid(errors: Sequence[Any]) -> Refusal:
     return Refusal(422, "invalid", sentence, place or "body")
 
 
-def json_items(columns: Sequence[Column], body: bytes, bounds: Bounds) -> tuple[list[Column], list[Ready]]:
+def json_items(columns: Sequence[Column], body: bytes, bounds: Bounds) -> ReadyItems:
     return ready_items(columns, parsed(models.Items, body).items, "items", bounds)
 
 

@@ -83,7 +83,9 @@ class Items(_In):
 class Added(BaseModel):
     first: int = Field(description="The number of the first item.")
     count: int = Field(description="How many were added. Their numbers follow one another.")
-    columns: list[str] = Field(description="What each column became, in words, and which are not learned from.")
+    columns: list[str] = Field(
+        description="What each column became, which are not learned from, and what is missing that never was before."
+    )
 
 
 class Preview(BaseModel):

@@ -1,7 +1,6 @@
 """The columns of a project: how the values of its items become features, and what of them is stored."""
 
 import json
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,17 +24,22 @@ def encode(
         if unknown := row.keys() - known:
             sentence = f"there is no column {min(unknown)!r} in this project"
             raise Refusal(422, "unknown-column", sentence, f"{field}.{i}")
-    fitted = Columns.of(columns, images=images)
-    table = {column.name: [row.get(column.name) for row in rows] for column in columns}
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of missing numbers: the reply says it
-            X = fitted.transform(table)
+        X = Columns.of(columns, images=images).features(_table(columns, rows))
     except ColumnError as error:
         raise Refusal(422, error.code, str(error), f"{field}.{error.row}.{error.column}") from None
     if sparse.issparse(X):
         return [sparse_rows.pack(X[i]) for i in range(X.shape[0])]
     return [row.tobytes() for row in X]
+
+
+def unforeseen(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What is missing in these rows, and never was before: a sentence each."""
+    return Columns.of(columns).unforeseen(_table(columns, rows))
+
+
+def _table(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    return {column.name: [row.get(column.name) for row in rows] for column in columns}
 
 
 def decode(columns: Sequence[Column], packed: Sequence[PackedRow]) -> Any:
@@ -58,9 +62,7 @@ def read_columns(
 ) -> list[Column]:
     """The columns of rows, of kinds that were said, or else by what is in them."""
     try:
-        found = Columns(kinds)
-        found._reader = images
-        return list(found.fit(rows).columns_)
+        return list(Columns(kinds, files=images).fit(rows).columns_)
     except ColumnError as error:
         raise Refusal(422, error.code, str(error), "columns") from None
 
@@ -79,7 +81,7 @@ def check(columns: Sequence[Column], most: int) -> None:
             raise Refusal(422, "bad-columns", sentence, "columns")
     fitted = Columns.of(columns)
     if not fitted.width_:
-        said = "; ".join(one.words for one in fitted.describe())
+        said = "; ".join(one.sentence for one in fitted.describe())
         sentence = f"there is nothing to learn from: add a column of numbers, categories or texts ({said})"
         raise Refusal(422, "bad-columns", sentence[:1000], "columns")
     if fitted.n_dense_ > most:

@@ -24,14 +24,8 @@ POLICIES = {policy.__name__: policy for policy in (Boundary, Greedy, Nearby, Tri
 # what one project may cost in memory and time
 _LARGEST = {"degree": 4, "n_components": 1000, "max_iter": 1000}
 _LARGEST_OTHER = 10_000
-_OWN = {
-    "levels",
-    "random_state",
-    "checkpoints",
-    "feedback",
-    "categorical_features",
-    "dense",
-}  # not for a project to choose
+# not for a project to choose
+_OWN = {"levels", "random_state", "checkpoints", "feedback", "categorical_features", "dense"}
 
 
 class Project(NamedTuple):

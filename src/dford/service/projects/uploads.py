@@ -14,7 +14,7 @@ from dford.columns import Column, Columns
 from dford.log import FeedbackLog
 from dford.log_columns import ABOUT, COLUMNS, About, about_columns, read_rounds
 from dford.service.csv_rows import read_rows
-from dford.service.projects.columns import check, encode, read_columns
+from dford.service.projects.columns import check, encode, read_columns, unforeseen
 from dford.service.projects.image_source import ImageSource
 from dford.service.projects.items import Ready
 from dford.service.projects.keys import name_problem
@@ -41,24 +41,28 @@ class Bounds(NamedTuple):
     images: ImageSource = ImageSource()
 
 
+class ReadyItems(NamedTuple):
+    columns: list[Column]
+    items: list[Ready]
+    notes: list[str]
+    """What is to be said of them."""
+
+
 _TEXTS = ("level", "prediction", "person")  # of which a file has few different ones
 _FOOTER_OF_A_COLUMN = 2_000  # bytes that a Parquet file may spend on describing one column
 
 
-def ready_items(
-    columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], field: str, bounds: Bounds
-) -> tuple[list[Column], list[Ready]]:
+def ready_items(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], field: str, bounds: Bounds) -> ReadyItems:
     """The columns, read from these rows where none are set, and the items."""
     limit(len(rows), field, bounds)
     images = bounds.images.reader()
     chosen = list(columns) or read_columns(rows, images=images)
     check(chosen, bounds.features)
-    return chosen, [(json.dumps(row), x) for row, x in zip(rows, encode(chosen, rows, field, images), strict=True)]
+    items = [(json.dumps(row), x) for row, x in zip(rows, encode(chosen, rows, field, images), strict=True)]
+    return ReadyItems(chosen, items, unforeseen(chosen, rows))
 
 
-def image_items(
-    columns: Sequence[Column], content: bytes, bounds: Bounds, name: str
-) -> tuple[list[Column], list[Ready]]:
+def image_items(columns: Sequence[Column], content: bytes, bounds: Bounds, name: str) -> ReadyItems:
     """An uploaded image, or those of an archive, kept, and an item for each."""
     kept = {_printable(given): stored for given, stored in bounds.images.put(content, name).items()}
     chosen = list(columns) or read_columns(
@@ -78,7 +82,7 @@ def _printable(name: str) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in name)
 
 
-def csv_items(columns: Sequence[Column], content: bytes, bounds: Bounds) -> tuple[list[Column], list[Ready]]:
+def csv_items(columns: Sequence[Column], content: bytes, bounds: Bounds) -> ReadyItems:
     return ready_items(columns, read_rows(content, bounds.rows), "body", bounds)
 
 
@@ -207,10 +211,11 @@ def _check_sizes(metadata: Any, names: list[str], bounds: Bounds, size: int) -> 
     for group in range(metadata.num_row_groups):
         for place in range(metadata.num_columns):
             column = metadata.row_group(group).column(place)
-            if sparse_rows.find_column([column.path_in_schema]) is not None:
-                most = max(most, 20 * size)  # texts are not packed much more densely than this
-            if column.path_in_schema in names and column.total_uncompressed_size > most:
-                raise ValueError(f"the column {column.path_in_schema!r} unpacks to more than {most:,} bytes")
+            name = column.path_in_schema
+            # what texts are is not packed much more densely than this
+            own = max(most, 20 * size) if sparse_rows.find_column([name]) is not None else most
+            if name in names and column.total_uncompressed_size > own:
+                raise ValueError(f"the column {name!r} unpacks to more than {own:,} bytes")
 
 
 def feature_names(project: Project, taken: Iterable[str] = ABOUT) -> list[str]:
