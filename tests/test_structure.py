@@ -31,7 +31,7 @@ FLOORS = {
     ],
     "dford.columns": [
         {"values", "images", "scaling"},
-        {"tables", "texts", "encoders"},
+        {"tables", "texts", "encoders", "vectors"},
         {"image_reader"},
         {"column"},
         {"reading"},

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from dford.cli._names import LEARNERS
 
-FILE = "A .csv with a line of names, or a .parquet."
+FILE = "A .csv with a line of names, or a .parquet; vectors in a .npy of the same name beside it are a column."
 TARGET = "The column with the levels."
 LEVELS = "The levels by name, lowest first."
 EQUAL_FREQUENCY = "Cut numbers into K levels of equally many rows."

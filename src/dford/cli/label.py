@@ -4,11 +4,11 @@ import re
 import threading
 import unicodedata
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from dford.cli import _tables
 from dford.cli._serving import DATABASE, learned, leave, listen, make_server, opened, patiently, run
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from dford.service.table_project import TableProject
 
 _HOST = "127.0.0.1"
+_FILE = (
+    "A .csv with a line of names, a row an item; vectors in a .npy of the same name beside it are a column. "
+    "Or a folder of images."
+)
 
 
 def add(program: "typer.Typer") -> None:
@@ -35,7 +39,7 @@ def add(program: "typer.Typer") -> None:
     def label(
         file: Annotated[
             Path,
-            typer.Argument(metavar="FILE", help="A .csv with a line of names, a row an item; or a folder of images."),
+            typer.Argument(metavar="FILE", help=_FILE),
         ],
         levels: Annotated[str, typer.Option(metavar="A,B,C", help="The scale, lowest first.")] = "",
         project: Annotated[str, typer.Option(metavar="NAME", help="By default the file's own name.")] = "",
@@ -69,13 +73,15 @@ def add(program: "typer.Typer") -> None:
         Run again, it goes on where it was; rows that are new at the file's end are added.
         """
         needs("service", "fastapi", "prometheus_client", "sqlalchemy", "uvicorn")
+        from dford.columns.vectors import with_vectors
         from dford.service.csv_rows import read_rows
         from dford.service.table_project import TableProject, image_rows
 
         if file.is_dir() and files is None:
-            files, rows = file, image_rows(file)
+            files = file
+            rows: Sequence[Mapping[str, Any]] = image_rows(file)
         elif file.is_file():
-            rows = read_rows(file.read_bytes())
+            rows = with_vectors(file, read_rows(file.read_bytes()))
         else:
             raise FileNotFoundError(f"no file at {file}")
         if files is not None and not files.is_dir():

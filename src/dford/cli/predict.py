@@ -35,8 +35,8 @@ def add(program: "typer.Typer") -> None:
 
         For example: dford predict wines.dford new.csv --out levels.csv
 
-        The file has the columns that the model learned from. What is written has all of its columns, the level, and
-        where the learner has them the probability of each level.
+        The file has the columns that the model learned from, and vectors beside it if those of the model were. What is
+        written has all of its columns, the level, and where the learner has them the probability of each level.
         """
         if out.suffix not in (".csv", ".parquet"):
             raise typer.BadParameter(
@@ -69,6 +69,7 @@ def _predict(model: "OrdinalLearner", path: Path, file: Path, target: str | None
     import pandas as pd
 
     from dford.columns import ColumnError
+    from dford.columns.vectors import VECTORS, vectors_file
     from dford.datasets.user_table import read_table_file
 
     columns = getattr(model, "columns_", None)
@@ -79,7 +80,8 @@ def _predict(model: "OrdinalLearner", path: Path, file: Path, target: str | None
     try:
         X = columns.transform({name: list(table[name]) for name in names})
     except ColumnError as error:
-        raise ValueError(f"{file.name} does not fit {path.name}: {error}") from None
+        hint = f"; vectors may be in {vectors_file(file).name} beside it" if error.column == VECTORS else ""
+        raise ValueError(f"{file.name} does not fit {path.name}: {error}{hint}") from None
     added = {"level": model.predict(X)}
     if hasattr(model, "predict_proba"):
         chances = model.predict_proba(X)
@@ -87,6 +89,8 @@ def _predict(model: "OrdinalLearner", path: Path, file: Path, target: str | None
     if taken := [name for name in added if name in table]:
         raise ValueError(f"{file.name} has a column {taken[0]!r} of its own; rename it, so that the level has a place")
     rows = pd.DataFrame(table)
+    if vectors_file(file).is_file():
+        rows = rows.drop(columns=VECTORS)  # which is no column of the file
     for column in columns.columns_:
         if typed and column.kind == "number":
             rows[column.name] = pd.to_numeric(rows[column.name], errors="coerce")  # what is missing may be written NA

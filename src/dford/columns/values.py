@@ -67,6 +67,8 @@ def vector(value: Any) -> list[float] | None:
             value = json.loads(value)
         except (ValueError, RecursionError):
             return None
+    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "iuf":  # the short way
+        return value.tolist() if len(value) and (abs(value) <= LARGEST).all() else None
     if isinstance(value, (str, bytes)) or not isinstance(value, (Sequence, np.ndarray)):
         return None
     numbers = [number(one) for one in value]

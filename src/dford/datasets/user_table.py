@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dford.columns import Column, ColumnError, Columns
+from dford.columns.vectors import VECTORS, vectors_beside
 from dford.datasets._bunch import Loaded, bunch
 from dford.files import csv_lines
 
@@ -31,7 +32,8 @@ def load_table(
     Parameters
     ----------
     path : path
-        The file. A CSV file has a line of names; commas, semicolons or tabs part its values.
+        The file. A CSV file has a line of names; commas, semicolons or tabs part its values. Where a .npy file of the
+        same name lies beside it, its rows are one more column, `vector`.
     target : str
         The column with the levels.
     levels : sequence of str, optional
@@ -83,7 +85,18 @@ def load_table(
 
 
 def read_table_file(path: Path) -> Any:
-    """The columns of a file by name: of a CSV file a dict of texts, as they are written; of Parquet pandas' frame."""
+    """The columns of a file by name: of a CSV file a dict of texts, as they are written; of Parquet pandas' frame.
+
+    Vectors in a .npy file beside it are one more of them.
+    """
+    table = _read_file(path)
+    vectors = vectors_beside(path, table, len(next(iter(table.values()))) if isinstance(table, dict) else len(table))
+    if vectors is not None:
+        table[VECTORS] = vectors
+    return table
+
+
+def _read_file(path: Path) -> Any:
     if path.suffix not in (".csv", ".parquet"):
         raise ValueError(f"a table is a .csv or a .parquet file; got {path.name!r}")
     if not path.is_file():

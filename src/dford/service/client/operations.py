@@ -60,10 +60,10 @@ class Operations(ABC):
     async def add(self, items: Any, *, idempotency_key: str | None = None) -> list[int]:
         """Add items, and return their numbers. Needs the role `admin`.
 
-        They are a list of dicts, a pandas or polars frame, or the path of a .csv or .parquet file. The first ones also
-        say how columns are read, where nobody has. More than 5,000 are sent in parts, each added as a whole or not at
-        all; an error says how many were added before it. Called again with the same `idempotency_key` and items, it
-        adds nothing twice.
+        They are a list of dicts, a pandas or polars frame, or the path of a .csv or .parquet file, with vectors in a
+        .npy file beside it, if you have them. The first ones also say how columns are read, where nobody has. More than
+        5,000 are sent in parts, each added as a whole or not at all; an error says how many were added before it.
+        Called again with the same `idempotency_key` and items, it adds nothing twice.
         """
         numbers: list[int] = []
         parts = in_parts(items)

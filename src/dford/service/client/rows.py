@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dford.columns.values import vector
+from dford.columns.vectors import with_vectors
 from dford.service.csv_rows import read_rows
 
 MOST = 5000  # items of one request; half of what a server takes where nothing else is set
@@ -61,11 +62,11 @@ def as_rows(items: Any) -> list[dict[str, Value]]:
 
 def _from_file(path: Path) -> Any:
     if path.suffix == ".csv":
-        return read_rows(path.read_bytes())
+        return with_vectors(path, read_rows(path.read_bytes()))
     if path.suffix == ".parquet":
         from pyarrow import parquet
 
-        return parquet.read_table(path)
+        return with_vectors(path, parquet.read_table(path).to_pylist())
     raise ValueError(f"a file of items is a .csv or a .parquet file; got {path.name!r}")
 
 

@@ -41,11 +41,12 @@ export function imagesOf(description, item) {
  * @param {Item} item
  */
 function contents(description, item) {
-  const [names, imageNames] = [columnsOf(description, TEXTS), columnsOf(description, IMAGES)];
+  const [names, imageNames, vectorNames] = [TEXTS, IMAGES, ["vector"]].map((kinds) => columnsOf(description, kinds));
   const given = Object.entries(item).filter(([, value]) => value !== null && String(value).trim() !== "");
   return {
     texts: given.filter(([name]) => names.includes(name)).map(([, value]) => String(value)),
-    others: given.filter(([name]) => !names.includes(name) && !imageNames.includes(name)),
+    others: given.filter(([name]) => !names.includes(name) && !imageNames.includes(name))
+      .map(([name, value]) => [name, vectorNames.includes(name) ? shorten(value, 80) : String(value)]),
   };
 }
 
@@ -82,7 +83,7 @@ export function show(box, description, item, pictures = []) {
   fill(box, pictures,
     texts.map((text) => el("p", { class: "text", dir: "auto" }, text)),
     others.length ? el("dl", { class: texts.length ? "" : "alone" }, others.map(([name, value]) =>
-      el("div", {}, el("dt", { dir: "auto" }, name), el("dd", { dir: "auto" }, String(value))))) : null,
+      el("div", {}, el("dt", { dir: "auto" }, name), el("dd", { dir: "auto" }, value)))) : null,
     texts.length || others.length || pictures.length ? null : el("p", { class: "nothing" }, "This item is empty: it has no text and no values."));
   box.scrollTo(0, 0);
 }

@@ -1,0 +1,53 @@
+"""Vectors that lie beside a table, in a .npy file of the same name: one more column of it."""
+
+import json
+from collections.abc import Container, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dford.columns.values import LARGEST
+
+VECTORS = "vector"
+"""What the column is called."""
+
+
+def vectors_file(path: Path) -> Path:
+    """Where the vectors of a table's rows may be."""
+    return path.with_suffix(".npy")
+
+
+def vectors_beside(path: Path, names: Container[str], rows: int) -> list[Any] | None:
+    """The vector of each row of a table with these columns; None where no file of them lies beside it."""
+    file = vectors_file(path)
+    if not file.is_file():
+        return None
+    beside = f"{file.name} beside {path.name}"
+    if VECTORS in names:
+        raise ValueError(f"{beside} is a column {VECTORS!r}, and the table has one of its own; rename either")
+    try:
+        with file.open("rb") as opened:
+            found: Any = np.lib.format.read_array(opened, allow_pickle=False)
+    except ValueError as error:
+        raise ValueError(f"{beside} cannot be read as numbers: {error}") from None
+    if found.dtype.kind not in "iufb" or found.ndim != 2 or not found.shape[1]:
+        raise ValueError(
+            f"{beside} holds {found.dtype} of the shape {found.shape}; expected a row of numbers for each row"
+        )
+    if len(found) != rows:
+        raise ValueError(f"{beside} has {len(found):,} rows, and the table {rows:,}; there must be one for each")
+    found = found.astype(np.float64)
+    if not (fits := (abs(found) <= LARGEST).all(axis=1)).all():
+        raise ValueError(
+            f"{beside} has numbers in row {int(np.argmin(fits)) + 1} that are missing, infinite or too large"
+        )
+    return list(found)
+
+
+def with_vectors(path: Path, rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """The rows of a table's file, each with its vector as text, if there are any beside the file."""
+    vectors = vectors_beside(path, rows[0] if rows else (), len(rows))
+    if vectors is None:
+        return rows
+    return [{**row, VECTORS: json.dumps(vector.tolist())} for row, vector in zip(rows, vectors, strict=True)]
