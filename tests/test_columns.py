@@ -16,6 +16,7 @@ from hypothesis import given
 from dford import Columns
 from dford.columns import ColumnError
 from dford.columns.texts import PLACES
+from dford.columns.values import is_missing
 
 
 def naive_runs(text: str) -> Counter[str]:
@@ -38,7 +39,7 @@ def test_a_text_becomes_the_counts_of_its_runs_as_a_direction(text: str) -> None
     assert row.shape == (1, PLACES)
     assert row.has_canonical_format
     counts = naive_runs(text)
-    if not counts:
+    if not counts or is_missing(text):  # NA, say
         assert row.nnz == 0
         return
     assert row.nnz <= len(counts)
@@ -244,3 +245,42 @@ def test_what_is_missing_only_later_is_said_and_is_nothing_strange(values: list[
 
 def test_codes_with_leading_zeros_are_no_numbers() -> None:
     assert Columns().fit([{"zip": code} for code in ["01234", "94110"] * 6]).describe()[0].kind == "category"
+
+
+@pytest.mark.parametrize(
+    ("values", "hint"),
+    [
+        (
+            ["1,234", "999", "12,000"],
+            "looks like numbers, but '1,234' cannot be read as such: write 1234.5, or nothing",
+        ),
+        (["3,5", "4,0", "2,25", "3,5"], "looks like numbers, but '3,5'"),
+        (["5%", "12 %", "-3%"], "looks like numbers, but '5%'"),
+        (["€ 12", "$3.50", "1.200,50 €"], "looks like numbers, but '€ 12'"),
+        (["1'000", "12 000"], 'looks like numbers, but "1\'000"'),
+        (["\x01" * 50, *["1:23:45"] * 20], "looks like times"),
+        ([*map(str, range(19)), "unknown"], "looks like numbers, but 'unknown'"),
+        (["31.05.2024", "1.6.2024"], "looks like dates, but '31.05.2024' cannot be read as such: write 2024-05-31"),
+        (["05/31/2024", "06/01/24", None], "as dates"),
+        (["2024/05/31", "2024-06-01", "2024/06/02 12:30"], "looks like dates, but '2024/05/31'"),
+        (["1:23:45", "12:30"], "looks like times, but '1:23:45' cannot be read as such: write a number of seconds"),
+        (["1.2.3", "1.10.0"], ""),
+        (["01234", "12345", "99999"], ""),
+        (["+49 170 1234567", "+49 89 123"], ""),
+        (["5 stars", "4 stars"], ""),
+        (["1,234", "many", "a few"], ""),
+        (["5", "2024-05-31"], ""),
+    ],
+)
+def test_what_is_written_otherwise_is_not_guessed_but_said(values: list[Any], hint: str) -> None:
+    columns = Columns().fit([{"x": value} for value in values])
+    column = columns.columns_[0]
+    assert column.kind in {"text", "category"}
+    assert hint in columns.describe()[0].sentence
+    assert bool(column.note) == bool(hint)
+    assert Columns.from_json(columns.to_json()).describe() == columns.describe()
+    assert len(column.note) <= 200, "as long as the service takes"
+
+
+def test_no_hint_is_given_on_columns_that_were_said() -> None:
+    assert Columns({"x": "category"}).fit([{"x": "5%"}, {"x": "6%"}]).columns_[0].note == ""

@@ -32,6 +32,8 @@ class Column(NamedTuple):
     - image: its `size` numbers, made by an encoder.
     - shown: nothing is learned from it, for the reason in `note`.
     - words: of projects of the first days; 256 hashed words.
+
+    Where something is learned, `note` says how to have it learned from as what it looks like; nothing hangs on it.
     """
 
     name: str

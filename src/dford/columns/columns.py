@@ -235,5 +235,7 @@ def _sentence(column: Column) -> str:
         "image": f"an image, learned from by {column.size} numbers",
         "date": "a date, learned from by its parts",
         "words": "text, learned from by its words",
-    }.get(column.kind, f"shown, and not learned from: {column.note}" if column.note else "shown, and not learned from")
-    return f"{column.name}: {said}{'; missing values are learned from, too' if column.missing else ''}"
+    }.get(column.kind, "shown, and not learned from")
+    missing = "; missing values are learned from, too" if column.missing else ""
+    note = f"{'; ' if column.is_learned_from else ': '}{column.note}" if column.note else ""
+    return f"{column.name}: {said}{missing}{note}"

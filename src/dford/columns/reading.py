@@ -18,6 +18,13 @@ _IMAGE = re.compile(r".+\.(png|jpe?g|webp|gif)", re.IGNORECASE)
 _ID_NAME = re.compile(r"(.*[_ -])?(id|uuid|guid|key|index|nr|no)", re.IGNORECASE)
 _CODE = re.compile(r"0\d+")
 _ID = re.compile(r"[A-Za-z_-]*\d[\w-]*|[0-9a-fA-F-]{8,}")
+_NEARLY_ALL = 0.9
+_DIGITS = r"((0|[1-9]\d*)([.,]\d+)?|[1-9]\d{0,2}([.,'’\s]\d{3})+([.,]\d+)?)"
+_MEANT = {  # as people write them, and as they are to be written
+    "numbers": (re.compile(rf"[-+−]?[€$£¥₹]?\s?{_DIGITS}\s?[%‰€$£¥₹]?"), "1234.5"),
+    "dates": (re.compile(r"(\d{1,2}([./-])\d{1,2}\2\d{2}(\d\d)?|\d{4}([./-])\d{1,2}\4\d{1,2})([T ].*)?"), "2024-05-31"),
+    "times": (re.compile(r"\d+:\d\d(:\d\d([.,]\d+)?)?"), "a number of seconds, such as 5025"),
+}
 
 
 def read_column(
@@ -45,6 +52,8 @@ def read_column(
             kind, note = "shown", f"it names images, {what}"
         if kind == "shown":
             return Column(name, "shown", note=note)
+        if kind != "image":
+            return _make(name, kind, there, lost)._replace(note=note)
     if kind == "image":
         if images is None:
             raise ColumnError(f"column {name!r} is said to be of images, and no folder of them is given", column=name)
@@ -80,7 +89,7 @@ def _make(name: str, kind: str, there: Sequence[Any], lost: bool) -> Column:
 
 
 def _guess(name: str, there: Sequence[Any]) -> tuple[str, str]:
-    """A kind, and where nothing can be learned from the column, why."""
+    """A kind, and why nothing can be learned from the column, or what it may be meant to be."""
     if not there:
         return "shown", "it is empty"
     if all(values.vector(value) is not None for value in there):
@@ -102,8 +111,22 @@ def _guess(name: str, there: Sequence[Any]) -> tuple[str, str]:
     are_sentences = different == len(words) and any(len(word.split()) > 2 for word in words)
     repeats = different <= max(2, len(words) // 2) and not are_sentences
     if repeats and longest <= _LONGEST_CATEGORY and (different <= _MOST_CATEGORIES or not any(map(_is_prose, words))):
-        return "category", ""
-    return "text", ""
+        return "category", _hint(words)
+    return "text", _hint(words)
+
+
+def _hint(words: Sequence[str]) -> str:
+    """How to write what nearly all of them seem to mean; it is not guessed."""
+    if any(map(_CODE.fullmatch, words)):
+        return ""
+    for what, (pattern, how) in _MEANT.items():
+        if sum(pattern.fullmatch(word.strip()) is not None for word in words) >= _NEARLY_ALL * len(words):
+            strange = next((word for word in words if math.isnan(values.number(word)) and not values.moment(word)), "")
+            return (
+                f"it looks like {what}, but {repr(strange)[:30]} cannot be read as such: write {how}, or nothing where "
+                f"it is missing, to have it learned from as {'dates' if what == 'dates' else 'numbers'}"
+            )
+    return ""
 
 
 def _counts_rows(name: str, numbers: Sequence[float]) -> bool:

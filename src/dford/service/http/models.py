@@ -39,7 +39,9 @@ class Column(_In):
     missing: bool = Field(False, description="Whether a feature says that the value is missing.")
     other: bool = Field(False, description="Whether there is a feature for all other categories.")
     size: Annotated[int, Field(ge=0, le=10_000)] = Field(0, description="How many numbers a vector has.")
-    note: str = Field("", max_length=200, description="Why nothing is learned from it.")
+    note: str = Field(
+        "", max_length=200, description="Why nothing is learned from it, or how to have more learned from it."
+    )
 
 
 class NewProject(_In):

@@ -143,8 +143,8 @@ export class Upload {
         this.fixed ? null : el("tr", {}, this.columns.map(({ select }) => el("td", {}, select)))),
       el("tbody", {}, rows.map((row) => el("tr", {}, columns.map(({ name }) =>
         el("td", { dir: "auto", class: "shown" }, shorten(row[name], 80))))))),
-    columns.filter(({ note }) => note).map(({ name, note }) =>
-      el("p", { class: "note" }, `Nothing is learned from ${name}: ${note}.`)));
+    columns.filter(({ note }) => note).map(({ name, kind, note }) =>
+      el("p", { class: "note" }, `${kind === "shown" ? `Nothing is learned from ${name}` : name}: ${note}.`)));
   }
 
   // The columns as chosen; those of images are the server's choice.
