@@ -255,3 +255,20 @@ def test_a_feature_cannot_be_called_as_the_sparse_ones_are_in_a_file() -> None:
         log.to_frame()
     with pytest.raises(ValueError, match="not written as place:number"):
         sparse_rows.from_texts(["99999999999999999999:1"], 65536)
+
+
+@pytest.mark.parametrize("words", [["red", "blue"], [f"a review of thing {n}" for n in range(40)]])
+def test_a_log_takes_the_names_of_what_the_columns_became(words: list[str], tmp_path: Path) -> None:
+    rows = [{"price": float(n % 7) if n else None, "word": words[n % len(words)]} for n in range(40)]
+    model = NewtonLogit(covariance="diagonal", random_state=0).fit(pd.DataFrame(rows), [n % 2 for n in range(40)])
+    question = model.ask(rows[3])
+    with pytest.raises(ValueError, match=r"the log's have 2 names; .* by model.columns_.get_feature_names_out\(\)"):
+        FeedbackLog([0, 1], model.feature_names_in_).append(question, True)
+    log = FeedbackLog([0, 1], model.columns_.get_feature_names_out())
+    log.append(question, True)
+    model.tell(question, True)
+    log.write(tmp_path / "log.csv")
+    assert len(log.to_frame().columns) < 15, "places of texts are one column"
+    for one in (log, FeedbackLog.read(tmp_path / "log.csv", [0, 1])):
+        assert (one.X != log.X).sum() == 0
+        assert model.learned_from(one).found == 1

@@ -82,6 +82,15 @@ def test_numbers_become_levels(
     assert seen == [expected]
 
 
+def test_a_kept_model_is_judged_by_answers(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, log = str(tmp_path / "model.dford"), str(tmp_path / "log.csv")
+    options = ["--target", "rating", "--levels", "bad,ok,good", "--learner", "newton", "--save", model, "--log", log]
+    assert main(["run", str(without(table, "score")), *options]) == 0
+    capsys.readouterr()
+    assert main(["evaluate", log, model]) == 0
+    assert "mean absolute error" in capsys.readouterr().out
+
+
 def test_model_and_answers_are_kept(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model, log = tmp_path / "new" / "things.dford", tmp_path / "new" / "log.parquet"
     arguments = ["run", str(table), "--target", "rating", "--levels", "bad,ok,good", "--shuffle", "--seed", "3"]

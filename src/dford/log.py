@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Self
 
@@ -27,6 +28,10 @@ from dford.log_columns import (
 )
 from dford.scale import Scale
 
+_OF_A_TABLE = (
+    " names; a model that learned from a table asks about what its columns became: name the features of its log by "
+    "model.columns_.get_feature_names_out()"
+)
 LEAST_PROPENSITY = 1e-100  # its inverse weighs an answer, and must stay finite in sums
 
 
@@ -38,8 +43,9 @@ class FeedbackLog:
     levels : sequence
         The scale, lowest first.
     feature_names : sequence of str, optional
-        The names of the features, such as a model's `feature_names_in_`. Learners check them, so that a log is never
-        read with its columns mixed up.
+        The names of the features, such as a model's `feature_names_in_`; of a model that learned from a table, whose
+        questions hold what its columns became, `columns_.get_feature_names_out()`. Learners check them, so that a log
+        is never read with its columns mixed up.
 
     Examples
     --------
@@ -100,7 +106,10 @@ class FeedbackLog:
         width = x.shape[-1]
         size = self._rows[0].shape[-1] if self._rows else len(self.feature_names or ()) or width
         if width != size or x.ndim != 1 + (sparse.issparse(x) and x.shape[0] == 1):
-            raise ValueError(f"the row has {width} features, but the log's have {size}")
+            is_named = self.feature_names is not None and not self._rows
+            raise ValueError(
+                f"the row has {width} features, but the log's have {size}{_OF_A_TABLE if is_named else ''}"
+            )
         if self._rows and sparse.issparse(x) != self.is_sparse:
             x = sparse.csr_matrix(x) if self.is_sparse else x.toarray()[0]
         if not LEAST_PROPENSITY <= propensity <= 1:
@@ -195,14 +204,14 @@ class FeedbackLog:
 
         Where any of them is known of any answer, `item`, `person` and `time` come before the features. Features without
         names are called x0, x1, ... Sparse rows have a column for each feature that has a name, from the first on, and
-        one for all others, as texts such as "3:0.5 17:1.0". `polars.from_pandas` takes the frame too.
+        one for texts and all others, such as "3:0.5 17:1.0". `polars.from_pandas` takes the frame too.
         """
         import pandas as pd
 
         names, X = np.array(self.scale.names, dtype=object), self.X
         features = feature_names if feature_names is not None else self.feature_names
         if self.is_sparse:
-            features = list(features or ())
+            features = list(takewhile(lambda name: name != "#0", features or ()))  # the first place of texts
             rest = X[:, len(features) :]
             X = np.concatenate(
                 [X[:, : len(features)].toarray().astype(object), np.array(sparse_rows.to_texts(rest))[:, None]], axis=1

@@ -56,7 +56,7 @@ def _evaluate(path: Path, model_path: Path, policy: "Policy | None") -> None:
         raise ValueError(f"{model_path} holds a learner that has not learned yet")
     log = read_log(path, model.classes_.tolist())
     rows = model._log_rows(log)
-    if hasattr(model, "feature_names_in_"):  # which are the log's, as was checked
+    if hasattr(model, "feature_names_in_") and not hasattr(model, "columns_"):  # they are the log's, as was checked
         import pandas as pd
 
         rows = pd.DataFrame(rows, columns=model.feature_names_in_)
