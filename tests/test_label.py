@@ -20,6 +20,7 @@ from dford.service.projects.items import features
 from dford.service.projects.projects import all_projects
 from dford.service.settings import Settings
 from dford.service.table_project import TableProject, fill_project
+from drawing import drawings
 from serving import LEVELS, compiled, ok, problem, replayed, serving
 
 SHEET = "size,colour,note\n" + "".join(f"{i % 7},{['red', 'blue'][i % 2]},=item {i}\n" for i in range(12))
@@ -96,13 +97,15 @@ def test_a_project_is_called_after_its_file(stem: str, name: str) -> None:
 
 
 @contextmanager
-def labelling(folder: Path, *more: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+def labelling(
+    folder: Path, *more: str, items: str = "items.csv", **environment: str
+) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
     """`dford label` on a small file, as a process, and what it says until the page is there."""
     compiled()
     (folder / "items.csv").write_text(SHEET)
     listening = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
     code = listening + "from dford.cli import main; sys.exit(main(sys.argv[1:]))"
-    words = ["label", str(folder / "items.csv"), "--levels", ",".join(LEVELS), "--learner", "NewtonLogit"]
+    words = ["label", str(folder / items), "--levels", ",".join(LEVELS), "--learner", "NewtonLogit"]
     process = subprocess.Popen(
         [sys.executable, "-c", code, *words, "--database", str(folder / "log.db"), *more],
         env=os.environ | {"DFORD_PORT": "0"} | environment,
@@ -168,6 +171,23 @@ def test_one_command_goes_from_the_file_to_the_page_and_back_to_a_file(tmp_path:
             f"dford export items levels.csv --what levels --database {tmp_path}" in process.communicate(timeout=120)[0]
         )
         assert process.returncode == 0
+
+
+def test_images_that_cannot_be_read_are_counted_and_named(tmp_path: Path) -> None:
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for n, content in enumerate(drawings(12)[0]):
+        (photos / f"{n:02}.png").write_bytes(content[:200] if n < 7 else content)  # all of the first ones
+    sentence = "Images that could not be read: 7 (00.png, 01.png, 02.png, 03.png, 04.png, …); they count as missing\n"
+    for _ in range(2):
+        with labelling(tmp_path, "--no-browser", items="photos") as (_, lines):
+            assert sentence in lines
+    names = [*("00.png", "07.png"), "", *(f"{n:02}.png" for n in range(8, 12))]
+    (photos / "items.csv").write_text(
+        "size,photo,text\n" + "".join(f"{n},{one},it is thing {n}\n" for n, one in enumerate(names))
+    )
+    with labelling(tmp_path, "--no-browser", "--files", str(photos), items="photos/items.csv") as (_, lines):
+        assert "Images that could not be read: 1 (00.png); they count as missing\n" in lines, "an empty one is none"
 
 
 def test_where_there_are_keys_the_page_gets_one_for_as_long_as_it_runs(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dford.service.table_project import TableProject
 
 _HOST = "127.0.0.1"
+_NAMED = 5  # images that could not be read
 _FILE = (
     "A .csv with a line of names, a row an item; vectors in a .npy of the same name beside it are a column. "
     "Or a folder of images."
@@ -95,7 +96,7 @@ def add(program: "typer.Typer") -> None:
             rows,
             [name.strip() for name in levels.split(",")] if levels else [],
             learner,
-            _tables.read_kinds(kind or ()),
+            ({"image": "image"} if file.is_dir() else {}) | _tables.read_kinds(kind or ()),
             by_content=file.is_dir(),
             target=until,
         )
@@ -115,7 +116,7 @@ def _name(stem: str) -> str:
 def _label(table: "TableProject", out: Path | None, browser: bool, given: dict[str, str]) -> None:
     from dford.columns import Columns
     from dford.service.settings import Settings
-    from dford.service.table_project import fill_project
+    from dford.service.table_project import fill_project, unread_images
     from dford.service.views.exports import levels_file
     from dford.service.views.state import count_items
 
@@ -127,6 +128,9 @@ def _label(table: "TableProject", out: Path | None, browser: bool, given: dict[s
         print(f"Project {project.name}: {total:,} items, {count:,} of them new")
         for column in Columns.of(project.columns).describe():
             print(f"  {column.sentence}")
+        if unread := unread_images(service, project):
+            some = ", ".join(unread[:_NAMED]) + (", …" if len(unread) > _NAMED else "")
+            print(f"Images that could not be read: {len(unread):,} ({some}); they count as missing")
         server = make_server(service)
         with _key(service, project.id) as key:
             listening = _listen(settings.port)

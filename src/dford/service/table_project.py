@@ -9,6 +9,8 @@ import sqlalchemy as sa
 from pydantic import ValidationError
 from sqlalchemy import Connection
 
+from dford.columns import Columns
+from dford.columns.values import is_missing
 from dford.service.core import Service
 from dford.service.http import models
 from dford.service.projects import items, projects
@@ -78,6 +80,21 @@ def image_rows(folder: Path) -> list[dict[str, str]]:
     if not names:
         raise ValueError(f"there is no PNG, JPEG, WebP or GIF file in {folder}")
     return [{"image": name} for name in names]
+
+
+def unread_images(service: Service, project: Project) -> list[str]:
+    """The names of the images that could not be read when their items were added."""
+    features = Columns.of(project.columns).feature_names()
+    places = {one.name: features.index(one.features()[-1]) for one in project.columns if one.kind == "image"}
+    if not places:
+        return []
+    found = []
+    for page in items.pages(service.database, project.id):
+        X = project.rows([row.x for row in page])
+        for row, shown in enumerate(json.loads(one.shown) for one in page):
+            unread = [shown.get(name) for name, place in places.items() if X[row, place]]
+            found += [name for name in unread if not is_missing(name)]
+    return found
 
 
 _SHOWN = (
