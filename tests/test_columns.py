@@ -10,6 +10,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 
@@ -149,6 +150,9 @@ def test_frames_of_pandas_and_polars_and_rows_give_the_same_features() -> None:
     assert (columns.transform(as_polars(table)) == X).all()
     assert (Columns().fit(as_polars(table)).transform(table) == X).all()
     assert (columns.transform(table.astype({"size": str, "colour": str}).to_dict("records")) == X).all()
+    arrow = pa.Table.from_pandas(table)
+    assert Columns().fit(arrow).columns_ == columns.columns_
+    assert (columns.transform(arrow) == X).all()
     assert (columns.transform(table[["price", "size", "colour"]]) == X).all(), "columns go by their names"
     assert X[:, -1].sum() == table.price.isna().sum()
 
@@ -284,3 +288,12 @@ def test_what_is_written_otherwise_is_not_guessed_but_said(values: list[Any], hi
 
 def test_no_hint_is_given_on_columns_that_were_said() -> None:
     assert Columns({"x": "category"}).fit([{"x": "5%"}, {"x": "6%"}]).columns_[0].note == ""
+
+
+def test_an_order_that_is_said_is_one_number() -> None:
+    rows = [{"size": size} for size in ("S", "L", None, "S")]
+    columns = Columns({"size": ["S", "M", "L"]}).fit(rows)
+    assert columns.transform(rows).tolist() == [[0, 0], [2, 0], [2 / 3, 1], [0, 0]]
+    assert columns.describe()[0].sentence.startswith("size: one of 3 categories in order")
+    with pytest.raises(ColumnError, match="column 'size' takes one of S, M; got 'L'"):
+        Columns({"size": ["S", "M"]}).fit(rows)

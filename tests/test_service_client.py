@@ -15,7 +15,7 @@ import pytest
 import dford
 from dford.service import client as client_module
 from dford.service.client import operations, rows
-from serving import LEVELS, ROWS, learned, ok, requests, serving, set_up
+from serving import LEVELS, ROWS, learned, ok, problem, requests, serving, set_up
 
 
 @pytest.fixture
@@ -163,6 +163,42 @@ def test_items_in_any_form_are_the_same_items(file: Path) -> None:
                     client.tell(question, float(question.shown["size"]) > 3)
                 digests.add(learned(http, f"/projects/p{place}")["digest"])
         assert len(digests) == 1, "the learner sees the same numbers, whatever they were read from"
+
+
+def test_categories_in_order_stay_so_on_the_server(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    monkeypatch.setattr(rows, "MOST", 2)  # the first part has not all of the sizes
+    sizes = pd.Categorical(["S", "L", "M"], ["S", "M", "L"], ordered=True)
+    colours = pd.Categorical(["red", "blue", None])
+    frame = pd.DataFrame({"size": sizes, "colour": colours, "grade": pd.Categorical([3, 1, 2], ordered=True)})
+    frame.to_parquet(file.with_name("items.parquet"))
+    order, colour = pl.Enum(["S", "M", "L"]), pl.Series(["red", "blue", None], dtype=pl.Categorical)
+    forms = {
+        "pandas": frame,
+        "polars": pl.DataFrame({"size": pl.Series(["S", "L", "M"], dtype=order), "colour": colour, "grade": [3, 1, 2]}),
+        "arrow": pa.Table.from_pandas(frame),
+        "parquet": file.with_name("items.parquet"),
+    }
+    with serving(file) as http:
+        for form, items in forms.items():
+            with dford.Client.create(str(http.base_url), form, LEVELS) as client:
+                client.add(items)
+                columns = {one["name"]: one for one in ok(http.get(f"/projects/{form}"))["columns"]}
+                assert (columns["size"]["kind"], columns["size"]["categories"]) == ("order", ["S", "M", "L"]), form
+                assert columns["colour"]["kind"] == "category"
+                assert columns["grade"]["kind"] == ("order" if form in {"pandas", "arrow"} else "number")
+                assert client.tell(client.ask({"size": "L", "colour": "red", "grade": 2}), True) == 1
+                assert len(client.predict(items)) == 3
+                again = {"columns": list(columns.values())}
+                ok(http.put(f"/projects/{form}/columns", json=again))
+        bad = {"items": [{"size": "S"}], "categories": {"size": ["M", "L"]}}
+        ok(http.post("/projects", json={"name": "bad", "levels": LEVELS}))
+        assert problem(http.post("/projects/bad/items", json=bad)) == (422, "not-a-category")
+        bad["categories"] = {"weight": None}
+        assert problem(http.post("/projects/bad/items", json=bad)) == (422, "unknown-column")
 
 
 def test_values_of_numpy_and_pandas_are_taken_and_missing_ones_are_missing(file: Path) -> None:

@@ -4,11 +4,11 @@ import re
 import threading
 import unicodedata
 import webbrowser
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from dford.cli import _tables
 from dford.cli._serving import DATABASE, learned, leave, listen, make_server, opened, patiently, run
@@ -79,8 +79,7 @@ def add(program: "typer.Typer") -> None:
         from dford.service.table_project import TableProject, image_rows
 
         if file.is_dir() and files is None:
-            files = file
-            rows: Sequence[Mapping[str, Any]] = image_rows(file)
+            files, rows = file, image_rows(file)
         elif file.is_file():
             rows = with_vectors(file, read_rows(file.read_bytes()))
         else:

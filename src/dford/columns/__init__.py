@@ -1,9 +1,19 @@
 """What turns a table into features: numbers, categories, texts, vectors, images and dates."""
 
-from dford.columns.column import KINDS, Column
+from dford.columns.column import KINDS, Column, Kind
 from dford.columns.columns import Columns, Described, read_columns
 from dford.columns.image_reader import ImageReader
 from dford.columns.reading import read_column
 from dford.columns.values import ColumnError
 
-__all__ = ["KINDS", "Column", "ColumnError", "Columns", "Described", "ImageReader", "read_column", "read_columns"]
+__all__ = [
+    "KINDS",
+    "Column",
+    "ColumnError",
+    "Columns",
+    "Described",
+    "ImageReader",
+    "Kind",
+    "read_column",
+    "read_columns",
+]

@@ -3,6 +3,7 @@
 import math
 import re
 import zlib
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -15,6 +16,8 @@ from dford.columns.values import ColumnError, Values
 from dford.engine._compiled import Bools, Floats
 
 KINDS = ("number", "category", "text", "vector", "image", "date", "shown")
+Kind = str | Sequence[str]
+"""One of these, or the categories of a column in order."""
 _PARTS = ("day", "year", "month", "weekday", "hour")
 
 

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dford.columns.column import KINDS, Column, is_lost
+from dford.columns.column import KINDS, Column, Kind, is_lost
 from dford.columns.image_reader import ImageReader
 from dford.columns.reading import read_column
 from dford.columns.scaling import Scaling, unit_rows
@@ -44,7 +44,8 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     kinds : dict, optional
         The kinds of columns by name, of those that are not to be taken by what is in them: "number", "category",
-        "text", "vector", "image", "date", or "shown" for what is not to be learned from.
+        "text", "vector", "image", "date", or "shown" for what is not to be learned from. A list is of categories in
+        order, lowest first, which are learned from as one number.
     files : path or ImageReader, optional
         The folder of the images that a column names, or whatever else reads them.
     encoder : path, optional
@@ -76,7 +77,7 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        kinds: Mapping[str, str] | None = None,
+        kinds: Mapping[str, Kind] | None = None,
         *,
         files: str | os.PathLike[str] | ImageReader | None = None,
         encoder: str | os.PathLike[str] | None = None,
@@ -90,12 +91,9 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         table, said = read_table(X), dict(self.kinds or {})
         if unknown := set(said) - set(table):
             raise ColumnError(f"there is no column {min(unknown)!r}", "unknown-column", min(unknown))
-        orders = categories_of(X)
-        said = {name: "category" for name, order in orders.items() if order is None} | said
+        said = {name: order or "category" for name, order in categories_of(X).items()} | said
         images = self._images()
-        self._take(
-            [read_column(name, given, said.get(name), orders.get(name), images) for name, given in table.items()]
-        )
+        self._take([read_column(name, given, said.get(name), images) for name, given in table.items()])
         return self
 
     def transform(self, X: Any) -> Any:

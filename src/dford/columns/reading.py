@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dford.columns import values
-from dford.columns.column import KINDS, Column
+from dford.columns.column import KINDS, Column, Kind
 from dford.columns.image_reader import ImageReader
 from dford.columns.values import ColumnError, Values
 
@@ -30,21 +30,21 @@ _MEANT = {  # as people write them, and as they are to be written
 def read_column(
     name: str,
     given: Values,
-    kind: str | None = None,
-    order: Sequence[str] | None = None,
+    kind: Kind | None = None,
     images: ImageReader | None = None,
 ) -> Column:
     """The column of these values, of a kind that was said, or of the one that they look like.
 
-    Where an order of categories is given, it is the kind "order".
+    Where it is a list, of categories in order, the column is of the kind "order".
     """
-    if kind is not None and kind not in KINDS:
+    if isinstance(kind, str) and kind not in KINDS:
         raise ColumnError(f"{kind!r} is no kind of column; they are {', '.join(KINDS)}", column=name)
     there = [value for value in given if not values.is_missing(value)]
     lost = len(there) < len(given)
-    if kind is None and order is not None:
-        places = [order.index(values.word(value)) for value in there]
-        return Column(name, "order", sum(places) / max(len(places), 1), tuple(order), missing=lost)
+    if kind is not None and not isinstance(kind, str):
+        column = Column(name, "order", categories=tuple(map(values.word, kind)), missing=lost)
+        mean = float(column.dense(there)[:, 0].mean()) if there else 0.0
+        return column._replace(mean=mean)
     if kind is None:
         kind, note = _guess(name, there)
         if kind == "image" and (images is None or not any(images.see(word) is not None for word in there[:_TRIED])):

@@ -18,7 +18,7 @@ def read_table(X: Any) -> Table:
         return dict(X)
     if isinstance(X, (list, tuple)) and X and all(isinstance(row, Mapping) for row in X):
         return {name: [row.get(name) for row in X] for name in dict.fromkeys(name for row in X for name in row)}
-    labels = getattr(X, "column_names", getattr(X, "columns", None))
+    labels = _labels(X)
     if labels is None:
         rows = np.asarray(X)
         if rows.ndim != 2:
@@ -33,33 +33,42 @@ def read_table(X: Any) -> Table:
 def categories_of(X: Any) -> dict[str, list[str] | None]:
     """Of the columns whose type says that they are of categories: these, if they are in order."""
     found: dict[str, list[str] | None] = {}
-    for label in getattr(X, "columns", ()):
-        kind: Any = getattr(X[label], "dtype", None)
-        if hasattr(kind, "ordered"):  # pandas'
-            found[str(label)] = [word(value) for value in kind.categories] if kind.ordered else None
+    labels = _labels(X)
+    for label in () if labels is None else labels:
+        column = X[label]
+        kind: Any = getattr(column, "dtype", getattr(column, "type", None))
+        if hasattr(kind, "ordered"):  # of pandas, or of Arrow
+            found[str(label)] = [word(value) for value in _categories(column, kind)] if kind.ordered else None
         elif type(kind).__name__ in {"Enum", "Categorical"}:  # polars'
             found[str(label)] = list(kind.categories) if type(kind).__name__ == "Enum" else None
     return found
+
+
+def _categories(column: Any, kind: Any) -> Any:
+    if hasattr(kind, "categories"):
+        return kind.categories
+    return column.unify_dictionaries().chunk(0).dictionary.to_pylist() if column.num_chunks else []
 
 
 def has_more_than_numbers(X: Any) -> bool:
     """Whether X is a table with more than columns of numbers."""
     if isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping):
         return True
-    if not _has_columns(X):
+    if _labels(X) is None:
         return False
     return not all(isinstance(column, np.ndarray) for column in read_table(X).values())
 
 
 def has_missing_numbers(X: Any) -> bool:
     """Whether some are missing of an array, or of a table of numbers."""
-    if not _has_columns(X) and not (isinstance(X, np.ndarray) and X.ndim == 2):
+    if _labels(X) is None and not (isinstance(X, np.ndarray) and X.ndim == 2):
         return False
     return any(column.dtype.kind == "f" and np.isnan(column).any() for column in read_table(X).values())
 
 
-def _has_columns(X: Any) -> bool:
-    return getattr(X, "column_names", getattr(X, "columns", None)) is not None
+def _labels(X: Any) -> Any:
+    """Those of the columns of Arrow's tables, and of frames."""
+    return getattr(X, "column_names", getattr(X, "columns", None))
 
 
 def as_table(x: Any) -> Any:

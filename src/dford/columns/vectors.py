@@ -1,7 +1,7 @@
 """Vectors that lie beside a table, in a .npy file of the same name: one more column of it."""
 
 import json
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,7 @@ def vectors_beside(path: Path, names: Container[str], rows: int) -> list[Any] | 
     return list(found)
 
 
-def with_vectors(path: Path, rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+def with_vectors(path: Path, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The rows of a table's file, each with its vector as text, if there are any beside the file."""
     vectors = vectors_beside(path, rows[0] if rows else (), len(rows))
     if vectors is None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dford.columns import Column, ColumnError, Columns
+from dford.columns import Column, ColumnError, Columns, Kind
 from dford.columns.vectors import VECTORS, vectors_beside
 from dford.datasets._bunch import Loaded, bunch
 from dford.files import csv_lines
@@ -21,7 +21,7 @@ def load_table(
     *,
     levels: Sequence[str] | None = None,
     discretise: Callable[[NDArray[np.float64]], NDArray[np.int64]] | None = None,
-    kinds: Mapping[str, str] | None = None,
+    kinds: Mapping[str, Kind] | None = None,
     return_X_y: bool = False,
 ) -> Loaded:
     """Rows of features and levels from a .csv or .parquet file.

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dford.columns.tables import categories_of
 from dford.columns.values import vector
 from dford.columns.vectors import with_vectors
 from dford.service.csv_rows import read_rows
@@ -33,40 +34,50 @@ def in_parts(items: Any) -> list[Part]:
     made: list[Part] = []
     some: list[str] = []
     size = 0
-    for row in as_rows(items):
+    rows, categories = _read(items)
+    more = f', "categories": {json.dumps(categories)}' if categories else ""
+    for row in rows:
         text = json.dumps(row)
         if some and (len(some) == MOST or size + len(text) > _SIZE):
-            made.append(_part(some))
+            made.append(_part(some, more))
             some, size = [], 0
         some.append(text)
         size += len(text)
-    return [*made, _part(some)] if some else made
+    return [*made, _part(some, more)] if some else made
 
 
-def _part(texts: Sequence[str]) -> Part:
-    return Part(f'{{"items": [{", ".join(texts)}]}}'.encode(), len(texts))
+def _part(texts: Sequence[str], more: str) -> Part:
+    return Part(f'{{"items": [{", ".join(texts)}]{more}}}'.encode(), len(texts))
 
 
 def as_rows(items: Any) -> list[dict[str, Value]]:
     """The rows of dicts, of a frame of pandas, polars or Arrow, or of a .csv or .parquet file by its path."""
-    if isinstance(items, (str, os.PathLike)):
-        items = _from_file(Path(items))
+    return _read(items)[0]
+
+
+def _read(items: Any) -> tuple[list[dict[str, Value]], dict[str, list[str] | None]]:
+    """The rows, and the categories of columns whose type has some."""
+    path = Path(items) if isinstance(items, (str, os.PathLike)) else None
+    if path is not None:
+        items = _from_file(path)
+    categories = categories_of(items)
     if hasattr(items, "to_pylist"):
         items = items.to_pylist()
     elif hasattr(items, "columns"):
         items = _from_frame(items)
     elif isinstance(items, Mapping) or not isinstance(items, Iterable):
         raise TypeError(f"items are a list of dicts, a frame, or the path of a file; got a {type(items).__name__}")
-    return [plain_row(row) for row in items]
+    rows = [plain_row(row) for row in items]
+    return (rows if path is None else with_vectors(path, rows)), categories
 
 
 def _from_file(path: Path) -> Any:
     if path.suffix == ".csv":
-        return with_vectors(path, read_rows(path.read_bytes()))
+        return read_rows(path.read_bytes())
     if path.suffix == ".parquet":
         from pyarrow import parquet
 
-        return with_vectors(path, parquet.read_table(path).to_pylist())
+        return parquet.read_table(path)
     raise ValueError(f"a file of items is a .csv or a .parquet file; got {path.name!r}")
 
 

@@ -48,7 +48,9 @@ def invalid(errors: Sequence[Any]) -> Refusal:
 
 
 def json_items(columns: Sequence[Column], body: bytes, bounds: Bounds) -> ReadyItems:
-    return ready_items(columns, parsed(models.Items, body).items, "items", bounds)
+    sent = parsed(models.Items, body)
+    kinds = {name: order or "category" for name, order in sent.categories.items()}
+    return ready_items(columns, sent.items, "items", bounds, kinds)
 
 
 def to_predict(

@@ -29,8 +29,9 @@ class Column(_In):
     """How a column is read, and so what is learned from it."""
 
     name: Text = Field(description="As items have it.")
-    kind: Literal["number", "category", "text", "vector", "image", "date", "shown", "words"] = Field(
-        description="shown: nothing is learned from it. words: of projects that were made before there was text."
+    kind: Literal["number", "order", "category", "text", "vector", "image", "date", "shown", "words"] = Field(
+        description="order: categories in order, as one number. shown: nothing is learned from it. words: of projects "
+        "that were made before there was text."
     )
     mean: Annotated[float, Field(ge=-1e40, le=1e40)] = Field(0.0, description="What a missing number becomes.")
     categories: list[StrictStr] = Field(
@@ -80,6 +81,11 @@ class Columns(_In):
 
 class Items(_In):
     items: list[Row] = Field(min_length=1)
+    categories: dict[Text, Annotated[list[StrictStr], Field(max_length=1000)] | None] = Field(
+        {},
+        description="Of columns of categories, these in order, lowest first, or null where they have none. It counts "
+        "where the items say how columns are read.",
+    )
 
 
 class Added(BaseModel):

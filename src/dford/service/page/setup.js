@@ -22,7 +22,7 @@ export async function show(main, project) {
 /** @param {Project} project */
 function scaleAndColumns({ description, state }) {
   /** @type {[string, string[]][]} */
-  const kinds = [["Images", ["image"]], ["Numbers", ["number"]], ["Categories", ["category"]], ["Texts", ["text", "words"]],
+  const kinds = [["Images", ["image"]], ["Numbers", ["number"]], ["Categories", ["category", "order"]], ["Texts", ["text", "words"]],
     ["Vectors", ["vector"]], ["Dates", ["date"]], ["Shown, not learned from", ["shown"]]];
   const named = kinds.map(([title, some]) => /** @type {[string, string]} */ ([title,
     (description.columns ?? []).filter(({ kind }) => some.includes(kind)).map(({ name }) => name).join(", ")]));

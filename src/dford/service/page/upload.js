@@ -11,12 +11,13 @@ import { shorten } from "./item.js";
 const IMAGES = "image/png,image/jpeg,image/webp,image/gif";
 
 /** @type {[Kind, string][]} */
-const KINDS = [["number", "Number"], ["category", "Category"], ["text", "Text"], ["vector", "Vector"], ["date", "Date"],
+const KINDS = [["number", "Number"], ["order", "Ordered category"], ["category", "Category"], ["text", "Text"], ["vector", "Vector"], ["date", "Date"],
   ["words", "Words"], ["image", "Image"], ["shown", "Shown only"]];
 
 /** @type {Record<Kind, Kind[]>} */
 const CHOICES = { // by what the server found
   number: ["number", "shown"],
+  order: ["order", "category", "text", "shown"],
   category: ["number", "category", "text", "shown"],
   text: ["text", "shown"],
   vector: ["vector", "shown"],

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from dford import sparse_rows
-from dford.columns import Column, ColumnError, Columns, ImageReader
+from dford.columns import Column, ColumnError, Columns, ImageReader, Kind
 from dford.service.refusal import Refusal
 
 PackedRow = bytes
@@ -58,7 +58,7 @@ def encode_sent(
 
 
 def read_columns(
-    rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, str] | None = None, images: ImageReader | None = None
+    rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, Kind] | None = None, images: ImageReader | None = None
 ) -> list[Column]:
     """The columns of rows, of kinds that were said, or else by what is in them."""
     try:
@@ -76,6 +76,8 @@ def check(columns: Sequence[Column], most: int) -> None:
         if len(set(column.categories)) < len(column.categories):
             sentence = f"column {column.name!r} needs categories that differ"
             raise Refusal(422, "bad-columns", sentence, "columns")
+        if column.kind == "order" and not column.categories:
+            raise Refusal(422, "bad-columns", f"column {column.name!r} needs its categories in order", "columns")
         if column.kind == "vector" and not column.size:
             sentence = f"column {column.name!r} needs a size, as its vectors have"
             raise Refusal(422, "bad-columns", sentence, "columns")

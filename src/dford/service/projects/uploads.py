@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dford import sparse_rows
-from dford.columns import Column, Columns
+from dford.columns import Column, Columns, Kind
 from dford.log import FeedbackLog
 from dford.log_columns import ABOUT, COLUMNS, About, about_columns, read_rounds
 from dford.service.csv_rows import read_rows
@@ -52,11 +52,17 @@ _TEXTS = ("level", "prediction", "person")  # of which a file has few different 
 _FOOTER_OF_A_COLUMN = 2_000  # bytes that a Parquet file may spend on describing one column
 
 
-def ready_items(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], field: str, bounds: Bounds) -> ReadyItems:
-    """The columns, read from these rows where none are set, and the items."""
+def ready_items(
+    columns: Sequence[Column],
+    rows: Sequence[Mapping[str, Any]],
+    field: str,
+    bounds: Bounds,
+    kinds: Mapping[str, Kind] | None = None,
+) -> ReadyItems:
+    """The columns, read from these rows where none are set, as these kinds if any are said, and the items."""
     limit(len(rows), field, bounds)
     images = bounds.images.reader()
-    chosen = list(columns) or read_columns(rows, images=images)
+    chosen = list(columns) or read_columns(rows, kinds, images)
     check(chosen, bounds.features)
     items = [(json.dumps(row), x) for row, x in zip(rows, encode(chosen, rows, field, images), strict=True)]
     return ReadyItems(chosen, items, unforeseen(chosen, rows))
