@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 
 from dford import Columns
-from dford.columns import ColumnError
+from dford.columns import Column, ColumnError
 from dford.columns.texts import PLACES
 from dford.columns.values import is_missing
 
@@ -297,3 +297,34 @@ def test_an_order_that_is_said_is_one_number() -> None:
     assert columns.describe()[0].sentence.startswith("size: one of 3 categories in order")
     with pytest.raises(ColumnError, match="column 'size' takes one of S, M; got 'L'"):
         Columns({"size": ["S", "M"]}).fit(rows)
+
+
+COLUMN = Columns().fit([{"x": 1}]).columns_[0]._asdict()
+OTHERS: list[dict[str, Any]] = [
+    {"size": "x"}, {"size": -1}, {"mean": "x"}, {"mean": math.nan}, {"name": 5}, {"missing": 2}, {"kind": []},
+    {"categories": [5]}, {"categories": 5}, {"surprise": 5},
+]  # fmt: skip
+SCALINGS: list[Any] = [
+    5, {"mean": [1]}, {"mean": [1], "deviation": [1, 2]}, {"mean": [1], "deviation": [math.inf]},
+    {"mean": "x", "deviation": [1]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        5,
+        None,
+        "x",
+        [5],
+        {"version": 1},
+        {"version": 1, "columns": 5},
+        {"version": 1, "columns": [{"name": "x"}]},
+        *({"version": 1, "columns": [COLUMN | other]} for other in OTHERS),
+        *({"version": 1, "columns": [COLUMN], "scaling": scaling} for scaling in SCALINGS),
+    ],
+)
+def test_damaged_columns_are_refused_in_one_sentence(damaged: Any) -> None:
+    with pytest.raises(ValueError, match=r"^[^\n]+$"):
+        Columns.from_json(json.dumps(damaged))
+    assert Columns.from_json(json.dumps({"version": 1, "columns": [COLUMN]})).columns_ == [Column(**COLUMN)]

@@ -17,7 +17,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import laplacian_kernel
 
 import dford
-from dford import DFORD, PRIL, Auto, Boundary, DirectionalBoosting, Greedy, NewtonLogit, PRank, Uniform
+from dford import DFORD, PRIL, Auto, Boundary, DirectionalBoosting, Greedy, NewtonLogit, PRank, Uniform, persistence
 
 # low < mid < top is the right order by luck
 pytestmark = pytest.mark.filterwarnings("ignore:the levels were sorted by name, low < mid < top")
@@ -188,6 +188,43 @@ def test_a_forged_file_is_refused_in_one_sentence(change: Any, form: dict[str, A
     forge(path, change)
     with pytest.raises(ValueError, match=r"^[^\n]+$"):
         dford.load(path)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        Auto(random_state=0),
+        DirectionalBoosting(random_state=0, max_iter=3),
+        NewtonLogit(),
+        NewtonLogit(covariance="diagonal"),
+        DFORD(kernel="rbf", window=4, random_state=0),
+        PRank(),
+    ],
+    ids=str,
+)
+def test_damaged_arrays_are_refused_by_name_and_missing_values_are_none(model: Any, path: Path) -> None:
+    rows = np.repeat(X, 20, axis=0)
+    if isinstance(model, DirectionalBoosting):
+        rows[3, 0] = np.nan
+    model.fit(rows, np.repeat(y, 20))
+    if hasattr(model, "ask"):
+        model.ask(rows[3])
+    model.save(path)
+    whole = path.read_bytes()
+    header, arrays = persistence.read(path)
+    for name, array in arrays.items():
+        others = [np.zeros(array.shape, "f8" if array.dtype.kind != "f" else "i8")]
+        if array.dtype.kind == "f" and array.size:
+            may_miss = isinstance(model, DirectionalBoosting) and name in {"log_rows", "open_dense"}
+            others += [np.full_like(array, number) for number in ([] if may_miss else [np.nan])]
+            others += [np.full_like(array, number) for number in ([] if name == "trees_numbers" else [np.inf])]
+        for other in others:
+            persistence.write(path, header, {**arrays, name: other})
+            with pytest.raises(ValueError, match=f"^{name} of type [^\n]+ has numbers that no model could have"):
+                dford.load(path)
+    path.write_bytes(whole)
+    dford.load(path).save(path)
+    assert path.read_bytes() == whole
 
 
 @given(st.binary(max_size=300))

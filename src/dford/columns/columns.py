@@ -1,6 +1,7 @@
 """A table as features: fitted once, saved with the model, and the same everywhere."""
 
 import json
+import math
 import os
 import warnings
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,7 @@ from dford.columns.values import ColumnError
 
 VERSION = 1
 _LARGEST_VECTOR = 100_000
+_TYPES = [(int, float) if isinstance(one, float) else type(one) for one in Column("", "")]
 
 
 class Described(NamedTuple):
@@ -166,12 +168,19 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @classmethod
     def from_json(cls, text: str) -> Self:
         """What `to_json` wrote."""
-        read = json.loads(text)
-        if isinstance(read, dict) and read.get("version") != VERSION:
-            raise ValueError(f"columns of version {read.get('version')!r} are not known here; use a newer dford")
-        if not isinstance(read, dict):
-            return cls.of(read_columns(read))
-        return cls.of(read_columns(read["columns"]), Scaling(**read["scaling"]) if "scaling" in read else None)
+        try:
+            read = json.loads(text)
+            if not isinstance(read, dict):  # as it was in the first days
+                return cls.of(read_columns(read))
+            if read.get("version") != VERSION:
+                raise ValueError(f"columns of version {read.get('version')!r} are not known here; use a newer dford")
+            scaling = Scaling(**read["scaling"]) if "scaling" in read else None
+            found = cls.of(read_columns(read["columns"]), scaling)
+            if scaling is not None and not np.isfinite(np.array(scaling).reshape(2, found.n_dense_)).all():
+                raise ValueError("the scaling does not fit the columns")
+        except (TypeError, LookupError, AttributeError) as error:
+            raise ValueError(f"these are not columns that dford wrote ({error!r})") from None
+        return found
 
     @classmethod
     def of(
@@ -217,7 +226,9 @@ def read_columns(stored: Sequence[Mapping[str, Any]]) -> list[Column]:
         old = "missing" not in one
         kind = "shown" if old and one["kind"] == "text" else one["kind"]
         column = Column(**{**one, "kind": kind, "categories": tuple(one["categories"])})
-        if kind not in (*KINDS, "order", "words") or not 0 <= column.size <= _LARGEST_VECTOR:
+        fits = all(isinstance(value, kind) for value, kind in zip(column, _TYPES, strict=True))
+        fits = fits and math.isfinite(column.mean) and all(isinstance(value, str) for value in column.categories)
+        if not fits or kind not in (*KINDS, "order", "words") or not 0 <= column.size <= _LARGEST_VECTOR:
             raise ValueError(f"a column of kind {kind!r} and size {column.size!r} is none that is known here")
         found.append(column)
     return found

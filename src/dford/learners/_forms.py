@@ -40,7 +40,8 @@ class Form:
 
     A subclass must define `check`, `scores`, `learn` and `tell`; in plain Python, `PythonForm` asks for less. Its
     numbers are in `state`, the engine's vector, of which `cuts` and `weights` are parts. What is kept elsewhere must be
-    in `arrays` and `restore` too, or it is neither saved nor put back after a failure.
+    in `arrays` and `restore` too, or it is neither saved nor put back after a failure. Numbers that are not finite are
+    refused when a file is loaded.
     """
 
     n_weights = 0
@@ -48,6 +49,8 @@ class Form:
     may_refuse = False
     """Whether `learn` may fail in the middle, so that what it did must be undone."""
     takes_sparse = False
+    takes_missing = False
+    """Whether rows may have missing values."""
 
     def __init__(self, n_features: int) -> None:
         self.n_features = n_features

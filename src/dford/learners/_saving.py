@@ -85,6 +85,7 @@ def restore(model: Model, header: dict[str, Any], arrays: dict[str, NDArray[Any]
     columns = None if header.get("columns") is None else Columns.from_json(header["columns"])
     # sparse and columns are later additions
     form = model._new_form(header["features"], len(scale), header.get("sparse") is True, columns)
+    _check(form, arrays)
     form.restore(len(scale), arrays)
     model._begin(scale, form, header["seed"])
     model._take_columns(columns)
@@ -103,6 +104,24 @@ def restore(model: Model, header: dict[str, Any], arrays: dict[str, NDArray[Any]
         for row, (n, level, prediction, propensity) in zip(rows, header["open"], strict=True):
             question = Question(f"{model._key}-{n}", row, level, prediction, propensity, n)
             model._open[question.id] = question
+
+
+def _check(form: Form, arrays: dict[str, NDArray[Any]]) -> None:
+    """Refuse arrays of other types than a new model's, or with numbers that none has: compiled code trusts them."""
+    rows = _save_rows([], form.n_features)
+    new = form.arrays() | form.log_arrays() | rows | {"records": np.empty(0), "fates": np.empty(0, np.uint8)}
+    for name, array in arrays.items():
+        strange = ~np.isfinite(array)
+        if form.takes_missing and name in {"log_rows", "log_data", *rows}:
+            strange = np.isinf(array)
+        elif name == "trees_numbers":
+            strange = np.isnan(array)  # a split may be above all numbers
+        elif name == "records":
+            strange[:, rounds.FIGURES :] = np.isinf(array[:, rounds.FIGURES :])  # NaN where there are no thresholds
+        if strange.any() or (name in new and new[name].dtype.kind != array.dtype.kind):
+            raise ValueError(
+                f"{name} of type {array.dtype} has numbers that no model could have; use an untouched copy"
+            )
 
 
 def to_params(params: dict[str, Any], kernel: KernelFunction | None) -> dict[str, Any]:

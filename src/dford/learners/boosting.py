@@ -151,6 +151,8 @@ class DirectionalBoosting(TreeLearner):
 class BoostingForm(TreeForm):
     """No score: the probabilities of trees."""
 
+    takes_missing = True
+
     def __init__(self, growth: Growth, n_features: int) -> None:
         super().__init__(n_features)
         self.growth = growth
