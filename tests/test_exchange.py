@@ -104,6 +104,28 @@ def test_the_command_imports_more_than_one_call_may(file: Path, tmp_path: Path) 
         assert learned(client, project)["answers"] == 160  # twice as many, twice
 
 
+def test_the_same_file_is_imported_once_into_each_project(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, renamed = tmp_path / "log.csv", tmp_path / "again.csv"
+    with serving(file) as client:
+        answer_some(client, set_up(client), 10)
+        log.write_bytes(client.get("/projects/rain/log.csv").content)
+        renamed.write_bytes(log.read_bytes())
+        for name in ("copy", "other"):
+            set_up(client, name)
+            assert run("import", name, log, "--database", file) == 0
+            assert f"10 answers added to project {name}, 10 of them about its items\n" in capsys.readouterr().out
+            answer_some(client, f"/projects/{name}", 1)
+            assert run("import", name, renamed, "--database", file) == 0
+            said = f"again.csv was imported before: its 10 answers are in project {name} already\n"
+            assert capsys.readouterr().out == said
+            assert learned(client, f"/projects/{name}")["answers"] == 11
+        log.write_text("".join(log.read_text().splitlines(keepends=True)[:-1]))
+        assert run("import", "copy", log, "--database", file) == 0
+        assert learned(client, "/projects/copy")["answers"] == 20, "another file is another log"
+
+
 def test_names_that_a_file_would_have_twice_are_kept_apart(file: Path) -> None:
     """A column may be called as those of a log are, and a level may be called NA."""
     columns = [{"name": name, "kind": "number"} for name in ("propensity", "level", "item", "propensity'")]

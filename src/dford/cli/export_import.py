@@ -1,5 +1,6 @@
 """`dford export` and `dford import`: a project's files, by its database, whether a server runs on it or not."""
 
+import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -40,7 +41,10 @@ def add(program: "typer.Typer") -> None:
         file: Annotated[Path, typer.Argument(metavar="FILE", help="A log, .csv or .parquet.")],
         database: Database = "",
     ) -> None:
-        """Add the answers of another log to a project with the same columns, all or none."""
+        """Add the answers of another log to a project with the same columns, all or none.
+
+        The same file again adds nothing, for 30 days.
+        """
         _check_ending(file, "log", (".csv", ".parquet"))
         if not file.is_file():
             raise FileNotFoundError(f"no log at {file}")
@@ -69,10 +73,19 @@ def _export(name: str, file: Path, what: str, database: str) -> None:
 
 def _import(name: str, file: Path, database: str) -> None:
     with existing(database, items_per_call=2**31 - 1) as service:  # the limit is for strangers, over HTTP
+        from dford.service.learning.log_reader import head_of
         from dford.service.projects import keys, uploads
+        from dford.service.store.idempotency import Request
 
-        project = service.project(name)
+        project, content = service.project(name), file.read_bytes()
         service.with_columns(project)
-        log = uploads.read_log(project, file.read_bytes(), file.suffix, service.bounds())
-        added = service.add_log(project, log, keys.LOCAL.name)
-        print(f"{added['count']:,} answers added to project {name}, {added['about_items']:,} of them about its items")
+        log = uploads.read_log(project, content, file.suffix, service.bounds())
+        digest = hashlib.sha256(content).hexdigest()
+        before, request = head_of(service.database, project.id), Request("", f"import {project.id} {digest}", digest)
+        added = service.add_log(project, log, keys.LOCAL.name, request)
+        if added["sequence"] <= before:
+            print(f"{file.name} was imported before: its {added['count']:,} answers are in project {name} already")
+        else:
+            print(
+                f"{added['count']:,} answers added to project {name}, {added['about_items']:,} of them about its items"
+            )
