@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import dford
 import naive_pool
-from dford import DFORD, NewtonLogit, Pool
+from dford import DFORD, NewtonLogit, Pool, persistence
 from dford.datasets import make_synthetic
 from dford.engine import posteriors
 from dford.evaluation import offpolicy
@@ -416,3 +416,20 @@ def test_what_was_decided_is_not_asked_by_the_audit_either() -> None:
         assert question.level == 2
         pool.tell(question, higher=True)
     assert (pool.levels_ == 3).all()
+
+
+@pytest.mark.parametrize("name", ["coming", "answers_propensity", "prior", "usual", "X", "fillings"])
+def test_a_damaged_pool_is_refused_when_it_is_loaded(name: str, tmp_path: Path) -> None:
+    X, y = make_synthetic(80, random_state=0)
+    X[3, 0] = np.nan
+    pool = Pool(X, [1, 2, 3, 4, 5], learner=NewtonLogit(), audit=0.2, random_state=0)
+    for _ in range(70):
+        question = pool.ask()
+        pool.tell(question, bool(y[question.item] > question.level))
+    pool.save(tmp_path / "pool.dford")
+    header, arrays = persistence.read(tmp_path / "pool.dford")
+    for number in (np.inf,) if name == "X" else (np.nan, np.inf):  # features may be missing
+        persistence.write(tmp_path / "bad.dford", header, {**arrays, name: np.full_like(arrays[name], number)})
+        with pytest.raises(ValueError, match="could have"):
+            dford.load(tmp_path / "bad.dford")
+    assert dford.load(tmp_path / "pool.dford").levels_.tolist() == pool.levels_.tolist()

@@ -74,8 +74,10 @@ class Answers:
         found = {name: arrays[f"answers_{name}"] for name in _COLUMNS.names or ()}
         count = len(found["item"])
         most = {"item": n_items, "cut": n_levels, "placement": n_levels, "higher": 2, "purpose": len(PURPOSES)}
-        if any(column.shape != (count,) for column in found.values()) or not all(
-            ((found[name] >= 0) & (found[name] < limit)).all() for name, limit in most.items()
+        if (
+            any(column.shape != (count,) for column in found.values())
+            or not all(((found[name] >= 0) & (found[name] < limit)).all() for name, limit in most.items())
+            or not ((found["propensity"] > 0) & (found["propensity"] <= 1)).all()
         ):
             raise ValueError("the pool has answers that none could have")
         self._rows, self._count = np.empty(max(count, 64), _COLUMNS), count

@@ -64,7 +64,8 @@ def learner(arrays: Arrays, name: str, own: type[OrdinalLearner] | None) -> Any:
 def restore(pool: Any, header: dict[str, Any], arrays: Arrays, own: type[OrdinalLearner] | None) -> None:
     """Put a new pool where the one that was saved had come to."""
     X, missing, fillings = rows(arrays), arrays["missing"].astype(np.bool_), arrays["fillings"]
-    if X.ndim != 2 or not missing.shape == fillings.shape == X.shape[1:]:
+    is_strange = np.isinf(X.data if sparse.issparse(X) else X).any() or not np.isfinite(fillings).all()
+    if is_strange or X.ndim != 2 or not missing.shape == fillings.shape == X.shape[1:]:
         raise ValueError("the pool has features that none could have")
     pool._placements.X, pool._placements.filling = X, Filling(missing, fillings)
     pool.columns_ = None if header.get("columns") is None else Columns.from_json(header["columns"])
@@ -84,6 +85,7 @@ def restore_placements(
     if (
         placements.X.shape[0] != n
         or (header["coming_rate"] is not None and (coming.shape[1:] != (k,) or len(coming) > n))
+        or not ((coming > 0) & (coming <= 1)).all()
         or not 0 <= header["learned"] <= len(arrays["answers_item"])
     ):
         raise ValueError("the pool has items or answers that none could have")
