@@ -18,6 +18,7 @@ from dford.engine import posteriors
 from dford.evaluation import offpolicy
 from dford.pool.audit import Audit
 from dford.pool.items import Items
+from dford.pool.reliability import alike
 
 LEVELS = [1, 2, 3, 4, 5]
 
@@ -56,12 +57,12 @@ def items(draw: Any) -> Any:
 @given(items(), st.floats(0.01, 0.4))
 def test_what_is_known_of_an_item_is_bayes_rule(item: Any, rate: float) -> None:
     prior, answers, low, high = item
-    known = Items(len(prior), rate, seed=0)
+    known, reliability = Items(len(prior), seed=0), alike(rate, len(prior))
     known.add(1)
-    known.believe(np.array([prior]), rate)
+    known.believe(np.array([prior]), known.evidence)
     known.decide(0, low, high)
     for cut, higher in answers:
-        known.answer(0, cut, higher)
+        known.answer(0, reliability.of(0, cut, higher))
     expected = naive_pool.belief(prior, answers, rate, low, high)
     np.testing.assert_allclose(known.belief(0), expected, rtol=1e-9, atol=1e-12)
     levels, errors = known.placements()
@@ -72,14 +73,14 @@ def test_what_is_known_of_an_item_is_bayes_rule(item: Any, rate: float) -> None:
 @given(st.lists(items(), min_size=1, max_size=6).filter(lambda many: len({len(one[0]) for one in many}) == 1))
 def test_the_next_question_is_the_one_that_tells_most(many: Any) -> None:
     rate = 0.05
-    known = Items(len(many[0][0]), rate, seed=0)
+    known, reliability = Items(len(many[0][0]), seed=0), alike(rate, len(many[0][0]))
     known.add(len(many))
-    known.believe(np.array([prior for prior, *_ in many]), rate)
+    known.believe(np.array([prior for prior, *_ in many]), known.evidence)
     told = []
     for i, (prior, answers, low, high) in enumerate(many):
         known.decide(i, low, high)
         for cut, higher in answers:
-            known.answer(i, cut, higher)
+            known.answer(i, reliability.of(0, cut, higher))
         belief = naive_pool.belief(prior, answers, rate, low, high)
         told += [naive_pool.information(belief, cut, rate) for cut in range(low, high)]
     best = known.best()
@@ -280,12 +281,12 @@ def test_the_audits_interval_covers_as_often_as_it_says() -> None:
         levels, y = random.integers(0, 5, size=(2, 200))
         wrong = random.random(200) < 0.2
         levels = np.where(wrong, levels, y)
-        pool = Items(5, 0.0, seed=0)
+        pool, reliability = Items(5, seed=0), alike(0.0, 5)
         pool.add(200)
         audit = Audit(pool, seed=int(random.integers(2**31)))
         for _ in range(random.integers(50, 200)):
             item, cut = audit.pick(())  # type: ignore[misc]
-            audit.answer(item, cut, bool(y[item] > cut))
+            audit.answer(item, reliability.of(0, cut, bool(y[item] > cut)))
         _, low, high = audit.judge(levels)
         held += bool(low <= np.abs(levels - y).mean() <= high)
     assert held >= 0.95 * 200 - 2 * (200 * 0.05 * 0.95) ** 0.5

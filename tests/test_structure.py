@@ -38,8 +38,9 @@ FLOORS = {
         {"columns"},
     ],
     "dford.pool": [
-        {"questions", "answers", "items", "filling"},
-        {"audit", "fold_learners", "forecast"},
+        {"questions", "people", "items", "filling"},
+        {"answers", "audit", "fold_learners", "reliability"},
+        {"forecast"},
         {"refresh"},
         {"placements"},
         {"saving"},

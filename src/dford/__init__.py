@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from dford.learners import DFORD, PRIL, Auto, DirectionalBoosting, NewtonLogit, Overlap, PRank, Trace
     from dford.log import FeedbackLog
     from dford.policies import Boundary, Greedy, Nearby, Policy, Triangular, Uniform
-    from dford.pool import ItemQuestion, Pool, load
+    from dford.pool import ItemQuestion, People, Person, Pool, load
 
 __version__ = "0.1.0"
 
@@ -27,6 +27,8 @@ __all__ = [
     "NewtonLogit",
     "Overlap",
     "PRank",
+    "People",
+    "Person",
     "Policy",
     "Pool",
     "Question",
@@ -44,7 +46,7 @@ _HOMES = {
     "learners": ["DFORD", "PRIL", "Auto", "DirectionalBoosting", "NewtonLogit", "Overlap", "PRank", "Trace"],
     "log": ["FeedbackLog"],
     "policies": ["Boundary", "Greedy", "Nearby", "Policy", "Triangular", "Uniform"],
-    "pool": ["ItemQuestion", "Pool", "load"],
+    "pool": ["ItemQuestion", "People", "Person", "Pool", "load"],
     "service": ["AsyncClient", "Client"],
 }
 _ROOMS = {"datasets", "engine", "estimates", "evaluation", "experiments", "persistence", "plotting", "report", "scale"}

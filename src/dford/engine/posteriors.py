@@ -1,8 +1,8 @@
 """What is known of items: how likely each level is, and the cut whose answer would tell most.
 
-P(level k) of an item is proportional to prior[k] * ratio ** wrong[k]. Here wrong[k] counts the item's answers that are
-wrong if k is right, and ratio = e / (1 - e) with e the error rate of answers. What somebody decided holds for sure: the
-level is between low and high. Levels count from 0 here, and cut c lies between levels c and c + 1.
+P(level k) of an item is proportional to prior[k] * exp(evidence[k]). The evidence is the sum of the logarithms of how
+likely each of the item's answers is if k is right, of whoever gave it. What somebody decided holds for sure: the level
+is between low and high. Levels count from 0 here, and cut c lies between levels c and c + 1.
 
 An answer about a cut tells most, in bits, where it is as likely yes as no: where the chance T of a level above it is
 nearest to a half. So the gap |T - 1/2| is all that is compared, and there are no logarithms.
@@ -12,36 +12,34 @@ from typing import Any
 
 import numpy as np
 
-from dford.engine._compiled import Floats, Ints, compiled, inlined, live
+from dford.engine._compiled import Bools, Floats, Ints, compiled, inlined, live
 from dford.engine.counter import uniform
 from dford.engine.elementary import exp_one, log_one
 
-POWERS = 64  # of the ratio that are kept; higher ones are 0
 LEAST = 1e-5  # no level of a prior is less likely
 CLOSED = 2.0  # the gap of an item about which nothing is left to ask
 
 
 @compiled
-def powers(rate: float) -> Floats:
-    """1, ratio, ratio ** 2, ..."""
-    out = np.empty(POWERS)
-    out[0] = 1.0
-    for i in range(1, POWERS):
-        out[i] = out[i - 1] * (rate / (1.0 - rate))
+def gather(items: Ints, people: Ints, cuts: Ints, higher: Bools, logs: Floats, n_items: int) -> Floats:
+    """The evidence of all items. logs[person, higher, level - cut + K - 1] are those of how likely an answer is."""
+    n_levels = (logs.shape[2] + 1) // 2
+    out = np.zeros((n_items, n_levels))
+    for a in range(items.size):
+        for k in range(n_levels):
+            out[items[a], k] += logs[people[a], int(higher[a]), k - cuts[a] + n_levels - 1]
     return out
 
 
 @inlined
-def weigh(prior: Floats, wrong: Any, low: int, high: int, powers: Floats, out: Floats) -> None:
+def weigh(prior: Floats, evidence: Floats, low: int, high: int, out: Floats) -> None:
     """What is known of one item."""
-    least = wrong[low]
+    most = evidence[low]
     for k in range(low, high + 1):
-        least = min(least, wrong[k])
+        most = max(most, evidence[k])
     total = 0.0
     for k in range(prior.size):
-        out[k] = 0.0
-        if low <= k <= high and wrong[k] - least < POWERS:
-            out[k] = prior[k] * powers[wrong[k] - least]
+        out[k] = prior[k] * exp_one(evidence[k] - most) if low <= k <= high else 0.0
         total += out[k]
     for k in range(prior.size):
         out[k] /= total
@@ -63,32 +61,30 @@ def nearest(belief: Floats) -> tuple[float, int]:
 
 
 @live
-def look(
-    items: Ints, prior: Floats, wrong: Any, bounds: Any, powers: Floats, belief: Floats, gaps: Floats, cuts: Any
-) -> None:
+def look(items: Ints, prior: Floats, evidence: Floats, bounds: Any, belief: Floats, gaps: Floats, cuts: Any) -> None:
     """Find the gaps and cuts of some items."""
     for n in range(items.size):
         i = items[n]
-        weigh(prior[i], wrong[i], bounds[i, 0], bounds[i, 1], powers, belief)
+        weigh(prior[i], evidence[i], bounds[i, 0], bounds[i, 1], belief)
         gaps[i], cuts[i] = nearest(belief)
 
 
 @compiled
-def beliefs(items: Ints, prior: Floats, wrong: Any, bounds: Any, powers: Floats) -> Floats:
+def beliefs(items: Ints, prior: Floats, evidence: Floats, bounds: Any) -> Floats:
     """What is known of some items, a row each."""
     out = np.empty((items.size, prior.shape[1]))
     for n in range(items.size):
         i = items[n]
-        weigh(prior[i], wrong[i], bounds[i, 0], bounds[i, 1], powers, out[n])
+        weigh(prior[i], evidence[i], bounds[i, 0], bounds[i, 1], out[n])
     return out
 
 
 @compiled
-def placements(prior: Floats, wrong: Any, bounds: Any, powers: Floats, levels: Ints, errors: Floats) -> None:
+def placements(prior: Floats, evidence: Floats, bounds: Any, levels: Ints, errors: Floats) -> None:
     """The median level of every item, and how far from it the right one is expected to be."""
     belief = np.empty(prior.shape[1])
     for i in range(len(prior)):
-        weigh(prior[i], wrong[i], bounds[i, 0], bounds[i, 1], powers, belief)
+        weigh(prior[i], evidence[i], bounds[i, 0], bounds[i, 1], belief)
         levels[i], errors[i] = place(belief)
 
 
@@ -164,17 +160,16 @@ def priors(yes: Floats, inversion: float, power: float, usual: Floats) -> Floats
 
 @compiled
 def likelihoods(
-    yes: Floats, wrong: Any, bounds: Any, counts: Any, rate: float, inversions: Floats, exponents: Floats,
-    usual: Floats,
-) -> Floats:  # fmt: skip
+    yes: Floats, evidence: Floats, bounds: Any, inversions: Floats, exponents: Floats, usual: Floats
+) -> Floats:
     """The logarithm of how likely all the answers of these items are, by the two parameters of `priors`."""
     out = np.zeros((inversions.size, exponents.size))
     belief, logs = np.empty(yes.shape[1] + 1), np.empty(yes.shape[1] + 1)
-    correct, mistake = log_one(1.0 - rate), log_one(max(rate, 1e-100))
     chances = np.empty(yes.shape[1] + 1)
     for i in range(len(yes)):
+        most = evidence[i].max()
         for k in range(chances.size):
-            chances[k] = exp_one((counts[i] - wrong[i, k]) * correct + wrong[i, k] * mistake)
+            chances[k] = exp_one(evidence[i, k] - most)
         for r in range(inversions.size):
             invert(yes[i], inversions[r], belief)
             for k in range(logs.size):
@@ -184,7 +179,7 @@ def likelihoods(
                 total = 0.0
                 for k in range(bounds[i, 0], bounds[i, 1] + 1):
                     total += belief[k] * chances[k]
-                out[r, p] += log_one(max(total, 1e-300))
+                out[r, p] += most + log_one(max(total, 1e-300))
     return out
 
 
@@ -223,19 +218,21 @@ def expected_pair(first: Floats, second: Floats, logs: Floats) -> tuple[float, f
 
 
 @compiled
-def answers_needed(prior: Floats, wrong: Any, bounds: Any, rate: float, seed: int, target: float, most: int) -> int:
+def answers_needed(
+    prior: Floats, evidence: Floats, bounds: Any, logs: Floats, rate: float, seed: int, target: float, most: int
+) -> int:
     """How many answers about these items it takes until the error expected of their placements is at most the target.
 
     The right levels are drawn from what is known, answers are drawn, and questions chosen as they are of a pool; but no
-    answer teaches anything about another item.
+    answer teaches anything about another item. `logs` are those of an answer of somebody, as in `gather`.
     """
     n_items, n_levels = prior.shape
-    against, ratios = wrong.astype(np.int64), powers(rate)
+    known = evidence.copy()
     belief, gaps, errors = np.empty(n_levels), np.empty(n_items), np.empty(n_items)
     cuts, truth = np.empty(n_items, np.int64), np.zeros(n_items, np.int64)
     total = 0.0
     for i in range(n_items):
-        weigh(prior[i], against[i], bounds[i, 0], bounds[i, 1], ratios, belief)
+        weigh(prior[i], known[i], bounds[i, 0], bounds[i, 1], belief)
         gaps[i], cuts[i] = nearest(belief)
         errors[i] = place(belief)[1]
         total += errors[i]
@@ -250,8 +247,8 @@ def answers_needed(prior: Floats, wrong: Any, bounds: Any, rate: float, seed: in
             break
         higher = (truth[i] > cuts[i]) != (uniform(seed, n_items + n) < rate)
         for k in range(n_levels):
-            against[i, k] += (k > cuts[i]) != higher
-        weigh(prior[i], against[i], bounds[i, 0], bounds[i, 1], ratios, belief)
+            known[i, k] += logs[int(higher), k - cuts[i] + n_levels - 1]
+        weigh(prior[i], known[i], bounds[i, 0], bounds[i, 1], belief)
         gaps[i], cuts[i] = nearest(belief)
         total -= errors[i]
         errors[i] = place(belief)[1]

@@ -16,7 +16,9 @@ from dford.pool.audit import Audit
 from dford.pool.filling import Filling
 from dford.pool.fold_learners import FOLDS, FoldLearners
 from dford.pool.items import Items
-from dford.pool.refresh import Calibration, Sureness
+from dford.pool.people import Told as Answered
+from dford.pool.refresh import Calibration, Sureness, believed_rate
+from dford.pool.reliability import alike
 from dford.scale import Scale
 
 
@@ -29,6 +31,7 @@ class Told(NamedTuple):
     levels: Ints
     propensities: Floats
     higher: Bools
+    people: Ints
     X: Floats
     answered: Ints
     """The items that there are answers about, in order."""
@@ -46,10 +49,9 @@ class Known(NamedTuple):
     sure: Sureness
     usual: Floats
     """The prior of an item of which a feature is missing that the log always has: nothing was learned of such ones."""
-    rate: float
     answered: Ints
     own: Floats
-    wrong: Ints
+    evidence: Floats
     counts: Ints
 
 
@@ -62,7 +64,8 @@ def read_told(log: FeedbackLog) -> Told:
     own = X[about][at]
     if not np.array_equal(own[np.searchsorted(answered, items[about])], X[about], equal_nan=True):
         raise ValueError("the log has answers about the same item with other features; its items are not one file's")
-    return Told(items, cuts, levels, log.propensity, log.higher, X, answered, own)
+    people = np.unique([name or "" for name in log.person], return_inverse=True)[1].astype(np.int64)
+    return Told(items, cuts, levels, log.propensity, log.higher, people, X, answered, own)
 
 
 def write_known(
@@ -76,25 +79,37 @@ def write_known(
     seed: int,
 ) -> float:
     """Make it from the log; returns the error rate of answers."""
-    own, filling = Items(len(scale), 0.0, seed), Filling.of(told.X)
+    own, filling = Items(len(scale), seed), Filling.of(told.X)
     own.add(len(told.answered))
+    about = np.flatnonzero((told.items >= 0) & (told.cuts < len(scale) - 1))  # nothing is above the top
+    places = np.searchsorted(told.answered, told.items[about])
+    answers = Answered(places, told.people[about], told.cuts[about], told.higher[about])
     before: dict[tuple[int, int], bool] = {}  # the last answer to a question
     repeats = differing = 0
-    places = np.searchsorted(told.answered, told.items).tolist()
-    for item, place, cut, higher in zip(told.items, places, told.cuts.tolist(), told.higher.tolist(), strict=True):
-        if item >= 0 and cut < len(scale) - 1:  # nothing is above the top
-            own.answer(place, cut, higher)
-            repeats += (place, cut) in before
-            differing += before.get((place, cut), higher) != higher
-            before[place, cut] = higher
-    calibration = Calibration(own, Audit(own, seed), rate, repeats, differing)
+    for place, cut, higher in zip(places.tolist(), answers.cut.tolist(), answers.higher.tolist(), strict=True):
+        repeats += (place, cut) in before
+        differing += before.get((place, cut), higher) != higher
+        before[place, cut] = higher
+    own.counts += np.bincount(places, minlength=len(own)).astype(np.int32)
+    reliability = alike(believed_rate(rate, repeats, differing), len(scale))
+
+    def calibration() -> Calibration:
+        """By what is known of the items so far."""
+        rows = reliability.rows(answers.person)
+        evidence = posteriors.gather(places, rows, answers.cut, answers.higher, reliability.logs, len(own))
+        own.believe(own.prior, evidence)
+        return Calibration(own, Audit(own, seed), answers, np.zeros(len(places), np.bool_), rate, (repeats, differing))
+
+    reliability = calibration().reliability()
     sure = Sureness(0.0, 1.0, np.zeros(len(scale)))
     if names:
         chances = _restored(models, kind, scale, seed).chances_of(told.answered, filling.fill(told.own))
-        sure = calibration.sureness(chances)
-        own.believe(posteriors.priors(chances, *sure), calibration.rate)
-    usual = Calibration(own, Audit(own, seed), rate, repeats, differing).shares().prior
-    header = {"levels": scale.names, "names": names, "seed": seed, "sure": sure[:2], "rate": calibration.rate}
+        sure = calibration().sureness(chances, reliability)
+        own.prior = posteriors.priors(chances, *sure)
+        reliability = calibration().reliability()
+    usual = calibration().shares(reliability).prior
+    overall = reliability.rate(answers.person)
+    header = {"levels": scale.names, "names": names, "seed": seed, "sure": sure[:2]}
     arrays: dict[str, NDArray[Any]] = {
         "may_miss": filling.may_miss.astype(np.uint8),
         "means": filling.means,
@@ -102,12 +117,12 @@ def write_known(
         "usual": usual[0] if len(usual) else np.full(len(scale), 1 / len(scale)),
         "answered": told.answered,
         "own": told.own,
-        "wrong": own.wrong.astype(np.int64),
+        "evidence": own.evidence,
         "counts": own.counts.astype(np.int64),
     }
     packed = {f"learner{fold}": np.frombuffer(model, np.uint8) for fold, model in enumerate(models)}
     persistence.write(path, header, arrays | packed)
-    return calibration.rate
+    return overall
 
 
 @lru_cache(maxsize=1)
@@ -117,10 +132,10 @@ def read_known(path: Path, kind: type[LiveLearner]) -> Known:
     models = [arrays[f"learner{fold}"].tobytes() for fold in range(FOLDS) if header["names"]]
     every = _restored(models, kind, scale, header["seed"])
     filling = Filling(arrays["may_miss"].astype(np.bool_), arrays["means"])
-    answers = (arrays[name] for name in ("answered", "own", "wrong", "counts"))
+    answers = (arrays[name] for name in ("answered", "own", "evidence", "counts"))
     inversion, power = header["sure"]
-    sure, rate = Sureness(inversion, power, arrays["sure"]), header["rate"]
-    return Known(scale, header["names"], every, filling, sure, arrays["usual"], rate, *answers)
+    sure = Sureness(inversion, power, arrays["sure"])
+    return Known(scale, header["names"], every, filling, sure, arrays["usual"], *answers)
 
 
 def _restored(models: list[bytes], kind: type[LiveLearner], scale: Scale, seed: int) -> FoldLearners:

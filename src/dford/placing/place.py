@@ -214,7 +214,7 @@ def _place_group(given: _Group) -> float:
 def _place(known: Known, start: int, X: Floats) -> tuple[Any, float]:
     import pyarrow as pa
 
-    numbers, items = np.arange(start, start + len(X)), Items(len(known.scale), known.rate, 0)
+    numbers, items = np.arange(start, start + len(X)), Items(len(known.scale), 0)
     items.add(len(X))
     some = slice(*np.searchsorted(known.answered, [start, start + len(X)]))
     places = known.answered[some] - start
@@ -227,13 +227,13 @@ def _place(known: Known, start: int, X: Floats) -> tuple[Any, float]:
     if np.isinf(X).any():
         row, column = np.argwhere(np.isinf(X))[0]
         raise ValueError(f"the column {known.names[column]!r} of item {start + row} is infinite")
-    items.wrong[places], items.counts[places] = known.wrong[some], known.counts[some]
+    items.evidence[places], items.counts[places] = known.evidence[some], known.counts[some]
     prior = np.tile(known.usual, (len(X), 1))
     told = ~known.filling.lacking(X) & bool(known.names)
     if told.any():
         chances = known.learners.chances_of(numbers[told], known.filling.fill(X[told]))
         prior[told] = posteriors.priors(chances, *known.sure)
-    items.believe(prior, known.rate)
+    items.believe(prior, items.evidence)
     levels, errors = items.placements()
     beliefs = items.beliefs(np.arange(len(X)))
     columns = [numbers, known.scale.array[levels], *beliefs.T, errors, items.counts]

@@ -7,10 +7,11 @@ from typing import Any
 from dford import learners, persistence
 from dford.learners import OrdinalLearner
 from dford.pool import saving
+from dford.pool.people import People, Person
 from dford.pool.pool import Pool
 from dford.pool.questions import ItemQuestion
 
-__all__ = ["ItemQuestion", "Pool", "load"]
+__all__ = ["ItemQuestion", "People", "Person", "Pool", "load"]
 
 
 def load(

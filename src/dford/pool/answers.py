@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dford.pool.people import Told
+
 PURPOSES = ("place", "check", "audit")
 PLACE, CHECK, AUDIT = range(3)
 
@@ -23,6 +25,10 @@ class Answer(NamedTuple):
     purpose: int
     checks: int
     """The number of the question that was asked again, or -1."""
+    person: int = 0
+    """Who gave it, by the number among all people who ever did."""
+    is_taught: bool = True
+    """Whether the learners learn from it."""
 
 
 _COLUMNS = np.dtype(
@@ -35,6 +41,8 @@ _COLUMNS = np.dtype(
         ("higher", np.bool_),
         ("purpose", np.int8),
         ("checks", np.int64),
+        ("person", np.int32),
+        ("is_taught", np.bool_),
     ]
 )
 
@@ -64,16 +72,22 @@ class Answers:
         found = np.flatnonzero(self["question"] == question)
         return int(found[0]) if len(found) else None
 
+    def told(self, which: Any = slice(None)) -> Told:
+        """What was answered, and by whom."""
+        item, person, cut, higher = (self[name][which] for name in ("item", "person", "cut", "higher"))
+        return Told(item.astype(np.int64), person.astype(np.int64), cut.astype(np.int64), higher.copy())
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         whole = {name: self[name].astype(np.int64) for name in _COLUMNS.names or () if name != "propensity"}
         return {f"answers_{name}": column for name, column in whole.items()} | {
             "answers_propensity": self["propensity"].copy()
         }
 
-    def restore(self, arrays: dict[str, NDArray[Any]], n_items: int, n_levels: int) -> None:
+    def restore(self, arrays: dict[str, NDArray[Any]], n_items: int, n_levels: int, n_people: int) -> None:
         found = {name: arrays[f"answers_{name}"] for name in _COLUMNS.names or ()}
         count = len(found["item"])
-        most = {"item": n_items, "cut": n_levels, "placement": n_levels, "higher": 2, "purpose": len(PURPOSES)}
+        most = {"item": n_items, "cut": n_levels - 1, "placement": n_levels, "higher": 2, "purpose": len(PURPOSES)}
+        most |= {"person": n_people, "is_taught": 2}
         if (
             any(column.shape != (count,) for column in found.values())
             or not all(((found[name] >= 0) & (found[name] < limit)).all() for name, limit in most.items())

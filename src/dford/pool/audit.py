@@ -25,7 +25,7 @@ class Audit:
         self.clear()
 
     def clear(self) -> None:
-        self.known = Items(self._pool.n_levels, self._pool.rate, self._seed)
+        self.known = Items(self._pool.n_levels, self._seed)
         self.items: list[int] = []
         self._places: dict[int, int] = {}  # of the items among those that are known
         self._settled: list[bool] = []
@@ -36,8 +36,13 @@ class Audit:
         draws = counter.uniforms(self._seed, np.arange(len(self._pool)))
         self._order, self._next = np.argsort(draws, kind="stable"), 0
 
-    def believe(self, rate: float) -> None:
-        self.known.believe(self.known.prior, rate)
+    def places(self, items: Ints) -> Ints:
+        """Of audited items, their places among those that are."""
+        return np.array([self._places[item] for item in items.tolist()], dtype=np.int64)
+
+    def believe(self, evidence: Floats) -> None:
+        """Another evidence of what is audited."""
+        self.known.believe(self.known.prior, evidence)
         self._settled = [self._is_settled(place) for place in range(len(self.items))]
 
     def pick(self, auditing: Collection[int]) -> tuple[int, int] | None:
@@ -65,7 +70,7 @@ class Audit:
         belief[low : high + 1] = 1.0 / (1 + high - low)
         return belief
 
-    def answer(self, item: int, cut: int, higher: bool) -> None:
+    def answer(self, item: int, logs: Floats) -> None:
         """Count an answer; with the first one, the item is among those that are audited."""
         if item not in self._places:
             self._places[item] = len(self.items)
@@ -73,7 +78,7 @@ class Audit:
             self._settled.append(False)
             self.known.add(1)
             self.decide(item)
-        self.known.answer(self._places[item], cut, higher)
+        self.known.answer(self._places[item], logs)
         self._settled[self._places[item]] = self._is_settled(self._places[item])
 
     def decide(self, item: int) -> None:

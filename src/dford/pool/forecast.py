@@ -5,6 +5,7 @@ import numpy as np
 from dford.engine import counter, posteriors
 from dford.estimates import Estimate
 from dford.pool.items import Items
+from dford.pool.reliability import alike
 
 _FUTURES = 8
 _SAMPLE = 1000  # items, of larger pools
@@ -14,10 +15,11 @@ _MOST = 100  # answers an item
 class Forecast:
     """What is known of some items now, from which futures are drawn; no answer teaches anything about another item."""
 
-    def __init__(self, items: Items, seed: int) -> None:
+    def __init__(self, items: Items, rate: float, seed: int) -> None:
         kept = np.flatnonzero(~items.is_out)
         some = kept[np.argsort(counter.uniforms(seed, kept), kind="stable")[:_SAMPLE]]
-        self._known = items.prior[some], items.wrong[some], items.bounds[some], items.rate
+        logs = alike(rate, items.n_levels).logs[0]
+        self._known = items.prior[some], items.evidence[some], items.bounds[some], logs, rate
         self._seed, self._scale = seed, len(kept) / max(len(some), 1)
 
     def remaining(self, target: float) -> Estimate:

@@ -10,15 +10,15 @@ from dford.engine._compiled import Floats, Ints
 
 
 class Items:
-    """Items with a prior, the answers against each of their levels, and what somebody decided about them.
+    """Items with a prior, the evidence of their answers, and what somebody decided about them.
 
-    Levels and cuts count from 0. Some 70 bytes an item where there are five levels.
+    Levels and cuts count from 0. Some 100 bytes an item where there are five levels.
     """
 
-    def __init__(self, n_levels: int, rate: float, seed: int) -> None:
-        self.n_levels, self.rate, self._seed = n_levels, rate, seed
+    def __init__(self, n_levels: int, seed: int) -> None:
+        self.n_levels, self._seed = n_levels, seed
         self.prior = np.empty((0, n_levels))
-        self.wrong = np.empty((0, n_levels), np.int16)
+        self.evidence = np.empty((0, n_levels))
         self.bounds = np.empty((0, 2), np.int16)
         self.counts = np.empty(0, np.int32)
         self.is_open = np.empty(0, np.bool_)
@@ -26,7 +26,6 @@ class Items:
         self._usual = np.full(n_levels, 1 / n_levels)  # the prior of those that no prior was made for
         self._gaps, self._cuts = np.empty(0), np.empty(0, np.int16)
         self._belief, self._one = np.empty(n_levels), np.empty(1, np.int64)
-        self._powers = posteriors.powers(rate)
 
     def __len__(self) -> int:
         return len(self.prior)
@@ -35,24 +34,24 @@ class Items:
         """More items, of which no more is known than of the others on the mean."""
         first = len(self)
         self.prior = np.concatenate([self.prior, np.tile(self._usual, (n, 1))])
-        self.wrong = np.concatenate([self.wrong, np.zeros((n, self.n_levels), np.int16)])
+        self.evidence = np.concatenate([self.evidence, np.zeros((n, self.n_levels))])
         self.bounds = np.concatenate([self.bounds, np.tile(np.array([0, self.n_levels - 1], np.int16), (n, 1))])
         for name in ("counts", "is_open", "is_out", "_gaps", "_cuts"):
             column = getattr(self, name)
             setattr(self, name, np.concatenate([column, np.zeros(n, column.dtype)]))
         self.look(np.arange(first, first + n))
 
-    def believe(self, prior: Floats, rate: float) -> None:
-        """Other priors, of the first items or of all, and another error rate."""
+    def believe(self, prior: Floats, evidence: Floats) -> None:
+        """Other priors, of the first items or of all, and another evidence, as other people gave the answers."""
         self.prior[: len(prior)] = prior
         self._usual = prior.mean(axis=0) if len(prior) else self._usual
         self.prior[len(prior) :] = self._usual
-        self.rate, self._powers = rate, posteriors.powers(rate)
+        self.evidence = evidence
         self.look(np.arange(len(self)))
 
-    def answer(self, item: int, cut: int, higher: bool) -> None:
-        against = slice(0, cut + 1) if higher else slice(cut + 1, None)
-        self.wrong[item, against] += 1
+    def answer(self, item: int, logs: Floats) -> None:
+        """Count an answer that is so likely, by level: the logarithms."""
+        self.evidence[item] += logs
         self.counts[item] += 1
         self.look_at(item)
 
@@ -85,7 +84,7 @@ class Items:
 
     def look(self, items: Ints) -> None:
         """See which questions about these items tell most."""
-        posteriors.look(items, self.prior, self.wrong, self.bounds, self._powers, self._belief, self._gaps, self._cuts)
+        posteriors.look(items, self.prior, self.evidence, self.bounds, self._belief, self._gaps, self._cuts)
         # of equals the first is not always taken: a hash decides
         self._gaps[items] += 1e-9 * counter.uniforms(self._seed, items)
         self._gaps[items[self.is_open[items] | self.is_out[items]]] = posteriors.CLOSED
@@ -97,13 +96,19 @@ class Items:
             return None
         return item, int(self._cuts[item])
 
+    def best_few(self, n: int) -> Ints:
+        """The items whose answers would tell most, in order."""
+        some = np.argpartition(self._gaps, n)[:n] if n < len(self) else np.arange(len(self))
+        found: Ints = some[np.argsort(self._gaps[some], kind="stable")]
+        return found[self._gaps[found] < posteriors.CLOSED]
+
     def best_cut(self, item: int) -> int:
         """The cut of this item whose answer would tell most, or -1."""
         return int(self._cuts[item])
 
     def beliefs(self, items: Ints) -> Floats:
         """How likely each level is of these items."""
-        found: Floats = posteriors.beliefs(items, self.prior, self.wrong, self.bounds, self._powers)
+        found: Floats = posteriors.beliefs(items, self.prior, self.evidence, self.bounds)
         return found
 
     def belief(self, item: int) -> Floats:
@@ -114,7 +119,7 @@ class Items:
     def placements(self) -> tuple[Ints, Floats]:
         """The levels of all items, and how far off each is expected to be."""
         levels, errors = np.empty(len(self), np.int64), np.empty(len(self))
-        posteriors.placements(self.prior, self.wrong, self.bounds, self._powers, levels, errors)
+        posteriors.placements(self.prior, self.evidence, self.bounds, levels, errors)
         return levels, errors
 
     def expected_error(self) -> float:
@@ -126,27 +131,25 @@ class Items:
         return {
             "prior": self.prior.copy(),
             "usual": self._usual,
-            "wrong": self.wrong.astype(np.int64),
+            "evidence": self.evidence.copy(),
             "bounds": self.bounds.astype(np.int64),
             "counts": self.counts.astype(np.int64),
             "out": self.is_out.astype(np.uint8),
         }
 
-    def restore(self, rate: float, arrays: dict[str, NDArray[Any]]) -> None:
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         n, k = len(arrays["prior"]), self.n_levels
-        shapes = {"prior": (n, k), "usual": (k,), "wrong": (n, k), "bounds": (n, 2), "counts": (n,), "out": (n,)}
+        shapes = {"prior": (n, k), "usual": (k,), "evidence": (n, k), "bounds": (n, 2), "counts": (n,), "out": (n,)}
         low, high = arrays["bounds"].T
         if any(arrays[name].shape != shape for name, shape in shapes.items()) or not (
             ((low >= 0) & (low <= high) & (high < k)).all()
             and all(((arrays[name] > 0) & (arrays[name] <= 1)).all() for name in ("prior", "usual"))
-            and (arrays["wrong"] >= 0).all()
-            and 0 <= rate < 0.5
+            and np.isfinite(arrays["evidence"]).all()
         ):
             raise ValueError("the items have shapes or numbers that no pool could have")
-        self.prior = arrays["prior"]
-        self.wrong, self.bounds = arrays["wrong"].astype(np.int16), arrays["bounds"].astype(np.int16)
+        self.prior, self.bounds = arrays["prior"], arrays["bounds"].astype(np.int16)
         self.counts, self.is_out = arrays["counts"].astype(np.int32), arrays["out"].astype(np.bool_)
         self.is_open = np.zeros(n, np.bool_)
         self._gaps, self._cuts = np.empty(n), np.empty(n, np.int16)
-        self.believe(self.prior, rate)
+        self.believe(self.prior, arrays["evidence"].astype(np.float64))
         self._usual = arrays["usual"]

@@ -8,6 +8,8 @@ import numpy as np
 from scipy import sparse
 
 from dford.engine import counter, posteriors
+from dford.engine import people as people_engine
+from dford.engine._compiled import Floats
 from dford.estimates import Estimate
 from dford.learners import LiveLearner, Rows
 from dford.pool.answers import AUDIT, CHECK, PLACE, Answer, Answers
@@ -15,13 +17,16 @@ from dford.pool.audit import Audit
 from dford.pool.filling import Filling
 from dford.pool.fold_learners import FoldLearners
 from dford.pool.items import Items
-from dford.pool.refresh import Calibration, Priors, Refresh, believed_rate, next_stage
+from dford.pool.people import ANYBODY, Person, Told, read_people
+from dford.pool.refresh import Calibration, Priors, Refresh, believed_rate, bounded, next_stage
+from dford.pool.reliability import alike
 from dford.scale import Scale
 
 AUDIT_SHARE = 0.05  # of the questions judge the placements, where nothing else is said
 _SPREAD = 0.05  # of the questions are about a level that is drawn: without them, a wrong belief would stay unseen
 _CHECKS = 0.02  # of the questions are asked again, to see how often answers differ
 _FIRST_CHECK = 20
+_LOOKED_AT = 50  # items, for one that somebody has not been asked about
 
 
 class ProposedQuestion(NamedTuple):
@@ -45,8 +50,10 @@ class Placements:
 
     def __init__(self, scale: Scale, learner: LiveLearner, error_rate: float | None, audit: float, seed: int) -> None:
         self.scale, self.error_rate, self.audit_share, self.seed = scale, error_rate, audit, seed
-        rate = believed_rate(error_rate)
-        self.items = Items(len(scale), rate, seed + 1)
+        self.reliability = alike(believed_rate(error_rate), len(scale))
+        self.people: list[str] = []
+        """Who has answered, in the order of their first answers."""
+        self.items = Items(len(scale), seed + 1)
         self.audit = Audit(self.items, seed + 2)
         self.learners = FoldLearners(learner, scale, seed + 3)
         self.answers = Answers()
@@ -73,10 +80,19 @@ class Placements:
         self.items.decide(item, low, high)
         self.audit.decide(item)
 
-    def propose(self, number: int, auditing: Collection[int] = ()) -> ProposedQuestion | None:
+    def number(self, person: str) -> int:
+        """Of a person, who may be new."""
+        if person not in self.people:
+            self.people.append(person)
+        return self.people.index(person)
+
+    def propose(
+        self, number: int, auditing: Collection[int] = (), person: str | None = None
+    ) -> ProposedQuestion | None:
         """What is best asked now, by draw `number` of the stream; None where no answer would tell anything.
 
-        `auditing` are the items about which an open question audits.
+        `auditing` are the items about which an open question audits. Where a person is named, the question is the one
+        whose answer by this person tells most, and not one that they have answered, if there are others.
         """
         why, what = counter.uniforms(self.seed, np.array([2 * number, 2 * number + 1])).tolist()
         share = _CHECKS if self.error_rate is None and len(self.answers) >= _FIRST_CHECK else 0.0
@@ -89,9 +105,24 @@ class Placements:
             item, cut = int(self.answers["item"][drawn]), int(self.answers["cut"][drawn])
             if self.answers["purpose"][drawn] != AUDIT and self.items.is_free(item, cut):
                 found, purpose, checks = (item, cut), CHECK, int(self.answers["question"][drawn])
-        if found is None and (found := self.items.best()) is None:
+        if found is None and (found := self._best(person) or self.items.best()) is None:
             return None
         return self._question(*found, purpose, checks, what)
+
+    def _best(self, person: str | None) -> tuple[int, int] | None:
+        """What is best asked of this person, of what they have not been asked."""
+        if person not in self.people or len(self.people) < 2:
+            return None
+        number = self.people.index(person)
+        own = np.flatnonzero(self.answers["person"] == number)
+        answered = set(zip(self.answers["item"][own].tolist(), self.answers["cut"][own].tolist(), strict=True))
+        yes = np.exp(self.reliability.logs[int(self.reliability.rows(np.array([number]))[0]), 1])
+        for item in self.items.best_few(_LOOKED_AT).tolist():
+            tells = people_engine.information(self.items.belief(item), yes)
+            for cut in np.argsort(-tells, kind="stable").tolist():
+                if (item, cut) not in answered and tells[cut] > 0.5 * tells.max() and self.items.is_free(item, cut):
+                    return item, cut
+        return None
 
     def propose_about(self, item: int, number: int) -> ProposedQuestion:
         """What is best asked about this item, by draw `number` of the stream."""
@@ -115,8 +146,9 @@ class Placements:
             if earlier is not None and self.answers["cut"][earlier] == answer.cut:
                 self.repeats[0] += 1
                 self.repeats[1] += bool(self.answers["higher"][earlier]) != answer.higher
-        (self.audit if answer.purpose == AUDIT else self.items).answer(answer.item, answer.cut, answer.higher)
-        self.answers.append(answer)
+        logs = self.reliability.of(answer.person, answer.cut, answer.higher)
+        (self.audit if answer.purpose == AUDIT else self.items).answer(answer.item, logs)
+        self.answers.append(answer._replace(is_taught=self._is_taught(answer)))
         if len(self.answers) == self.next:
             if self.refresh is not None:
                 self._take_effect(self.refresh.result())
@@ -153,9 +185,20 @@ class Placements:
     def with_audit(self) -> Items:
         """The items as they would be if the audit's answers were theirs: to look at, and not to change."""
         items = copy.copy(self.items)
-        items.wrong = items.wrong.copy()
-        items.wrong[self.audit.items] += self.audit.known.wrong  # none is audited twice
+        items.evidence = items.evidence.copy()
+        items.evidence[self.audit.items] += self.audit.known.evidence  # none is audited twice
         return items
+
+    def error_rate_of_answers(self) -> float:
+        """How often an answer is believed to be wrong, on the mean of all that were given."""
+        return self.reliability.rate(self.answers["person"])
+
+    def read_people(self) -> dict[str, Person]:
+        """What is known of everybody, by the items' priors and all answers."""
+        told, prior = self.answers.told(), bounded(self.items.prior, self.items.bounds)
+        is_known = self.items.bounds[:, 0] == self.items.bounds[:, 1]
+        found = read_people([name or ANYBODY for name in self.people], told, prior, is_known)
+        return {person.name: person for person in found}
 
     def expected_error(self) -> float:
         """How far the placements are from the right levels on the mean, by what is known of each."""
@@ -177,33 +220,56 @@ class Placements:
 
     def recall_learners(self) -> None:
         """Give the learners the answers that they were packed without."""
-        item, cut, higher = (self.answers[name][: self.learned] for name in ("item", "cut", "higher"))
+        taught = np.flatnonzero(self.answers["is_taught"][: self.learned])
+        item, cut, higher = (self.answers[name][taught] for name in ("item", "cut", "higher"))
         self.learners.recall(self.features(), item, cut, higher)
 
-    def _told(self, i: int) -> tuple[int, int, bool]:
-        return int(self.answers["item"][i]), int(self.answers["cut"][i]), bool(self.answers["higher"][i])
+    def _told(self, i: int) -> tuple[int, Floats]:
+        """The item of an answer, and how likely the answer is."""
+        item, person, cut, higher = (self.answers[name][i].item() for name in ("item", "person", "cut", "higher"))
+        return item, self.reliability.of(person, cut, higher)
+
+    def _is_taught(self, answer: Answer) -> bool:
+        """Who is often wrong teaches seldom: as often as it takes for all answers that teach to be worth as much."""
+        if len(self.reliability.rates) == 1:
+            return True
+        draw = counter.uniforms(self.seed + 5, np.array([answer.question]))[0]
+        return bool(draw < self.reliability.worth(np.array([answer.person]))[0])
 
     def _begin(self) -> Refresh:
         """Learn all answers so far, in the background."""
-        calibration = Calibration(self.items, self.audit, self.error_rate, *self.repeats)
-        X, learners, answers = self.features(), self.learners, self.answers
-        new = slice(self.learned, len(answers))
+        answers, X, learners = self.answers, self.features(), self.learners
+        calibration = Calibration(
+            self.items, self.audit, answers.told(), answers["purpose"] == AUDIT, self.error_rate, self.repeats
+        )
+        new = self.learned + np.flatnonzero(answers["is_taught"][self.learned :])
         self.learned = len(answers)
-        if not X.shape[1]:
-            return Refresh(calibration.shares)
-        told: Any = [answers[name][new].copy() for name in ("item", "cut", "placement", "propensity", "higher")]
-
+        told: Any = [answers[name][new] for name in ("item", "cut", "placement", "propensity", "higher")]
         lacking = self.filling.lacking(self.X)
 
         def work() -> Priors:
+            reliability = calibration.reliability()
+            if not X.shape[1]:
+                return calibration.shares(reliability)
             learners.learn(X, *told)
-            found = calibration.priors(learners.chances(X))
+            found = calibration.priors(learners.chances(X), reliability)
             if lacking.any():
-                found.prior[lacking] = calibration.shares().prior[lacking]
+                found.prior[lacking] = calibration.shares(reliability).prior[lacking]
             return found
 
         return Refresh(work)
 
     def _take_effect(self, found: Priors) -> None:
-        self.items.believe(found.prior, found.rate)
-        self.audit.believe(found.rate)
+        self.reliability = found.reliability
+        audited = self.answers["purpose"] == AUDIT
+        own, others = (self.answers.told(np.flatnonzero(which)) for which in (~audited, audited))
+        self.items.believe(found.prior, self._evidence(own, len(self.items)))
+        places = self.audit.places(others.item)
+        self.audit.believe(self._evidence(others._replace(item=places), len(self.audit.items)))
+
+    def _evidence(self, told: Told, n_items: int) -> Floats:
+        item, person, cut, higher = told
+        found: Floats = posteriors.gather(
+            item, self.reliability.rows(person), cut, higher, self.reliability.logs, n_items
+        )  # fmt: skip
+        return found

@@ -19,10 +19,11 @@ from dford.estimates import Estimate
 from dford.feedback import split_names
 from dford.learners import Auto, LiveLearner
 from dford.log import FeedbackLog
-from dford.log_columns import About
+from dford.log_columns import About, checked_about
 from dford.pool import saving
 from dford.pool.answers import AUDIT, PURPOSES, Answer
 from dford.pool.forecast import Forecast
+from dford.pool.people import Person
 from dford.pool.placements import AUDIT_SHARE, Placements
 from dford.pool.questions import ItemQuestion
 from dford.scale import Scale
@@ -67,6 +68,8 @@ class Pool:
         The same by the audit, with a 95% interval for a number of answers fixed beforehand. It believes no model.
     error_rate_ : float
         How often an answer is believed to be wrong.
+    people_ : dict of Person
+        Error rate and strictness of everybody who answered.
     columns_ : Columns or None
         What turned a table into features.
 
@@ -130,25 +133,28 @@ class Pool:
         self._placements.add(rows)
         return self
 
-    def ask(self, n: int | None = None) -> Any:
+    def ask(self, n: int | None = None, *, person: str | None = None) -> Any:
         """The question whose answer is expected to tell most, or None where no answer would tell anything.
 
-        With `n`, a list of up to so many questions about different items, for several people at once.
+        With `n`, a list of up to so many questions about different items, for several people at once. Where it is said
+        who will answer, it is the question whose answer by this person tells most; and nobody is asked again what they
+        have answered, but to see how often answers differ, or where nothing else is left to ask.
         """
         if n is None:
-            return self._ask_one()
+            return self._ask_one(person)
         questions: list[ItemQuestion] = []
-        while len(questions) < n and (question := self._ask_one()) is not None:
+        while len(questions) < n and (question := self._ask_one(person)) is not None:
             questions.append(question)
         return questions
 
-    def tell(self, question: ItemQuestion, higher: bool | np.bool_) -> Self:
-        """Count the answer: is the item's right level above `question.level`?
+    def tell(self, question: ItemQuestion, higher: bool | np.bool_, person: str | None = None) -> Self:
+        """Count the answer: is the item's right level above `question.level`? And who gave it.
 
-        The same answer told again changes nothing; the other one raises.
+        The same answer told again changes nothing; the other one raises. Answers without a person are one person's.
         """
         if not isinstance(higher, (bool, np.bool_)):
             raise TypeError(f"higher must be True or False; got {higher!r}")
+        name = checked_about(None, person, None).person or ""
         asked = self._find(question, _TOLD_YES if higher else _TOLD_NO)
         if asked is None:
             return self
@@ -156,7 +162,7 @@ class Pool:
         self._placements.count(
             Answer(
                 asked.round, asked.item, number(asked.level) - 1, number(asked.placement) - 1, asked.propensity,
-                bool(higher), PURPOSES.index(asked.purpose), checks,
+                bool(higher), PURPOSES.index(asked.purpose), checks, self._placements.number(name),
             )
         )  # fmt: skip
         return self
@@ -219,7 +225,12 @@ class Pool:
 
     @property
     def error_rate_(self) -> float:
-        return self._placements.items.rate
+        return self._placements.error_rate_of_answers()
+
+    @property
+    def people_(self) -> dict[str, Person]:
+        """What is known of everybody who answered, by name; see `Person`. Of one person alone, little is."""
+        return self._placements.read_people()
 
     @property
     def answers_(self) -> Ints:
@@ -231,9 +242,10 @@ class Pool:
         """All answers in order, for learners: with their items, the features of these, and the propensities."""
         answers, names = self._placements.answers, self._scale.names
         log = FeedbackLog(names, self._names)
-        columns = (answers[name].tolist() for name in ("item", "cut", "placement", "propensity", "higher"))
-        for item, cut, placement, propensity, higher in zip(*columns, strict=True):
-            about = About(item=item)
+        names_of_columns = ("item", "cut", "placement", "propensity", "higher", "person")
+        columns = (answers[name].tolist() for name in names_of_columns)
+        for item, cut, placement, propensity, higher, person in zip(*columns, strict=True):
+            about = About(item=item, person=self._placements.people[person] or None)
             log._add(self._placements.X[item], names[cut], names[placement], propensity, higher, about)
         return log
 
@@ -245,12 +257,12 @@ class Pool:
         """
         if not target >= 0:
             raise ValueError(f"the target is an error in levels, 0 or more; got {target!r}")
-        return Forecast(self._placements.items, self.seed_ + 4).remaining(target)
+        return Forecast(self._placements.items, self.error_rate_, self.seed_ + 4).remaining(target)
 
-    def _ask_one(self) -> ItemQuestion | None:
+    def _ask_one(self, person: str | None) -> ItemQuestion | None:
         number, names = len(self._fates), self._scale.names
         auditing = {question.item for question, _ in self._open.values() if question.purpose == PURPOSES[AUDIT]}
-        found = self._placements.propose(number, auditing)
+        found = self._placements.propose(number, auditing, person)
         if found is None:
             return None
         question = ItemQuestion(

@@ -1,16 +1,18 @@
 """New priors for all items: made in the background from the answers up to a number, in effect at a later one."""
 
 import threading
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dford.engine import posteriors
-from dford.engine._compiled import Floats
+from dford.engine._compiled import Bools, Floats, Ints
 from dford.engine.elementary import logs
 from dford.pool.audit import Audit
 from dford.pool.items import Items
+from dford.pool.people import Told, modest_shares
+from dford.pool.reliability import Reliability, alike, by_people
 
 _INVERSIONS = np.array([0.0005, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.25])
 _POWERS = np.array([0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 1.0, 1.2, 1.45, 1.75, 2.1, 2.5, 3.0])
@@ -37,8 +39,7 @@ class Priors(NamedTuple):
     """What a refresh finds."""
 
     prior: Floats
-    rate: float
-    """The error rate of answers."""
+    reliability: Reliability
 
 
 class Sureness(NamedTuple):
@@ -53,38 +54,70 @@ class Sureness(NamedTuple):
 class Calibration:
     """What is needed to make priors of the learners' chances, as it was when the refresh began."""
 
-    def __init__(self, items: Items, audit: Audit, rate: float | None, repeats: int, differing: int) -> None:
+    def __init__(
+        self, items: Items, audit: Audit, told: Told, is_audit: Bools, rate: float | None, repeats: Sequence[int]
+    ) -> None:
         answered = np.flatnonzero(items.counts)
-        some = answered[:: 1 + len(answered) // _SAMPLE]
-        self._beliefs, self._n_items = items.beliefs(some), len(items)
-        known, audited = audit.known, np.array(audit.items, dtype=np.int64)
-        self._some, self._n_own = np.concatenate([some, audited]), len(some)
-        self._wrong = np.concatenate([items.wrong[some], known.wrong])
-        self._bounds = np.concatenate([items.bounds[some], known.bounds])
-        self._counts = np.concatenate([items.counts[some], known.counts])
-        self.rate = believed_rate(rate, repeats, differing)
+        self._some = answered[:: 1 + len(answered) // _SAMPLE]
+        self._beliefs, self._n_items = items.beliefs(self._some), len(items)
+        self._audited, self._is_audit = np.array(audit.items, dtype=np.int64), is_audit
+        self._bounds = items.bounds[self._some], audit.known.bounds.copy()
+        # each item is there once, and so is each of the audit: its answers are those of another item, for all we know
+        self._items, places = np.unique(np.stack([told.item, is_audit], axis=1), axis=0, return_inverse=True)
+        self._told = told._replace(item=places.reshape(-1).astype(np.int64))
+        self._prior = bounded(items.prior[self._items[:, 0]], items.bounds[self._items[:, 0]])
+        self._given, self._repeats = rate, tuple(repeats)
 
-    def priors(self, yes: Floats) -> Priors:
-        return Priors(posteriors.priors(yes, *self.sureness(yes)), self.rate)
+    def reliability(self) -> Reliability:
+        """Of people, where there are several; else of all answers alike, by the questions that were asked again."""
+        n_people, n_levels = 1 + int(self._told.person.max(initial=0)), self._prior.shape[1]
+        if self._given is not None or n_people < 2:
+            return alike(believed_rate(self._given, *self._repeats), n_levels)
+        return by_people(self._told, self._prior, n_people)
 
-    def sureness(self, yes: Floats) -> Sureness:
+    def priors(self, yes: Floats, reliability: Reliability) -> Priors:
+        return Priors(posteriors.priors(yes, *self.sureness(yes, reliability)), reliability)
+
+    def sureness(self, yes: Floats, reliability: Reliability) -> Sureness:
         """As sure as makes the items' own answers, which the learners do not know, most likely."""
-        own, audited = (self._likelihoods(yes, part) for part in (slice(self._n_own), slice(self._n_own, None)))
-        doubt = _DOUBT + 200.0 * (_INVERSIONS[:, None] - self.rate) ** 2
+        item, person, cut, higher = self._told
+        evidence = posteriors.gather(
+            item, reliability.rows(person), cut, higher, reliability.logs, len(self._items)
+        )  # fmt: skip
+        shares = logs(self._shares())
+        own, audited = (
+            posteriors.likelihoods(yes[some], evidence[self._find(some, kind)], bounds, _INVERSIONS, _POWERS, shares)
+            for kind, (some, bounds) in enumerate(zip((self._some, self._audited), self._bounds, strict=True))
+        )
+        doubt = _DOUBT + 200.0 * (_INVERSIONS[:, None] - reliability.rate(person)) ** 2
         found = posteriors.expected_pair(_INVERSIONS, _POWERS, own + _AUDITED * audited - doubt)
-        return Sureness(*found, logs(self._shares()))
+        return Sureness(*found, shares)
 
-    def _likelihoods(self, yes: Floats, part: slice) -> Floats:
-        answers = yes[self._some[part]], self._wrong[part], self._bounds[part], self._counts[part]
-        return posteriors.likelihoods(*answers, self.rate, _INVERSIONS, _POWERS, logs(self._shares()))
+    def _find(self, items: Ints, is_audit: int) -> Ints:
+        """Where these items are among all that were answered about."""
+        kind = np.flatnonzero(self._items[:, 1] == is_audit)
+        found: Ints = kind[np.searchsorted(self._items[kind, 0], items)]
+        return found
 
-    def shares(self) -> Priors:
-        """The same prior for all, where there is nothing to tell them apart by: how many there are of each level."""
-        return Priors(np.tile(self._shares(), (self._n_items, 1)), self.rate)
+    def shares(self, reliability: Reliability) -> Priors:
+        """The same prior for all, where there is nothing to tell them apart by: how many there are of each level.
+
+        Where people are told apart, modestly so: whoever is strict would make the high levels vanish.
+        """
+        found = self._shares() if len(reliability.rates) == 1 else modest_shares(self._beliefs)
+        return Priors(np.tile(found, (self._n_items, 1)), reliability)
 
     def _shares(self) -> Floats:
         found: Floats = (1.0 + self._beliefs.sum(axis=0)) / (self._beliefs.shape[1] + len(self._beliefs))
         return found
+
+
+def bounded(prior: Floats, bounds: Any) -> Floats:
+    """Priors of items, and nothing outside what somebody decided."""
+    levels = np.arange(prior.shape[1])
+    kept = np.where((levels >= bounds[:, :1]) & (levels <= bounds[:, 1:]), prior, 0.0)
+    found: Floats = kept / kept.sum(axis=1, keepdims=True)
+    return found
 
 
 class Refresh:

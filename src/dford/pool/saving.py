@@ -13,6 +13,7 @@ from dford.pool.filling import Filling
 from dford.pool.placements import Placements
 from dford.pool.questions import ItemQuestion
 from dford.pool.refresh import Priors, Refresh
+from dford.pool.reliability import Reliability
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -43,14 +44,16 @@ def placement_parts(placements: Placements) -> tuple[dict[str, Any], Arrays]:
     """What is known of items but for their features."""
     found = None if placements.refresh is None else placements.refresh.result()
     header = {
-        "rate": placements.items.rate,
-        "coming_rate": None if found is None else found.rate,
+        "people": placements.people,
+        "is_coming": found is not None,
         "learned": placements.learned,
         "next": placements.next,
         "repeats": placements.repeats,
     }
     arrays: Arrays = {
         "coming": np.empty((0, 0)) if found is None else found.prior,
+        **_packed_reliability("now", placements.reliability),
+        **({} if found is None else _packed_reliability("coming", found.reliability)),
         **placements.answers.arrays(),
         **placements.items.arrays(),
     }
@@ -84,22 +87,40 @@ def restore_placements(
     n, k, coming = len(arrays["prior"]), len(placements.scale), arrays["coming"]
     if (
         placements.X.shape[0] != n
-        or (header["coming_rate"] is not None and (coming.shape[1:] != (k,) or len(coming) > n))
+        or (header["is_coming"] and (coming.shape[1:] != (k,) or len(coming) > n))
         or not ((coming > 0) & (coming <= 1)).all()
         or not 0 <= header["learned"] <= len(arrays["answers_item"])
     ):
         raise ValueError("the pool has items or answers that none could have")
-    placements.items.restore(header["rate"], arrays)
-    placements.answers.restore(arrays, n, k)
+    placements.people = [str(name) for name in header["people"]]
+    placements.items.restore(arrays)
+    placements.answers.restore(arrays, n, k, len(placements.people))
+    placements.reliability = _reliability("now", arrays, k)
     placements.learned, placements.next = header["learned"], header["next"]
     placements.repeats = list(header["repeats"])
     placements.recall_audit()
     for fold in range(len(placements.learners.models)):
         placements.learners.models[fold] = learner(arrays, f"learner{fold}", own)
     placements.recall_learners()
-    if header["coming_rate"] is not None:
-        found = Priors(coming, header["coming_rate"])
+    if header["is_coming"]:
+        found = Priors(coming, _reliability("coming", arrays, k))
         placements.refresh = Refresh(lambda: found)
+
+
+def _packed_reliability(name: str, reliability: Reliability) -> Arrays:
+    return {f"{name}_logs": reliability.logs, f"{name}_rates": reliability.rates}
+
+
+def _reliability(name: str, arrays: Arrays, n_levels: int) -> Reliability:
+    found = Reliability(arrays[f"{name}_logs"], arrays[f"{name}_rates"])
+    if (
+        found.logs.shape != (len(found.rates), 2, 2 * n_levels - 1)
+        or not len(found.rates)
+        or not ((found.logs <= 0) & (found.logs >= -1e6)).all()
+        or not ((found.rates >= 0) & (found.rates < 0.5)).all()
+    ):
+        raise ValueError("the pool has people that none could have")
+    return found
 
 
 def _packed_rows(X: Rows) -> Arrays:

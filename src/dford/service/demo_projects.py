@@ -98,8 +98,11 @@ def _simulate(project: Project) -> tuple[list[tuple[int, Wording, bool]], snapsh
         higher = (severity(items[found.item]) > wording.level) != (chance.random() < _WRONG)
         told.append((found.item + 1, wording, higher))
         asked = wording.level, wording.prediction, wording.propensity, higher, found.item + 1
-        counts = (np.array([value]) for value in (*asked, found.purpose, found.checks))
-        page = Rounds(np.array([n]), np.array([n]), rows[found.item : found.item + 1], *counts)
+        level, prediction, propensity, said, item = (np.array([value]) for value in asked)
+        page = Rounds(
+            np.array([n]), np.array([n]), rows[found.item : found.item + 1], level, prediction, propensity, said, item,
+            np.array([found.purpose]), np.array([found.checks]), ["simulated"],
+        )  # fmt: skip
         model.learn(page, slice(1), arrivals)
     model.settle()
     return told, snapshots.Snapshot(_ANSWERS, _ANSWERS, *model.packing()(), snapshots.versions())

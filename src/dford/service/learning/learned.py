@@ -73,6 +73,7 @@ class Learned:
                     Answer(
                         int(page.number[i]), int(page.item[i]) - 1, int(page.level[i]) - 1, int(page.prediction[i]) - 1,
                         float(page.propensity[i]), bool(page.higher[i]), int(page.purpose[i]), int(page.checks[i]),
+                        self.placements.number(page.person[i]),
                     )
                 )  # fmt: skip
 
@@ -95,8 +96,10 @@ class Learned:
         parts = None if self.placements is None else saving.placement_parts(self.placements)
         return lambda: (finish(), None if parts is None else persistence.pack(*parts))
 
-    def propose(self, number: int, busy: Mapping[int, bool], wanted: int | None = None) -> ProposedQuestion | None:
-        """What is best asked, of all items but the busy ones; those that are being audited are so marked.
+    def propose(
+        self, number: int, busy: Mapping[int, bool], wanted: int | None = None, person: str | None = None
+    ) -> ProposedQuestion | None:
+        """What is best asked of this person, of all items but the busy ones, of which the audited ones are so marked.
 
         About the wanted item, where there is one.
         """
@@ -109,14 +112,16 @@ class Learned:
             if wanted > self.n_items:
                 raise refusal.busy(f"item {wanted} is new, and the server is still learning; try again in a moment")
             return self.placements.propose_about(wanted - 1, number)
-        return self.placements.propose(number, {item - 1 for item in items if busy[item]})
+        return self.placements.propose(number, {item - 1 for item in items if busy[item]}, person)
 
     def standing(self) -> Standing | None:
         if self.placements is None:
             return None
         items = self.placements.with_audit()
         placed = Placed(items.placements()[0], items.beliefs(np.arange(len(items))))
-        return Standing(placed, items.expected_error(), self.placements.audited_error(), items.rate)
+        return Standing(
+            placed, items.expected_error(), self.placements.audited_error(), self.placements.error_rate_of_answers()
+        )
 
     def place(self, numbers: Sequence[int]) -> Placed | None:
         """Where these items stand, if that is known of all."""
@@ -130,7 +135,10 @@ class Learned:
         if self.placements is None:
             return None
         items = self.placements.with_audit()
-        expected, known = items.expected_error(), Forecast(items, self.placements.seed + 4)
+        expected, known = (
+            items.expected_error(),
+            Forecast(items, self.placements.error_rate_of_answers(), self.placements.seed + 4),
+        )
         return lambda target: (expected, known.remaining(target))
 
 

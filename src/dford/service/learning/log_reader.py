@@ -1,6 +1,6 @@
 """The log of a project, read: answers with their questions, in order."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +31,7 @@ class Rounds(NamedTuple):
     purpose: NDArray[np.int64]
     checks: NDArray[np.int64]
     """The question that was asked again, or -1."""
+    person: Sequence[str]
 
 
 class Arrivals(NamedTuple):
@@ -114,7 +115,7 @@ def news(database: Database, project: int, sequence: int, as_of: int) -> News:
 
 
 def _rounds(project: Project, rows: Any) -> Rounds:
-    sequence, number, higher, level, prediction, propensity, item, purpose, checks, own, pooled = zip(
+    sequence, number, higher, level, prediction, propensity, item, purpose, checks, person, own, pooled = zip(
         *rows, strict=True
     )
     x = [mine if mine is not None else theirs for mine, theirs in zip(own, pooled, strict=True)]
@@ -129,6 +130,7 @@ def _rounds(project: Project, rows: Any) -> Rounds:
         np.array([number or 0 for number in item]),
         np.array(purpose),
         np.array([-1 if number is None else number for number in checks]),
+        person,
     )
 
 
@@ -167,6 +169,7 @@ _ROUNDS = (
         questions.c.item,
         questions.c.purpose,
         questions.c.checks,
+        answers.c.person,
         questions.c.x.label("own"),
         items.c.x.label("pooled"),
     )

@@ -1,0 +1,142 @@
+"""What people are like, by their answers about the same items, when neither the right levels nor the people are known.
+
+A person is of one of several kinds. How likely one of a kind answers yes hangs on how far the level is above the cut
+that was asked about: the chance is chances[kind, level - cut + K - 1], with levels and cuts from 0. What is known of an
+item tells what kind of person would have answered so, and what is known of a person which level the item may have.
+Both go back and forth along the answers (belief propagation), and no answer is told what it has said itself.
+
+There are only sums, products and quotients here, in a fixed order, so that the same answers give the same bits.
+"""
+
+import numpy as np
+
+from dford.engine._compiled import Bools, Floats, Ints, compiled, inlined
+from dford.engine.elementary import log_one
+
+
+@inlined
+def said(yes: float, higher: bool) -> float:
+    """How likely this answer was, where yes had this chance."""
+    return yes if higher else 1.0 - yes
+
+
+@inlined
+def scale(row: Floats) -> None:
+    """Have a row sum to 1."""
+    total = 0.0
+    for k in range(row.size):
+        total += row[k]
+    for k in range(row.size):
+        row[k] /= total
+
+
+@inlined
+def without(known: Floats, answer: Floats, out: Floats) -> None:
+    """What is known but for what one answer says."""
+    for k in range(known.size):
+        out[k] = known[k] / answer[k]
+    scale(out)
+
+
+@inlined
+def likelihood(level: Floats, chances: Floats, cut: int, higher: bool) -> float:
+    """How likely an answer is of a person with these chances of yes, by what else is known of the level."""
+    yes = 0.0
+    for k in range(level.size):
+        yes += level[k] * chances[k - cut + level.size - 1]
+    return said(yes, higher)
+
+
+@compiled
+def agree(
+    items: Ints, people: Ints, cuts: Ints, higher: Bools, prior: Floats, chances: Floats, weights: Floats,
+    n_people: int, rounds: int,
+) -> tuple[Floats, Floats, Floats]:  # fmt: skip
+    """How likely each level is of each item, and each kind of each person; and the former but for each answer.
+
+    `weights` are how likely the kinds are of somebody of whom nothing is known.
+    """
+    n, n_levels, n_kinds = items.size, prior.shape[1], weights.size
+    messages, level, kind = np.empty((n, n_levels)), np.empty(n_levels), np.empty(n_kinds)
+    beliefs, kinds, likely = np.empty(prior.shape), np.empty((n_people, n_kinds)), np.empty(n_kinds)
+    for a in range(n):
+        for k in range(n_levels):
+            messages[a, k] = 0.0
+            for j in range(n_kinds):
+                messages[a, k] += weights[j] * said(chances[j, k - cuts[a] + n_levels - 1], higher[a])
+    for turn in range(rounds + 1):
+        beliefs[:] = prior
+        for a in range(n):
+            for k in range(n_levels):
+                beliefs[items[a], k] *= messages[a, k]
+            scale(beliefs[items[a]])
+        if turn == rounds:
+            break
+        for p in range(n_people):
+            kinds[p] = weights
+        for a in range(n):
+            without(beliefs[items[a]], messages[a], level)
+            for j in range(n_kinds):
+                kinds[people[a], j] *= likelihood(level, chances[j], cuts[a], higher[a])
+            scale(kinds[people[a]])
+        for a in range(n):
+            without(beliefs[items[a]], messages[a], level)
+            for j in range(n_kinds):
+                likely[j] = likelihood(level, chances[j], cuts[a], higher[a])
+            without(kinds[people[a]], likely, kind)
+            for k in range(n_levels):
+                messages[a, k] = 0.0
+                for j in range(n_kinds):
+                    messages[a, k] += kind[j] * said(chances[j, k - cuts[a] + n_levels - 1], higher[a])
+    for a in range(n):
+        without(beliefs[items[a]], messages[a], messages[a])
+    return beliefs, kinds, messages
+
+
+@compiled
+def read_person(levels: Floats, cuts: Ints, higher: Bools, chances: Floats) -> tuple[Floats, Floats]:
+    """Of one person: how likely the answers are if it is of each kind (logarithms), and how many of them are wrong.
+
+    `levels` are how likely each level is of the item of each answer, but for that answer.
+    """
+    logs, wrong, n_levels = np.zeros(len(chances)), np.zeros(len(chances)), levels.shape[1]
+    for a in range(cuts.size):
+        for j in range(len(chances)):
+            logs[j] += log_one(likelihood(levels[a], chances[j], cuts[a], higher[a]))
+            for k in range(n_levels):
+                wrong[j] += levels[a, k] * said(chances[j, k - cuts[a] + n_levels - 1], k <= cuts[a])
+    return logs, wrong
+
+
+@compiled
+def mix(weights: Floats, rows: Floats) -> Floats:
+    """The mean of the rows by each of these weights, summed in order."""
+    out = np.zeros((len(weights), rows.shape[1]))
+    for i in range(len(weights)):
+        for j in range(len(rows)):
+            for k in range(rows.shape[1]):
+                out[i, k] += weights[i, j] * rows[j, k]
+    return out
+
+
+@inlined
+def entropy(p: float) -> float:
+    """Of a yes with this chance, in nats."""
+    if p <= 1e-300 or p >= 1.0:
+        return 0.0
+    return -p * log_one(p) - (1.0 - p) * log_one(1.0 - p)
+
+
+@compiled
+def information(belief: Floats, chances: Floats) -> Floats:
+    """What the answer of a person with these chances of yes is expected to tell about the level, in nats, by cut."""
+    n_levels = belief.size
+    out = np.empty(n_levels - 1)
+    for cut in range(n_levels - 1):
+        yes, left = 0.0, 0.0
+        for k in range(n_levels):
+            chance = chances[k - cut + n_levels - 1]
+            yes += belief[k] * chance
+            left += belief[k] * entropy(chance)
+        out[cut] = entropy(yes) - left
+    return out

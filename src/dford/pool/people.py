@@ -1,0 +1,251 @@
+"""Who answers how: error rate and strictness of each person, by answers about the same items."""
+
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dford.engine import people as engine
+from dford.engine._compiled import Bools, Floats, Ints
+from dford.estimates import Estimate, interval
+from dford.log import FeedbackLog
+
+ANYBODY = "anybody"  # who answered where nobody is named
+_ROUNDS = 8  # of going back and forth
+_ERRORS = np.array([0.005, 0.03, 0.07, 0.13, 0.22, 0.33, 0.48])
+_STRICT = np.array([0.2, 0.45, 0.7, 1.0, 1.5, 2.5, 4.0])
+_FINE_ERRORS = (np.arange(60) + 0.5) / 120
+_FINE_STRICT = np.linspace(0.1, 2.0, 20)
+_CLEAR = 0.9  # a question is, where the others' answers say yes or no with this probability
+_SPREAD = 0.2  # levels, by which people are stricter or milder than others
+
+
+class Kinds(NamedTuple):
+    """Kinds of people. The thresholds of one lie `strictness` levels above everybody's, and some answers are flipped.
+
+    Within its level, an item may stand anywhere. So somebody stricter by a quarter of a level says no to a quarter of
+    the items that are just above a cut.
+    """
+
+    error: Floats
+    strictness: Floats
+    weights: Floats
+    """How likely each is of somebody of whom nothing is known."""
+
+    def chances(self, n_levels: int) -> Floats:
+        """How likely each kind says yes, by how far the level is above the cut: see `engine.people`."""
+        above = np.arange(1 - n_levels, n_levels) - self.strictness[:, None]
+        error = self.error[:, None]
+        found: Floats = error + (1.0 - 2.0 * error) * np.clip(above, 0.0, 1.0)
+        return found
+
+
+def _kinds(errors: Floats, strict: Floats) -> Kinds:
+    both = np.concatenate([-strict[::-1], [0.0], strict])
+    error, strictness = (grid.ravel() for grid in np.meshgrid(errors, both, indexing="ij"))
+    # no powers or exponentials, of which machines have different bits
+    rare, near = (1.0 - error) * (1.0 - error), 1.0 / (1.0 + (strictness / _SPREAD) * (strictness / _SPREAD) / 8.0)
+    rare, near = rare * rare, near * near
+    weights = rare * rare * near * near  # wrong in one of ten answers; nearly a normal distribution, with longer tails
+    return Kinds(error, strictness, weights / weights.sum())
+
+
+KINDS = _kinds(_ERRORS, _STRICT)
+_FINE = _kinds(_FINE_ERRORS, _FINE_STRICT)
+
+
+class Person(NamedTuple):
+    """What is known of one person. Intervals are of 95%."""
+
+    name: str
+    answers: int
+    error_rate: Estimate
+    """How often an answer of theirs is wrong."""
+    strictness: Estimate
+    """How many levels their thresholds lie above everybody's."""
+    agreement: Estimate | None
+    """How often they answer as the others' answers say, of questions that these leave little doubt about; else None."""
+    gold: Estimate | None
+    """How often they are right about items whose level somebody knows; None if they answered about none."""
+
+
+class Told(NamedTuple):
+    """Answers of people about items. Items, people and cuts count from 0."""
+
+    item: Ints
+    person: Ints
+    cut: Ints
+    higher: Bools
+
+
+class Agreed(NamedTuple):
+    """What answers say of items and people together."""
+
+    beliefs: Floats
+    """How likely each level is, of every item."""
+    kinds: Floats
+    """How likely each of `KINDS` is, of every person."""
+    others: Floats
+    """How likely each level is of the item of each answer, but for that answer."""
+
+
+def agree(told: Told, prior: Floats, n_people: int) -> Agreed:
+    chances = KINDS.chances(prior.shape[1])
+    return Agreed(*engine.agree(*told, prior, chances, KINDS.weights, n_people, _ROUNDS))
+
+
+def read_people(names: list[str], told: Told, prior: Floats, is_known: Bools) -> list[Person]:
+    """The figures of all people, by name; `is_known` are the items whose level somebody knows."""
+    others = agree(told, prior, len(names)).others
+    chances, n_levels = _FINE.chances(prior.shape[1]), prior.shape[1]
+    yes = np.array([level[cut + 1 :].sum() for level, cut in zip(others, told.cut, strict=True)])
+    is_clear = _shared(told) & (np.abs(yes - 0.5) >= _CLEAR - 0.5)
+    like = ((yes > 0.5) == told.higher).astype(np.float64)
+    found = []
+    for p, name in enumerate(names):
+        own = told.person == p
+        logs, wrong = engine.read_person(others[own], told.cut[own], told.higher[own], chances)
+        weights = _FINE.weights * np.exp(logs - logs.max())
+        found.append(
+            Person(
+                name,
+                int(own.sum()),
+                _quantiles(wrong / max(own.sum(), 1), weights, _FINE_ERRORS[0], (0.0, 0.5)),
+                _quantiles(_FINE.strictness, weights, _FINE_STRICT[0] / 2, (1.0 - n_levels, n_levels - 1.0)),
+                _share(like[own & is_clear]),
+                _share(like[own & is_known[told.item]]),
+            )
+        )
+    return found
+
+
+def _shared(told: Told) -> Bools:
+    """Which answers are about items that somebody else answered about, too."""
+    pairs = np.unique(np.stack([told.item, told.person], axis=1), axis=0)
+    people = np.bincount(pairs[:, 0], minlength=1 + int(told.item.max(initial=-1)))
+    found: Bools = people[told.item] > 1
+    return found
+
+
+def _share(terms: Floats) -> Estimate | None:
+    return interval(terms, reach=(0.0, 1.0), possible=(0.0, 1.0)) if len(terms) else None
+
+
+def _quantiles(values: Floats, weights: Floats, reach: float, possible: tuple[float, float]) -> Estimate:
+    """The mean, and where 95% of the weight is. Each value stands for what is so far around it."""
+    order = np.argsort(values, kind="stable")
+    shares = weights[order].cumsum() / weights.sum()
+    low, high = (values[order][min(int(np.searchsorted(shares, q)), len(order) - 1)] for q in (0.025, 0.975))
+    mean = float((values * weights).sum() / weights.sum())
+    return Estimate(mean, max(float(low - reach), possible[0]), min(float(high + reach), possible[1]))
+
+
+class People(Mapping[str, Person]):
+    """What a log says of the people who answered.
+
+    A person's answers are compared with what all others say about the same items; with the levels of items that are
+    known (`gold`); and with each other, where the same question was asked again. All of it is one likelihood, of error
+    rates, strictness and levels together. Of somebody with few answers, little more is believed than of anybody.
+
+    Parameters
+    ----------
+    log : FeedbackLog
+        With the item of each answer, and who gave it; answers without a person are one person's, "anybody".
+    gold : mapping of item to level, optional
+        Items whose level is known.
+
+    Attributes
+    ----------
+    identified_by : dict
+        How many answers tell how often people are wrong: "agreement" (others answered about the item), "gold", and
+        "repeats" (the same question, asked again). It warns where there are none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dford import FeedbackLog, People, Question
+    >>> log, random = FeedbackLog([1, 2, 3]), np.random.default_rng(0)
+    >>> for item, level in enumerate(random.integers(1, 4, 100)):
+    ...     for person, rate in [("ann", 0.0), ("ben", 0.05), ("cat", 0.4)]:
+    ...         for asked in (1, 2):
+    ...             higher = bool((level > asked) != (random.random() < rate))
+    ...             log.append(Question("", [], asked, asked, 1.0, 0), higher, item=item, person=person)
+    >>> people = People(log)
+    >>> people["cat"].answers, people.flagged(0.2)
+    (200, ['cat'])
+    """
+
+    def __init__(self, log: FeedbackLog, *, gold: Mapping[int, Any] | None = None) -> None:
+        asked = log._places(0) - 1
+        keep = np.array([item is not None for item in log.item], np.bool_) & (asked < len(log.scale) - 1)
+        if not keep.any():
+            raise ValueError("nothing can be said of people: no answer of the log says which item it is about")
+        numbers, item = np.unique(log.item[keep].astype(np.int64), return_inverse=True)
+        self._names, person = np.unique([name or ANYBODY for name in log.person[keep]], return_inverse=True)
+        told = Told(item.astype(np.int64), person.astype(np.int64), asked[keep], log.higher[keep])
+        places = {int(number): place for place, number in enumerate(numbers)}
+        known = {places[one]: log.scale.number(level) - 1 for one, level in (gold or {}).items() if one in places}
+        is_known = np.zeros(len(numbers), np.bool_)
+        is_known[list(known)] = True
+        prior = self._prior(told, len(numbers), len(log.scale), known)
+        self._found = {one.name: one for one in read_people(self._names.tolist(), told, prior, is_known)}
+        again = np.unique(np.stack(told[:3], axis=1), axis=0, return_counts=True)[1]
+        self.identified_by = {
+            "agreement": int(_shared(told).sum()),
+            "gold": int(is_known[told.item].sum()),
+            "repeats": int(again.sum() - len(again)),
+        }
+        if not any(self.identified_by.values()):
+            warnings.warn(
+                "nothing in this log tells how often people are wrong: no two answered about the same item, no "
+                "question was asked again, and no level is known; the figures are what is believed of anybody",
+                stacklevel=2,
+            )
+
+    def __getitem__(self, name: str) -> Person:
+        return self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def flagged(self, above: float) -> list[str]:
+        """The people who are wrong more often than this, for all that is known: the interval lies above it."""
+        return [one.name for one in self._found.values() if one.error_rate.low > above]
+
+    def to_frame(self) -> Any:
+        """A pandas frame, a row a person."""
+        import pandas as pd
+
+        rows = []
+        for one in self._found.values():
+            row: dict[str, Any] = {"person": one.name, "answers": one.answers}
+            for name in ("error_rate", "strictness", "agreement", "gold"):
+                value, low, high = getattr(one, name) or (np.nan, np.nan, np.nan)
+                row |= {name: value, f"{name}_low": low, f"{name}_high": high}
+            rows.append(row)
+        return pd.DataFrame(rows)
+
+    @staticmethod
+    def _prior(told: Told, n_items: int, n_levels: int, known: dict[int, int]) -> Floats:
+        """By the shares of the levels, and of what is known the level itself."""
+        shares = np.full(n_levels, 1.0 / n_levels)
+        for _ in range(4):
+            prior = np.tile(shares, (n_items, 1))
+            for item, level in known.items():
+                prior[item] = np.arange(n_levels) == level
+            shares = modest_shares(agree(told, prior, 1 + int(told.person.max())).beliefs)
+        return prior
+
+
+def modest_shares(beliefs: Floats) -> Floats:
+    """How many items there are of each level, as a prior for one of which nothing else is known.
+
+    They are the root of the shares: these rest on the same answers, and would have the rare levels vanish.
+    """
+    shares = np.sqrt(1.0 + beliefs.sum(axis=0))
+    found: Floats = shares / shares.sum()
+    return found

@@ -1,0 +1,60 @@
+"""How likely an answer is, by who gives it."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dford.engine import people as engine
+from dford.engine._compiled import Floats, Ints
+from dford.engine.elementary import logs
+from dford.pool.people import KINDS, Told, agree
+
+_NEVER = -1e6  # the logarithm of no chance at all; of two such answers, two are still more against a level than one
+
+
+class Reliability(NamedTuple):
+    """Of everybody, how likely each answer is by how far the right level is above the cut.
+
+    The first row is somebody of whom nothing is known; person p has row p + 1, if there are as many.
+    """
+
+    logs: Floats
+    """The logarithms, by row, answer, and level - cut + K - 1."""
+    rates: Floats
+    """How often an answer is flipped, by row."""
+
+    def rows(self, people: Ints) -> Ints:
+        found: Ints = np.where(people + 1 < len(self.rates), people + 1, 0)
+        return found
+
+    def of(self, person: int, cut: int, higher: bool) -> Floats:
+        """The logarithms of how likely this answer is, by level."""
+        n_levels, row = (self.logs.shape[2] + 1) // 2, person + 1 if person + 1 < len(self.rates) else 0
+        return self.logs[row, int(higher), n_levels - 1 - cut : 2 * n_levels - 1 - cut]
+
+    def rate(self, people: Ints) -> float:
+        """How often the answers of these people are wrong, on the mean; with none, anybody's."""
+        return float(self.rates[self.rows(people)].mean()) if len(people) else float(self.rates[0])
+
+    def worth(self, people: Ints) -> Floats:
+        """How much an answer of each tells, beside one of the best: 1 for these, and 0 for who flips a coin."""
+        sure = 1.0 - 2.0 * self.rates
+        best = sure[1:].max() if len(sure) > 1 else sure[0]
+        found: Floats = (sure[self.rows(people)] / best) ** 2
+        return found
+
+
+def alike(rate: float, n_levels: int) -> Reliability:
+    """All people have this error rate, and none is strict."""
+    right, wrong = logs(np.array([1.0 - rate, max(rate, 1e-300)]))
+    wrong = wrong if rate > 0.0 else _NEVER
+    above = np.arange(1 - n_levels, n_levels) > 0
+    return Reliability(np.array([[np.where(above, wrong, right), np.where(above, right, wrong)]]), np.array([rate]))
+
+
+def by_people(told: Told, prior: Floats, n_people: int) -> Reliability:
+    """Each person has an error rate and a strictness, by what these answers say of items with these priors."""
+    kinds = np.concatenate([KINDS.weights[None], agree(told, prior, n_people).kinds])
+    yes = engine.mix(kinds, KINDS.chances(prior.shape[1]))
+    found = logs(np.stack([1.0 - yes, yes], axis=1).ravel()).reshape(len(kinds), 2, -1)
+    return Reliability(found, engine.mix(kinds, KINDS.error[:, None].copy())[:, 0])

@@ -1,0 +1,197 @@
+"""People: what is said of them is true as often as promised, and answers weigh by who gave them."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dford
+import naive_people
+from dford import FeedbackLog, NewtonLogit, People, Pool, Question
+from dford.datasets import make_synthetic
+from dford.engine import people as engine
+from dford.pool.people import ANYBODY
+
+LEVELS = [1, 2, 3, 4, 5]
+SIX = {"ann": 0.02, "ben": 0.02, "cat": 0.05, "dan": 0.05, "eve": 0.3, "fay": 0.5}  # how often each is wrong
+
+
+def answered(log: FeedbackLog, item: int, level: int, higher: Any, person: str | None) -> None:
+    log.append(Question("", np.empty(0), level, level, 1.0, 0), bool(higher), item=item, person=person)
+
+
+@settings(max_examples=30)
+@given(st.data())
+def test_along_a_tree_of_answers_it_is_the_sum_over_all_combinations(data: Any) -> None:
+    n_levels, n_people = data.draw(st.integers(2, 3)), 2
+    answers = [(0, 0), (0, 1), (1, 1), (2, 0)]
+    told = [(i, p, data.draw(st.integers(0, n_levels - 2)), data.draw(st.booleans())) for i, p in answers]
+    rates = np.array(data.draw(st.lists(st.floats(0.01, 0.5), min_size=2, max_size=3, unique=True)))
+    above = np.arange(1 - n_levels, n_levels) > 0
+    chances = np.where(above, 1 - rates[:, None], rates[:, None])
+    weights = np.full(len(rates), 1 / len(rates))
+    prior = np.array([[0.5, 0.3, 0.2][:n_levels]] * 3)
+    prior /= prior.sum(axis=1, keepdims=True)
+    columns: Any = [np.array(column) for column in zip(*told, strict=True)]
+    levels, kinds, _ = engine.agree(
+        columns[0], columns[1], columns[2], columns[3], prior, chances, weights, n_people, 8
+    )
+    slow = naive_people.combinations(told, prior.tolist(), chances.tolist(), weights.tolist(), n_people)
+    np.testing.assert_allclose(levels, slow[0], rtol=1e-9)
+    np.testing.assert_allclose(kinds, slow[1], rtol=1e-9)
+
+
+def crowd(seed: int) -> tuple[FeedbackLog, dict[str, tuple[float, float]]]:
+    """Eight people who differ in strictness and error rate, and 400 items, each asked about of three at any cut."""
+    random = np.random.default_rng(seed)
+    rates = random.permutation([0, 0, 0.03, 0.05, 0.1, 0.1, 0.2, 0.4])
+    strict = random.permutation([0, 0, 0, 0, -0.3, 0.3, 0.5, -0.5])
+    log, place, wrong = FeedbackLog(LEVELS), 5 * random.random(400), {f"p{p}": [0, 0.0] for p in range(8)}
+    for item in range(400):
+        for p in random.choice(8, 3, replace=False).tolist():
+            cut = int(random.integers(1, 5))
+            sees, right = place[item] > cut + strict[p], place[item] > cut
+            wrong[f"p{p}"][0] += 1
+            wrong[f"p{p}"][1] += rates[p] if sees == right else 1 - rates[p]
+            answered(log, item, cut, sees != (random.random() < rates[p]), f"p{p}")
+    return log, {name: (total / n, strict[int(name[1])]) for name, (n, total) in wrong.items()}
+
+
+def test_intervals_hold_the_error_rates_and_strictness_of_simulated_people() -> None:
+    held = np.zeros(2)
+    for seed in range(25):
+        log, truth = crowd(seed)
+        for name, person in People(log).items():
+            for i, found in enumerate((person.error_rate, person.strictness)):
+                held[i] += found.low - 1e-9 <= truth[name][i] <= found.high + 1e-9
+    assert (held >= 0.93 * 200 - 2 * (200 * 0.95 * 0.05) ** 0.5).all(), held / 200
+
+
+def test_on_two_levels_it_is_as_good_as_dawid_and_skene() -> None:
+    """What both can express: one cut, and people who are wrong as often about either level."""
+    random, rates = np.random.default_rng(0), np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.4])
+    off = np.zeros(2)
+    for _ in range(5):
+        log, told, right = FeedbackLog(["no", "yes"]), [], random.random(300) < 0.5
+        for item in range(300):
+            for p in random.choice(6, 4, replace=False).tolist():
+                higher = bool(right[item] != (random.random() < rates[p]))
+                told.append((item, p, higher))
+                answered(log, item, "no", higher, f"p{p}")  # type: ignore[arg-type]
+        _, confusion = naive_people.dawid_skene(told, 300, 6)
+        slow = (confusion[:, 0, 1] + confusion[:, 1, 0]) / 2
+        found = np.array([person.error_rate.value for person in People(log).values()])
+        off += np.abs(found - rates).mean(), np.abs(slow - rates).mean()
+        np.testing.assert_allclose(found, slow, atol=0.08)
+    assert off[0] <= off[1]
+
+
+def test_three_answers_say_little_and_gold_says_much() -> None:
+    log = FeedbackLog(LEVELS)
+    for item in range(3):
+        answered(log, item, 2, True, "new")
+    with pytest.warns(UserWarning, match="nothing in this log tells how often people are wrong"):
+        new = People(log)["new"]
+    assert new.error_rate.high > 0.25
+    for item in range(3, 43):
+        answered(log, item, 2, item % 10 != 0, "new")
+    gold = People(log, gold=dict.fromkeys(range(43), 5))
+    assert gold.identified_by == {"agreement": 0, "gold": 43, "repeats": 0}
+    assert gold["new"].error_rate.low < 4 / 43 < gold["new"].error_rate.high < 0.25
+    assert gold["new"].gold is not None
+    assert gold["new"].gold.value == pytest.approx(39 / 43)
+
+
+def test_a_log_without_people_is_one_persons_and_one_without_items_says_nothing() -> None:
+    log = FeedbackLog(LEVELS)
+    for _ in range(2):
+        answered(log, 0, 2, True, None)
+    assert list(People(log)) == [ANYBODY]
+    assert People(log).identified_by["repeats"] == 1
+    log = FeedbackLog(LEVELS)
+    log.append(Question("", np.empty(0), 2, 2, 1.0, 0), True, person="ann")
+    with pytest.raises(ValueError, match="no answer of the log says which item it is about"):
+        People(log)
+
+
+def test_somebody_who_is_often_wrong_is_flagged_within_30_gold_answers_and_hardly_anybody_else() -> None:
+    random, flagged = np.random.default_rng(0), np.zeros((100, 2))
+    for run in range(100):
+        log = FeedbackLog([1, 2, 3, 4])
+        for person, rate in (("bad", 0.3), ("fine", 0.05)):
+            for item in range(30):
+                level, asked = 1 + item % 4, int(random.integers(1, 4))
+                answered(log, item, asked, (level > asked) != (random.random() < rate), person)
+        found = People(log, gold={item: 1 + item % 4 for item in range(30)}).flagged(0.08)
+        flagged[run] = "bad" in found, "fine" in found
+    bad, fine = flagged.mean(axis=0)
+    assert bad > 0.8, bad
+    assert fine <= 0.05, fine
+
+
+def play(pool: Pool, y: Any, n: int, people: dict[str, float], named: bool = True, seed: int = 0) -> None:
+    random, names = np.random.default_rng(seed), list(people)
+    for _ in range(n):
+        name = names[random.integers(len(names))]
+        question = pool.ask(person=name if named else None)
+        higher = bool((y[question.item] > question.level) != (random.random() < people[name]))
+        pool.tell(question, higher, name if named else None)
+
+
+def test_answers_weigh_by_who_gave_them() -> None:
+    off = np.zeros(2)
+    for seed in range(3):
+        X, y = make_synthetic(300, random_state=seed)
+        for i, named in enumerate((True, False)):
+            pool = Pool(X, LEVELS, learner=NewtonLogit(), random_state=seed)
+            play(pool, y, 900, SIX, named, seed)
+            off[i] += np.abs(pool.levels_ - y).mean() / 3
+            if named:
+                people = pool.people_
+                careful = max(people[name].error_rate.value for name in ("ann", "ben", "cat", "dan"))
+                assert careful < people["eve"].error_rate.value < people["fay"].error_rate.value
+                assert sum(person.answers for person in people.values()) == 900
+                assert set(pool.log_.person) == set(SIX)
+    assert off[0] < 0.75 * off[1], off
+
+
+def test_a_pool_with_people_has_the_same_bits_again_and_goes_on_from_a_file(tmp_path: Path) -> None:
+    X, y = make_synthetic(150, random_state=0)
+    pools = [Pool(X, LEVELS, learner=NewtonLogit(), random_state=0) for _ in range(2)]
+    for pool in pools:
+        play(pool, y, 200, SIX)
+    pools[0].save(tmp_path / "pool")
+    pools[0] = dford.load(tmp_path / "pool")
+    for pool in pools:
+        play(pool, y, 200, SIX, seed=1)
+    files = []
+    for pool in pools:
+        pool.save(tmp_path / "pool")
+        files.append((tmp_path / "pool").read_bytes())
+    assert files[0] == files[1]
+    assert pools[0].people_ == pools[1].people_
+
+
+def test_nobody_is_asked_again_what_they_answered_while_there_is_more() -> None:
+    X, y = make_synthetic(100, random_state=0)
+    pool = Pool(X, LEVELS, learner=NewtonLogit(), audit=0, random_state=0)
+    random, seen = np.random.default_rng(0), set()
+    for n in range(400):
+        name = "ab"[n % 2]
+        question = pool.ask(person=name)
+        if question.purpose == "place" and question.propensity > 0.5:
+            assert (question.item, question.level, name) not in seen
+        seen.add((question.item, question.level, name))
+        pool.tell(question, bool((y[question.item] > question.level) != (random.random() < 0.1)), name)
+
+
+def test_a_person_is_a_name() -> None:
+    pool = Pool(np.empty((3, 0)), LEVELS)
+    question = pool.ask()
+    with pytest.raises(TypeError, match="a person is a name; got 5"):
+        pool.tell(question, True, person=5)  # type: ignore[arg-type]
+    pool.tell(question, True, person="ann")
+    assert list(pool.people_) == ["ann"]
