@@ -195,3 +195,18 @@ def test_a_person_is_a_name() -> None:
         pool.tell(question, True, person=5)  # type: ignore[arg-type]
     pool.tell(question, True, person="ann")
     assert list(pool.people_) == ["ann"]
+
+
+def test_whoever_can_speak_of_some_items_alone_is_asked_about_these() -> None:
+    X, y = make_synthetic(100, random_state=0)
+    pool = Pool(X, LEVELS, learner=NewtonLogit(), random_state=0)
+    play(pool, y, 100, SIX)
+    asked = 0
+    while (question := pool.ask(person="ann", among=[3, 5, 8])) is not None:
+        assert question.item in {3, 5, 8}
+        assert question.purpose == "place"
+        pool.tell(question, bool(y[question.item] > question.level), "ann")
+        asked += 1
+    assert 3 <= asked <= 40, "and no more, once they have said all that they can"
+    with pytest.raises(ValueError, match="there is no item 100"):
+        pool.ask(among=[100])

@@ -96,9 +96,10 @@ class Items:
             return None
         return item, int(self._cuts[item])
 
-    def best_few(self, n: int) -> Ints:
-        """The items whose answers would tell most, in order."""
-        some = np.argpartition(self._gaps, n)[:n] if n < len(self) else np.arange(len(self))
+    def best_few(self, n: int, among: Ints | None = None) -> Ints:
+        """The items whose answers would tell most, in order; of these alone, where some are given."""
+        some = np.arange(len(self)) if among is None else among
+        some = some[np.argpartition(self._gaps[some], n)[:n]] if n < len(some) else some
         found: Ints = some[np.argsort(self._gaps[some], kind="stable")]
         return found[self._gaps[found] < posteriors.CLOSED]
 

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from dford.engine import counter, posteriors
 from dford.engine import people as people_engine
-from dford.engine._compiled import Floats
+from dford.engine._compiled import Floats, Ints
 from dford.estimates import Estimate
 from dford.learners import LiveLearner, Rows
 from dford.pool.answers import AUDIT, CHECK, PLACE, Answer, Answers
@@ -87,16 +87,20 @@ class Placements:
         return self.people.index(person)
 
     def propose(
-        self, number: int, auditing: Collection[int] = (), person: str | None = None
+        self, number: int, auditing: Collection[int] = (), person: str | None = None, among: Ints | None = None
     ) -> ProposedQuestion | None:
         """What is best asked now, by draw `number` of the stream; None where no answer would tell anything.
 
         `auditing` are the items about which an open question audits. Where a person is named, the question is the one
-        whose answer by this person tells most, and not one that they have answered, if there are others.
+        whose answer by this person tells most, and not one that they have answered, if there are others. Where items
+        are given, it is about one of these, and places it.
         """
         why, what = counter.uniforms(self.seed, np.array([2 * number, 2 * number + 1])).tolist()
         share = _CHECKS if self.error_rate is None and len(self.answers) >= _FIRST_CHECK else 0.0
         found, purpose, checks = None, PLACE, -1
+        if among is not None:
+            found = self._best(person, among)
+            return None if found is None else self._question(*found, PLACE, -1, what)
         if why < self.audit_share:
             if (found := self.audit.pick(auditing)) is not None:
                 purpose = AUDIT
@@ -109,16 +113,16 @@ class Placements:
             return None
         return self._question(*found, purpose, checks, what)
 
-    def _best(self, person: str | None) -> tuple[int, int] | None:
+    def _best(self, person: str | None, among: Ints | None = None) -> tuple[int, int] | None:
         """What is best asked of this person, of what they have not been asked."""
-        if person not in self.people or len(self.people) < 2:
+        number = self.people.index(person) if person in self.people else -1
+        if among is None and (number < 0 or len(self.people) < 2):
             return None
-        number = self.people.index(person)
         own = np.flatnonzero(self.answers["person"] == number)
         answered = set(zip(self.answers["item"][own].tolist(), self.answers["cut"][own].tolist(), strict=True))
-        yes = np.exp(self.reliability.logs[int(self.reliability.rows(np.array([number]))[0]), 1])
-        for item in self.items.best_few(_LOOKED_AT).tolist():
-            tells = people_engine.information(self.items.belief(item), yes)
+        logs = self.reliability.logs[self.reliability.rows(np.array([number]))[0], 1]
+        for item in self.items.best_few(_LOOKED_AT, among).tolist():
+            tells = people_engine.information(self.items.belief(item), np.exp(logs))
             for cut in np.argsort(-tells, kind="stable").tolist():
                 if (item, cut) not in answered and tells[cut] > 0.5 * tells.max() and self.items.is_free(item, cut):
                     return item, cut

@@ -133,17 +133,19 @@ class Pool:
         self._placements.add(rows)
         return self
 
-    def ask(self, n: int | None = None, *, person: str | None = None) -> Any:
+    def ask(self, n: int | None = None, *, person: str | None = None, among: Sequence[int] | None = None) -> Any:
         """The question whose answer is expected to tell most, or None where no answer would tell anything.
 
         With `n`, a list of up to so many questions about different items, for several people at once. Where it is said
         who will answer, it is the question whose answer by this person tells most; and nobody is asked again what they
-        have answered, but to see how often answers differ, or where nothing else is left to ask.
+        have answered, but to see how often answers differ, or where nothing else is left to ask. Whoever can speak of
+        some items alone is asked about one `among` these: None where they have said all that they can.
         """
+        some = None if among is None else np.array([self._number(item) for item in among], dtype=np.int64)
         if n is None:
-            return self._ask_one(person)
+            return self._ask_one(person, some)
         questions: list[ItemQuestion] = []
-        while len(questions) < n and (question := self._ask_one(person)) is not None:
+        while len(questions) < n and (question := self._ask_one(person, some)) is not None:
             questions.append(question)
         return questions
 
@@ -259,10 +261,10 @@ class Pool:
             raise ValueError(f"the target is an error in levels, 0 or more; got {target!r}")
         return Forecast(self._placements.items, self.error_rate_, self.seed_ + 4).remaining(target)
 
-    def _ask_one(self, person: str | None) -> ItemQuestion | None:
+    def _ask_one(self, person: str | None, among: Ints | None) -> ItemQuestion | None:
         number, names = len(self._fates), self._scale.names
         auditing = {question.item for question, _ in self._open.values() if question.purpose == PURPOSES[AUDIT]}
-        found = self._placements.propose(number, auditing, person)
+        found = self._placements.propose(number, auditing, person, among)
         if found is None:
             return None
         question = ItemQuestion(
