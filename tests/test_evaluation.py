@@ -67,6 +67,53 @@ def test_intervals_cover_as_often_as_they_say(world: Any, policy: Any) -> None:
         assert np.mean(values) == pytest.approx(true, abs=4 * error + 1e-9), way
 
 
+@pytest.mark.parametrize("wrong", [0.05, 0.1, 0.2])
+def test_where_answers_are_wrong_figures_are_right_once_it_is_said_how_often(world: Any, wrong: float) -> None:
+    """With the rate itself, and with an estimate of it from 100 answers about what is known."""
+    X, y, own, proba, _ = world
+    random, runs, policy = np.random.default_rng(1), 150, Uniform()
+    held = {(figure, rate): 0 for figure in ("plain", "normalised", "robust", "right") for rate in ("known", "learned")}
+    blind = 0
+    for seed in range(runs):
+        rows = random.permutation(600)
+        log = flipped(logged(X[rows], y[rows], own[rows], policy, seed), random.random(600) < wrong)
+        mistakes = (random.random(100) < wrong).astype(float)
+        rates: dict[str, Any] = {"known": wrong, "learned": interval(mistakes, reach=(0.0, 1.0), possible=(0.0, 0.49))}
+        for figure, rate in held:
+            if figure == "right":
+                found = offpolicy.accuracy(log, own[rows], error_rate=rates[rate])
+                true = float((own == y).mean())
+            else:
+                found = offpolicy.mae(
+                    log, own[rows], method=figure, probabilities=proba[rows], error_rate=rates[rate]
+                )  # fmt: skip
+                true = truth(y, own)
+            held[figure, rate] += found.low <= true <= found.high
+        taken = offpolicy.mae(log, own[rows])
+        blind += taken.low <= truth(y, own) <= taken.high
+    for way, count in held.items():
+        assert count / runs > 0.92, (way, count / runs)
+    assert blind / runs < 0.9, "which is why it must be said"
+
+
+def flipped(log: FeedbackLog, wrong: Any) -> FeedbackLog:
+    """The same log with some answers turned round."""
+    other = FeedbackLog(log.scale.names)
+    for (x, level, prediction, propensity, higher), turned in zip(log, wrong, strict=True):
+        other._add(x, level, prediction, propensity, bool(higher != turned))
+    return other
+
+
+def test_an_error_rate_is_a_share_below_a_half(world: Any) -> None:
+    X, y, own, *_ = world
+    log = logged(X, y, own, Uniform(), 0)
+    with pytest.raises(ValueError, match="an error rate is a share below a half; got 0.5"):
+        offpolicy.mae(log, own, error_rate=0.5)
+    better = offpolicy.compare(log, own, np.clip(own + 1, 1, 5), error_rate=0.1)
+    plain = offpolicy.compare(log, own, np.clip(own + 1, 1, 5))
+    assert better.value == pytest.approx(plain.value / 0.8)
+
+
 def test_coverage_is_near_95_percent_when_items_are_drawn_too() -> None:
     covered, runs = 0, 500
     random = np.random.default_rng(0)

@@ -6,6 +6,11 @@ with positive probability, every figure here is unbiased, whoever made the predi
 
 Such a mean may still leave what is possible, an error of K-1 levels or a share of 1, as answers weigh more than they
 count. Figures and their intervals are then cut off there, after which nothing is claimed about their bias.
+
+Answers are taken at their word, unless it is said how often they are wrong (`error_rate`). With a rate e, a cut that p
+and y lie on different sides of with probability m is seen to be one with probability e + (1 - 2e) m, which is inverted.
+Where the rate is itself an estimate, such as that of a person in `dford.People`, its interval is carried along: the
+figure's holds for every rate in it.
 """
 
 from collections.abc import Callable
@@ -19,6 +24,7 @@ from dford.log import FeedbackLog
 from dford.policies import Policy
 
 Floats = NDArray[np.float64]
+Rate = float | Estimate | None
 
 
 def mae(
@@ -29,6 +35,7 @@ def mae(
     probabilities: Any = None,
     policy: Policy | None = None,
     confidence: float = 0.95,
+    error_rate: Rate = None,
 ) -> Estimate:
     """The mean absolute error of predictions for the log's rows, in levels, without labels.
 
@@ -48,31 +55,48 @@ def mae(
         never asked is noticed.
     confidence : float, default=0.95
         Of the interval, which is for a number of rows fixed beforehand; see `dford.estimates.interval`.
+    error_rate : float or Estimate, optional
+        How often an answer is wrong. Where it is not given, answers are taken at their word.
     """
-    terms, weights = _terms(log, predictions, _mismatch, policy)
-    heaviest, most = _heaviest(log, weights, policy), len(log.scale) - 1.0
+    if method not in {"plain", "normalised", "robust"}:
+        raise ValueError(f"method must be 'plain', 'normalised' or 'robust'; got {method!r}")
+    seen, weights = _terms(log, predictions, _mismatch, policy)
+    most = len(log.scale) - 1.0
     possible = 0.0, most
+    wrong: Any = None
     if method == "robust":
         q = _check_probabilities(log, probabilities)
         above = 1.0 - np.cumsum(q, axis=1)[:, :-1]
-        cuts = np.arange(1, len(log.scale))
-        wrong = np.where(_numbers(log, predictions)[:, None] > cuts, 1.0 - above, above)
-        row, asked = np.arange(len(log)), np.minimum(log._places(0), len(log.scale) - 1) - 1
-        corrected = wrong.sum(axis=1) + terms - weights * wrong[row, asked]
-        value = float(corrected.mean())
-        reach = value - heaviest, value + heaviest
-        return interval(corrected, confidence, reach=reach, possible=possible, signed=True)
-    if method == "normalised":
-        share = float(terms.sum() / weights.sum())
-        reach = most * share - share * heaviest, most * share + (1 - share) * heaviest
-        return interval(terms - share * weights + most * share, confidence, reach=reach, possible=possible)
-    if method != "plain":
-        raise ValueError(f"method must be 'plain', 'normalised' or 'robust'; got {method!r}")
-    return interval(terms, confidence, reach=(0.0, heaviest), possible=possible)
+        wrong = np.where(_numbers(log, predictions)[:, None] > np.arange(1, len(log.scale)), 1.0 - above, above)
+
+    def judge(rate: float, confidence: float) -> Estimate:
+        terms, weight = _inverted(seen, weights, rate), _heaviest(log, weights, policy)
+        heaviest = weight / (1.0 - 2.0 * rate)
+        if wrong is not None:
+            row, asked = np.arange(len(log)), np.minimum(log._places(0), len(log.scale) - 1) - 1
+            corrected = wrong.sum(axis=1) + terms - weights * wrong[row, asked]
+            value = float(corrected.mean())
+            reach = value - heaviest, value + heaviest
+            return interval(corrected, confidence, reach=reach, possible=possible, signed=True)
+        least, largest, signed = -rate * heaviest, (1.0 - rate) * heaviest, rate > 0
+        if method == "normalised":
+            share = float(terms.sum() / weights.sum())
+            centred, lowest = terms - share * weights + most * share, (most - weight) * share
+            reach = lowest + least, lowest + largest
+            return interval(centred, confidence, reach=reach, possible=possible, signed=signed)
+        return interval(terms, confidence, reach=(least, largest), possible=possible, signed=signed)
+
+    return _at_rates(judge, error_rate, confidence)
 
 
 def accuracy(
-    log: FeedbackLog, predictions: Any, *, within: int = 0, policy: Policy | None = None, confidence: float = 0.95
+    log: FeedbackLog,
+    predictions: Any,
+    *,
+    within: int = 0,
+    policy: Policy | None = None,
+    confidence: float = 0.95,
+    error_rate: Rate = None,
 ) -> Estimate:
     """The share of predictions that are right, or at most `within` levels off, without labels.
 
@@ -82,13 +106,31 @@ def accuracy(
     def outside(p: NDArray[np.int64], asked: NDArray[np.int64], higher: NDArray[np.bool_]) -> Floats:
         return np.where(np.where(higher, asked == p + within, asked == p - within - 1), 1.0, 0.0)
 
-    terms, weights = _terms(log, predictions, outside, policy)
-    missed = interval(terms, confidence, reach=(0.0, _heaviest(log, weights, policy)), possible=(0.0, 1.0))
+    def asks(p: NDArray[np.int64], asked: NDArray[np.int64], higher: NDArray[np.bool_]) -> Floats:
+        return np.where((asked == p + within) | (asked == p - within - 1), 1.0, 0.0)
+
+    seen, weights = _terms(log, predictions, outside, policy)
+    could, _ = _terms(log, predictions, asks, policy)
+
+    def judge(rate: float, confidence: float) -> Estimate:
+        heaviest = _heaviest(log, weights, policy) / (1.0 - 2.0 * rate)
+        return interval(
+            _inverted(seen, could, rate), confidence, reach=(-rate * heaviest, (1.0 - rate) * heaviest),
+            possible=(0.0, 1.0), signed=rate > 0,
+        )  # fmt: skip
+
+    missed = _at_rates(judge, error_rate, confidence)
     return Estimate(1.0 - missed.value, 1.0 - missed.high, 1.0 - missed.low)
 
 
 def compare(
-    log: FeedbackLog, first: Any, second: Any, *, policy: Policy | None = None, confidence: float = 0.95
+    log: FeedbackLog,
+    first: Any,
+    second: Any,
+    *,
+    policy: Policy | None = None,
+    confidence: float = 0.95,
+    error_rate: Rate = None,
 ) -> Estimate:
     """MAE of the first predictions minus that of the second: paired, so that what both have in common cancels.
 
@@ -97,8 +139,29 @@ def compare(
     (one, weights), (two, _) = (_terms(log, p, _mismatch, policy) for p in (first, second))
     if (_numbers(log, first) == _numbers(log, second)).all():
         return Estimate(0.0, 0.0, 0.0)
-    heaviest, most = _heaviest(log, weights, policy), len(log.scale) - 1.0
-    return interval(one - two, confidence, reach=(-heaviest, heaviest), possible=(-most, most), signed=True)
+    most = len(log.scale) - 1.0
+
+    def judge(rate: float, confidence: float) -> Estimate:
+        heaviest, terms = _heaviest(log, weights, policy) / (1.0 - 2.0 * rate), (one - two) / (1.0 - 2.0 * rate)
+        return interval(terms, confidence, reach=(-heaviest, heaviest), possible=(-most, most), signed=True)
+
+    return _at_rates(judge, error_rate, confidence)
+
+
+def _at_rates(judge: Callable[[float, float], Estimate], error_rate: Rate, confidence: float) -> Estimate:
+    """The figure at an error rate, with an interval that holds for all rates that there may be."""
+    rates = [0.0] if error_rate is None else list(error_rate) if isinstance(error_rate, Estimate) else [error_rate]
+    for rate in rates:
+        if not 0 <= rate < 0.5:
+            raise ValueError(f"an error rate is a share below a half; got {rate!r}")
+    both = confidence if len(rates) == 1 else (1.0 + confidence) / 2  # of the figure, and of the rate
+    found = [judge(float(rate), both) for rate in rates]
+    return Estimate(found[0].value, min(one.low for one in found), max(one.high for one in found))
+
+
+def _inverted(seen: Floats, asked: Floats, rate: float) -> Floats:
+    """The terms as they would be on the mean if no answer were wrong; `asked` is what each would be if it were 1."""
+    return (seen - rate * asked) / (1.0 - 2.0 * rate) if rate else seen
 
 
 def _mismatch(p: NDArray[np.int64], asked: NDArray[np.int64], higher: NDArray[np.bool_]) -> Floats:
