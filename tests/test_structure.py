@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -74,19 +75,17 @@ MODULES = {name_of(file): file for file in sorted(SOURCE.rglob("*.py"))}
 FACADES = {name for name, file in MODULES.items() if file.name == "__init__.py"}
 
 
-def imports(file: Path) -> set[str]:
-    """The modules of dford that a file imports, by their whole names: for types alone and inside functions, too."""
+@cache
+def imports(module: str) -> set[str]:
+    """The modules of dford that a module imports, by their whole names: for types alone and inside functions, too."""
     found = set()
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in ast.walk(ast.parse(MODULES[module].read_text())):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             names = {f"{node.module}.{alias.name}" for alias in node.names}
             found |= {name if name in MODULES else node.module for name in names}
     return {module for module in found if module.split(".")[0] == "dford"}
-
-
-IMPORTS = {name: imports(file) for name, file in MODULES.items()}
 
 
 @pytest.mark.parametrize("package", FLOORS)
@@ -96,14 +95,14 @@ def test_a_module_imports_only_from_floors_below(package: str) -> None:
     floors = {room: number for number, floor in enumerate(FLOORS[package]) for room in floor}
     assert set(rooms.values()) == set(floors)
     for module, room in rooms.items():
-        for other in IMPORTS[module] & set(rooms):
+        for other in imports(module) & set(rooms):
             below = floors[rooms[other]] < floors[room]
             assert below or rooms[other] == room, f"{module} must not import {other}"
 
 
 def test_a_facade_is_imported_from_outside_its_room_alone() -> None:
     for module in MODULES:
-        for facade in IMPORTS[module] & FACADES:
+        for facade in imports(module) & FACADES:
             if facade == "dford":
                 assert module.startswith("dford.cli"), "the façade is above every room but the command line"
             else:
@@ -113,11 +112,11 @@ def test_a_facade_is_imported_from_outside_its_room_alone() -> None:
 def circles() -> list[set[str]]:
     """Sets of modules of which each imports, in some steps, every other."""
     reached: dict[str, set[str]] = {}
-    for start in IMPORTS:
+    for start in MODULES:
         seen: set[str] = set()
         ahead = [start]
         while ahead:
-            new = IMPORTS[ahead.pop()] - seen
+            new = imports(ahead.pop()) - seen
             seen |= new
             ahead += new
         reached[start] = seen
