@@ -61,8 +61,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 collect_ignore = ["wheel.py", "saved/make.py", "saved/make_service.py"]  # programs, not tests
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser() -> "Iterator[Browser]":
+    """One for all tests of a process. From the first of them on an event loop runs in the main thread, where
+    asyncio.run() is refused then: tests call it in a thread."""
     from playwright.sync_api import expect, sync_playwright
 
     from browsing import CHROMIUM, FLAGS
