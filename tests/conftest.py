@@ -38,6 +38,15 @@ def pytest_collection_finish() -> None:
     gc.freeze()  # what is imported stays: tests that collect garbage need not look at it again
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    result = yield
+    if nextitem is not None and nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()  # likewise for what tests keep: a collection would take longer from file to file
+    return result
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if not report.skipped or hasattr(report, "wasxfail") or not isinstance(report.longrepr, tuple):
         return
