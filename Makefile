@@ -25,9 +25,10 @@ serve: .venv/ready
 	$(BIN)/python -m pip install --quiet --editable ".[dev,dask,ray]"
 	touch .venv/ready $@
 
+# twice as many processes as the usual two cores, as many tests wait for something; all of them keep bytecode, for each other
 test: .venv/cluster
 	$(MAKE) --jobs=2 lint .cache/wheel .cache/page/ready compiled
-	$(BIN)/python -m pytest -n 4 --dist worksteal  # twice the usual two cores: many tests wait for something
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 4 --dist worksteal
 
 # the engine, once for all processes of the tests
 compiled: .venv/ready

@@ -38,6 +38,15 @@ def pytest_collection_finish() -> None:
     gc.freeze()  # what is imported stays: tests that collect garbage need not look at it again
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    result = yield
+    if nextitem is not None and nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()  # likewise for what tests keep: a collection would take longer from file to file
+    return result
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if not report.skipped or hasattr(report, "wasxfail") or not isinstance(report.longrepr, tuple):
         return
@@ -61,8 +70,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 collect_ignore = ["wheel.py", "saved/make.py", "saved/make_service.py"]  # programs, not tests
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser() -> "Iterator[Browser]":
+    """One for all tests of a process. From the first of them on an event loop runs in the main thread, where
+    asyncio.run() is refused then: tests call it in a thread."""
     from playwright.sync_api import expect, sync_playwright
 
     from browsing import CHROMIUM, FLAGS

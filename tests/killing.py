@@ -1,9 +1,11 @@
 """Kill the server at random moments while people answer, and see that nothing acknowledged is lost or done twice."""
 
 import argparse
+import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -11,8 +13,9 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import httpx
 import sqlalchemy as sa
@@ -22,26 +25,85 @@ from dford.service.store.database import Database
 from postgres import BINARIES, new_database, temporary_cluster
 from serving import learned, replayed, set_up
 
-# Imports take seconds, so each server is a fork of a process that has them, and has compiled what it will call.
+# Imports take seconds, so each server is a fork of a process that has them, and has compiled what it will call. All
+# servers of a process of the tests come from one such nursery, each by way of a nurse of its own, who starts it again.
 _NURSERY = """
-import os, sys
+import gc, json, os, socket, sys
 import uvicorn
 import dford.service.http.server
 import dford
 from dford.cli import main
-for learner in sys.argv[1].split(","):
+
+def compile(learner):
     model = getattr(dford, learner)(levels=[1, 2, 3], random_state=0)
     for n in range(210 if learner == "Auto" else 2):  # trees, too
         x = [n % 3, n % 5]
         model.learn(model.question(x, n), n % 4 > 1)
     model.predict([[1.0, 2.0]])
-for line in sys.stdin:
-    child = os.fork()
-    if child == 0:
-        os._exit(main(["serve", *line.split()]))
-    print("pid", child, flush=True)
-    print("ended", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+def nurse(pipes, environment, folder):
+    calls.close()
+    for pipe, number in zip(pipes, (0, 1)):
+        os.dup2(pipe, number)
+        os.close(pipe)
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            os._exit(main(["serve", *line.split()]))
+        print("pid", child, flush=True)
+        print("ended", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+calls, compiled = socket.socket(fileno=int(sys.argv[1])), set()
+nurses = 0
+gc.freeze()
+while True:
+    head, pipes, _, _ = socket.recv_fds(calls, 8, 2)
+    if not head:
+        break  # the tests have ended
+    length = int.from_bytes(head)
+    call = b""
+    while len(call) < length:
+        call += calls.recv(length - len(call))
+    learners, environment, folder = json.loads(call)
+    for learner in set(learners) - compiled:
+        compile(learner)
+        compiled.add(learner)
+    if os.fork() == 0:
+        nurse(pipes, environment, folder)
+        os._exit(0)
+    nurses += 1
+    for pipe in pipes:
+        os.close(pipe)
+    while nurses and os.waitpid(-1, os.WNOHANG)[0]:  # those who have ended meanwhile
+        nurses -= 1
 """
+
+
+@cache
+def _nursery() -> tuple[socket.socket, "subprocess.Popen[bytes]"]:
+    """Where to call for a nurse; it ends with this process."""
+    here, there = socket.socketpair()
+    with there:
+        command = [sys.executable, "-c", _NURSERY, str(there.fileno())]
+        return here, subprocess.Popen(
+            command, pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        )
+
+
+def _nurse(learners: list[str]) -> tuple[IO[str], IO[str]]:
+    """What is said to a new one, and what she says."""
+    line, process = _nursery()
+    assert process.poll() is None, "the nursery is gone"
+    ears, mouth = os.pipe(), os.pipe()
+    call = json.dumps([learners, dict(os.environ), os.getcwd()]).encode()
+    socket.send_fds(line, [len(call).to_bytes(8)], [ears[0], mouth[1]])
+    line.sendall(call)
+    os.close(ears[0])
+    os.close(mouth[1])
+    return os.fdopen(ears[1], "w"), os.fdopen(mouth[0])
 
 
 class Server:
@@ -51,19 +113,16 @@ class Server:
         given = {f"--{name.replace('_', '-')}": value for name, value in flags.items()}
         words = [word for flag, value in given.items() for word in ([flag] if value is True else [flag, str(value)])]
         self._line = " ".join(["--database", database, "--port", "0", *words]) + "\n"
-        self._nursery = subprocess.Popen(
-            [sys.executable, "-c", _NURSERY, learners], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        self._to, self._from = _nurse(learners.split(","))
         self.url, self.pid = "", 0
         self.start()
 
     def start(self) -> None:
-        assert self._nursery.stdin is not None
-        self._nursery.stdin.write(self._line)
-        self._nursery.stdin.flush()
+        self._to.write(self._line)
+        self._to.flush()
         self.url, self.pid = "", 0
         while not (self.url and self.pid):
-            line = self._read()
+            line = self._from.readline()
             if line.startswith("pid "):
                 self.pid = int(line.split()[1])
             else:
@@ -73,15 +132,13 @@ class Server:
     def end(self, number: signal.Signals) -> int:
         """Send the signal; returns the exit status."""
         os.kill(self.pid, number)
-        return int(self._read().split()[1])
+        return int(self._from.readline().split()[1])
 
     def close(self) -> None:
-        """End the nursery too."""
-        self._nursery.communicate()
-
-    def _read(self) -> str:
-        assert self._nursery.stdout is not None
-        return self._nursery.stdout.readline()
+        """End the nurse, too, once the server has ended."""
+        self._to.close()
+        self._from.read()
+        self._from.close()
 
 
 class Told(NamedTuple):

@@ -53,7 +53,8 @@ def serving(file: Path | str, port: int = 0, **settings: Any) -> Iterator[Any]:
     try:
         while not server.started:
             time.sleep(0.005)
-        with httpx.Client(base_url=f"http://127.0.0.1:{socket.getsockname()[1]}", timeout=120) as client:
+        address = f"http://127.0.0.1:{socket.getsockname()[1]}"
+        with httpx.Client(base_url=address, timeout=120, verify=False) as client:  # certificates take time to read
             client.service = service  # type: ignore[attr-defined]  # for tests that look behind HTTP
             yield client
     finally:
@@ -93,13 +94,25 @@ def problem(response: Any) -> tuple[int, str]:
     return response.status_code, body["code"]
 
 
+def caught_up(client: Any, project: str, **request: Any) -> dict[str, Any]:
+    """The state, once there is one: a server that has just started may say to try again in a moment."""
+    patience = time.monotonic() + 120
+    while (response := client.get(f"{project}/state", **request)).status_code == 503:
+        assert problem(response)[1] == "catching-up"
+        assert time.monotonic() < patience, response.text
+        time.sleep(0.01)
+    state: dict[str, Any] = ok(response)
+    return state
+
+
 def learned(client: Any, project: str) -> dict[str, Any]:
     """The state, once all answers are learned."""
     patience = time.monotonic() + 120
     while time.monotonic() < patience:
-        state: dict[str, Any] = ok(client.get(f"{project}/state", params={"digest": True}))
+        state = caught_up(client, project, params={"digest": True})
         if state["learned"] == state["sequence"]:
             return state
+        time.sleep(0.01)  # a digest is not for nothing, and who asks for one holds up the learning
     raise AssertionError("the answers were not learned")
 
 

@@ -42,7 +42,7 @@ def slope(angle: float) -> bytes:
 @pytest.fixture(scope="module")
 def shown() -> tuple[Any, dict[str, list[int]]]:
     """Images as their numbers, and their levels by each property."""
-    images, levels = drawings(400)
+    images, levels = drawings(250)
     return np.array([describe(one) for one in images]), levels
 
 

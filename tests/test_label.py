@@ -21,7 +21,7 @@ from dford.service.projects.projects import all_projects
 from dford.service.settings import Settings
 from dford.service.table_project import TableProject, fill_project
 from drawing import drawings
-from serving import LEVELS, compiled, ok, problem, replayed, serving
+from serving import LEVELS, caught_up, compiled, ok, problem, replayed, serving
 
 SHEET = "size,colour,note\n" + "".join(f"{i % 7},{['red', 'blue'][i % 2]},=item {i}\n" for i in range(12))
 
@@ -145,6 +145,7 @@ def test_one_command_goes_from_the_file_to_the_page_and_back_to_a_file(tmp_path:
         server, page = split(lines[-1])
         assert page == "#/items/answer"
         with httpx.Client(base_url=server, timeout=120) as client:
+            caught_up(client, "/projects/items")
             for _ in range(5):
                 number = ok(client.post("/projects/items/questions"))["number"]
                 ok(client.post(f"/projects/items/questions/{number}/answer", json={"higher": True}))
@@ -165,7 +166,8 @@ def test_one_command_goes_from_the_file_to_the_page_and_back_to_a_file(tmp_path:
     with labelling(tmp_path, "--no-browser") as (process, lines):
         assert "12 items, 0 of them new" in lines[0]
         server, _ = split(lines[-1])
-        assert ok(httpx.get(f"{server}/projects/items/state", timeout=60))["answers"] == 5
+        with httpx.Client(base_url=server, timeout=120) as client:
+            assert caught_up(client, "/projects/items")["answers"] == 5
         process.send_signal(signal.SIGTERM)
         assert (
             f"dford export items levels.csv --what levels --database {tmp_path}" in process.communicate(timeout=120)[0]
@@ -208,6 +210,7 @@ def test_where_there_are_keys_the_page_gets_one_for_as_long_as_it_runs(
             with httpx.Client(base_url=server, timeout=120) as client:
                 assert problem(client.get("/projects/items/state")) == (401, "no-key")
                 assert problem(client.get("/projects", headers=headers)) == (403, "not-allowed")
+                caught_up(client, "/projects/items", headers=headers)
                 number = ok(client.post("/projects/items/questions", headers=headers))["number"]
                 address = f"/projects/items/questions/{number}/answer"
                 ok(client.post(address, json={"higher": True}, headers=headers))

@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from dford.policies import Policy
 from dford.river import Ordinal
 
 ROOT = Path(__file__).parent.parent
+LEARNER = "perceptron.py"
 
 
 def follow(folder: Path) -> Path:
@@ -29,7 +30,7 @@ def follow(folder: Path) -> Path:
     text = (ROOT / "CONTRIBUTING.md").read_text().partition("## Add a learner, in ten lines")[2].partition("\n## ")[0]
     assert len(re.findall(r"^\d+\. ", text, re.MULTILINE)) == 10
     form, learner, use = (textwrap.dedent(code) for code in re.findall(r"```python\n(.*?) *```", text, re.DOTALL))
-    (folder / "perceptron.py").write_text(f"{form}\n\n{learner}")
+    (folder / LEARNER).write_text(f"{form}\n\n{learner}")
     (folder / "try.py").write_text(use)
     return folder
 
@@ -53,9 +54,18 @@ def test_the_lines_of_contributing_lead_to_a_learner(tmp_path: Path) -> None:
     assert float(said[1]) < np.abs(y - np.median(y)).mean() / 2  # of always the same level
 
 
-def on_the_command_line(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-    here = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "COLUMNS": "100"}
-    return subprocess.run([sys.executable, "-m", "dford", *words], cwd=folder, env=here, capture_output=True, text=True)
+@pytest.fixture
+def command(shop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    """The command line, in the shop: its status and what it says, by words that never met the learner."""
+    monkeypatch.chdir(shop)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place and not (Path(place) / LEARNER).exists()])
+
+    def run(*words: str) -> tuple[int, str, str]:
+        monkeypatch.delitem(sys.modules, "perceptron", raising=False)
+        return main(list(words)), *capsys.readouterr()
+
+    return run
 
 
 @pytest.fixture(scope="module")
@@ -79,11 +89,11 @@ TABLE = ("things.csv", "--target", "rating", "--levels", "bad,ok,good")
     ("learner", "jobs"), [("perceptron:Perceptron", "1"), ("./perceptron.py:Perceptron", "2")], ids=["module", "file"]
 )
 def test_a_learner_and_a_table_of_ones_own_are_compared_on_the_command_line(
-    learner: str, jobs: str, shop: Path
+    learner: str, jobs: str, shop: Path, command: Callable[..., Any]
 ) -> None:
     words = ("--learners", f"newton,{learner}", "--runs", "2", "--jobs", jobs, "--out", f"out-{jobs}")
-    result = on_the_command_line(shop, "compare", *TABLE, *words)
-    assert (result.returncode, result.stderr) == (0, "")
+    status, _, errors = command("compare", *TABLE, *words)
+    assert (status, errors) == (0, "")
     table = (shop / f"out-{jobs}" / "pass.md").read_text()
     assert "| dataset | NewtonLogit | Perceptron |" in re.sub(" +", " ", table)
     errors = re.findall(r"^\| things \|(.*)\|$", table, re.MULTILINE)[0].split("|")
@@ -92,18 +102,23 @@ def test_a_learner_and_a_table_of_ones_own_are_compared_on_the_command_line(
     assert (shop / f"out-{jobs}" / "pass.png").stat().st_size > 0
 
 
-def test_a_learner_of_ones_own_is_tuned_run_and_loaded_on_the_command_line(shop: Path) -> None:
+def test_a_learner_of_ones_own_is_tuned_run_and_loaded_on_the_command_line(
+    shop: Path, command: Callable[..., Any]
+) -> None:
     mine = "perceptron.py:Perceptron"
-    tuned = on_the_command_line(shop, "tune", *TABLE, "--learners", f"newton,{mine}")
-    assert (tuned.returncode, tuned.stderr) == (0, "")
-    assert "Perceptron()" in tuned.stdout
-    saved = on_the_command_line(shop, "run", *TABLE, "--learner", mine, "--save", "mine.dford")
-    assert (saved.returncode, saved.stderr) == (0, "")
+    status, said, errors = command("tune", *TABLE, "--learners", f"newton,{mine}")
+    assert (status, errors) == (0, "")
+    assert "Perceptron()" in said
+    status, _, errors = command("run", *TABLE, "--learner", mine, "--save", "mine.dford")
+    assert (status, errors) == (0, "")
     words = ("predict", "mine.dford", "things.csv", "--out", "levels.csv")
-    placed = on_the_command_line(shop, *words, "--learner", mine)
+    assert command(*words)[0] == 2, "a file holds no class"
+    # by a process that has seen none of this
+    here = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "COLUMNS": "100"}
+    alone = [sys.executable, "-m", "dford", *words, "--learner", mine]
+    placed = subprocess.run(alone, cwd=shop, env=here, capture_output=True, text=True)
     assert (placed.returncode, placed.stderr) == (0, "")
     assert (shop / "levels.csv").read_text().startswith("length,width,age,rating,level\n")
-    assert on_the_command_line(shop, *words).returncode == 2, "a file holds no class"
 
 
 @pytest.mark.parametrize(

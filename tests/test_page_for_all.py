@@ -123,8 +123,7 @@ def test_watch_moves_while_people_answer(tmp_path: Path, new_page: Callable[...,
         assert [float(cell) for cell in cells] == [12, *(round(cut, 3) for cut in state["thresholds"])]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1920])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 360), ("dark", 1920)])  # no style depends on both
 def test_every_view_is_for_everybody(
     tmp_path: Path, new_page: Callable[..., Page], items: Path, scheme: Any, width: int
 ) -> None:

@@ -45,6 +45,22 @@ def _tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write("new.csv", rows(600, 800))
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """What the command saves."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("trained"))
+        write("old.csv", rows(0, 600))
+        assert main(RUN) == 0
+        return Path("model.dford").read_bytes()
+
+
+@pytest.fixture
+def _model(_tables: None, trained: bytes) -> None:
+    """There is a model already."""
+    Path("model.dford").write_bytes(trained)
+
+
 def error(levels: Any, right: Any) -> float:
     return float(np.abs(pd.Series(levels).map(LEVELS.index) - pd.Series(right).map(LEVELS.index)).mean())
 
@@ -90,9 +106,9 @@ def test_learners_of_features_carry_their_columns_and_how_rows_were_scaled(learn
     np.testing.assert_allclose(model.columns_.scaling_.mean, dense.mean(axis=0))
 
 
+@pytest.mark.usefixtures("_model")
 @pytest.mark.parametrize("delimiter", [";", "\t"])
 def test_semicolons_and_tabs_are_seen(delimiter: str) -> None:
-    assert main(RUN) == 0
     assert main(["predict", "model.dford", "new.csv", "--out", "commas.csv"]) == 0
     write("old.csv", rows(0, 600), delimiter)
     write("new.csv", rows(600, 800), delimiter)
@@ -111,12 +127,13 @@ def test_what_a_column_is_can_be_said(capsys: pytest.CaptureFixture[str]) -> Non
     assert "DirectionalBoosting does not learn from texts, and 'review' is one; Auto does" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("_model")
 def test_columns_that_are_not_learned_from_need_not_be_there() -> None:
-    assert main(RUN) == 0
     write("new.csv", [{name: row[name] for name in ("zip", "size", "review")} for row in rows(600, 610)])
     assert main(["predict", "model.dford", "new.csv", "--out", "levels.csv"]) == 0
 
 
+@pytest.mark.usefixtures("_model")
 @pytest.mark.parametrize(
     ("change", "more", "about"),
     [
@@ -131,12 +148,10 @@ def test_columns_that_are_not_learned_from_need_not_be_there() -> None:
 def test_a_missing_or_strange_column_is_one_sentence_and_nothing_is_written(
     change: Any, more: list[str], about: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(RUN) == 0
     table = rows(600, 610)
     for row in table:
         change(row)
     write("new.csv", table)
-    capsys.readouterr()
     assert main(["predict", "model.dford", "new.csv", "--out", "levels.csv", *more]) == 2
     said = capsys.readouterr().err
     assert re.fullmatch(r"dford: [^\n]+\n", said)
@@ -144,6 +159,7 @@ def test_a_missing_or_strange_column_is_one_sentence_and_nothing_is_written(
     assert not Path("levels.csv").exists()
 
 
+@pytest.mark.usefixtures("_model")
 @pytest.mark.parametrize(
     ("arguments", "about"),
     [
@@ -159,8 +175,6 @@ def test_a_mistake_gets_one_sentence_and_exit_2(
     arguments: list[str], about: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     dford.NewtonLogit(random_state=0).fit([[1.0], [2.0], [3.0]], [1, 2, 3]).save("numbers.dford")
-    assert main(RUN) == 0
-    capsys.readouterr()
     assert main(["predict", *arguments]) == 2
     said = capsys.readouterr().err
     assert re.fullmatch(r"dford: [^\n]+\n", said)

@@ -5,8 +5,10 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 import numpy as np
@@ -17,10 +19,18 @@ from dford.service import client as client_module
 from dford.service.client import operations, rows
 from serving import LEVELS, ROWS, learned, ok, problem, requests, serving, set_up
 
+T = TypeVar("T")
+
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "log.db"
+
+
+def run(awaited: Coroutine[Any, Any, T]) -> T:
+    """In a thread of its own, as a browser of other tests may have an event loop in this one."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, awaited).result()
 
 
 def test_the_client_asks_and_tells_in_the_librarys_words(file: Path) -> None:
@@ -58,7 +68,7 @@ def test_the_client_asks_and_tells_in_the_librarys_words(file: Path) -> None:
                 await client.retract(asked[0])
                 return len(await client.predict(items=[1])) + int((await client.state())["answers"])
 
-        assert asyncio.run(both()) == 4
+        assert run(both()) == 4
 
 
 def losing(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -117,7 +127,7 @@ def test_a_project_is_made_filled_and_placed_from_python_alone(file: Path) -> No
             client.tell(question, True)
             made = [numbers, question.level, client.levels()]
         assert question.item == 4
-        assert made == asyncio.run(awaited(url))
+        assert made == run(awaited(url))
         assert list(made[2]) == numbers
         assert set(made[2].values()) <= {"1", "2", "3"}
         with pytest.raises(client_module.ServiceError, match="there is a project 'hail' already") as refused:

@@ -12,7 +12,7 @@ from dford.service.core import Service
 from dford.service.learning import log_reader
 from dford.service.settings import Settings
 from killing import Server
-from serving import ok, replayed
+from serving import caught_up, ok, replayed
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +44,9 @@ def test_a_person_finds_one_waiting_and_one_to_watch(file: Path) -> None:
             assert list(projects) == ["demo", "demo-answered"]
             kinds = [column["kind"] for column in projects["demo"]["columns"]]
             assert kinds == ["number"] * 4 + ["category", "text"]
-            waiting = ok(client.get("/projects/demo/state"))
+            waiting = caught_up(client, "/projects/demo")
             assert (waiting["items"], waiting["questions"]) == (200, 0)
-            watched = ok(client.get("/projects/demo-answered/state"))
+            watched = caught_up(client, "/projects/demo-answered")
             assert (watched["answers"], watched["people"]) == (400, {"simulated": 400})
             assert watched["learned"] == 400
             assert watched["curve"][-1]["answers"] == 400

@@ -95,15 +95,8 @@ def test_a_state_that_has_not_caught_up_answers_nobody(
             assert response.headers["Retry-After"]
         assert ok(client.get("/projects/rain"))["name"] == "rain"
         gate.open.set()
-        assert learned_soon(client)["digest"] == digest
+        assert learned(client, "/projects/rain")["digest"] == digest
         assert levels_of(client) == trained
-
-
-def learned_soon(client: Any) -> Any:
-    patience = time.monotonic() + 60
-    while client.get("/projects/rain/state").status_code == 503:
-        assert time.monotonic() < patience
-    return learned(client, "/projects/rain")
 
 
 def test_until_what_was_taken_back_is_unlearned_it_says_so(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,9 +116,9 @@ def test_until_what_was_taken_back_is_unlearned_it_says_so(file: Path, monkeypat
         assert problem(client.get(f"{project}/levels.csv")) == (503, "catching-up"), "a file is final"
         ok(client.post(f"{project}/questions"))
         gate.open.set()
-        state = learned_soon(client)
+        state = learned(client, "/projects/rain")
         while state["stale"]:
-            state = learned_soon(client)
+            state = learned(client, "/projects/rain")
         assert not ok(client.post(f"{project}/predictions", json={"items": [1]}))["stale"]
         assert len(levels_of(client)) == 30
     assert replayed(file) == state["digest"]
@@ -182,7 +175,7 @@ def test_catching_up_makes_lasting_progress_whatever_is_killed(
         asked = answer_some(client, project, 100)
         if taken_back:
             ok(client.post(f"{project}/questions/{asked[1]['number']}/retract"))
-        digest = learned_soon(client)["digest"]
+        digest = learned(client, "/projects/rain")["digest"]
     forget_snapshots(file)
     learn, count, lives = Learned.learn, 0, 0
     while True:
@@ -285,18 +278,18 @@ def test_auto_learns_on_past_its_first_trees_through_kills_and_retractions(file:
         server.end(signal.SIGKILL)
         server.start()
         with httpx.Client(base_url=server.url, timeout=60) as client:
-            learned_soon(client)
+            learned(client, "/projects/rain")
             numbers += play(client, 30)
             for number in (numbers[3], numbers[150], numbers[-1]):
                 ok(client.post(f"/projects/rain/questions/{number}/retract"))
         server.end(signal.SIGKILL)
         server.start()
         with httpx.Client(base_url=server.url, timeout=60) as client:
-            learned_soon(client)
+            learned(client, "/projects/rain")
             play(client, 60)
-            state = learned_soon(client)
+            state = learned(client, "/projects/rain")
             while state["stale"]:
-                state = learned_soon(client)
+                state = learned(client, "/projects/rain")
             assert state["answers"] == 277
         server.end(signal.SIGTERM)
     finally:
@@ -325,4 +318,4 @@ def test_one_project_that_learns_much_holds_up_no_other(file: Path, monkeypatch:
             learned(client, "/projects/snow")
         finally:
             go_on.set()
-        assert learned_soon(client)["answers"] == 400
+        assert learned(client, "/projects/rain")["answers"] == 400

@@ -112,30 +112,30 @@ def parquet(columns: dict[str, Any], **options: Any) -> bytes:
     return out.getvalue()
 
 
-def bombs() -> dict[str, tuple[str, bytes]]:
-    """Small files that would become large."""
+def bomb(what: str) -> tuple[str, bytes]:
+    """A small file that would become large."""
     import numpy as np
     import pyarrow as pa
 
     many = 3_000_000
     right = {"propensity": np.full(1, 0.5), "higher": [True], "size": [1.0], "colour=blue": [1.0], "colour=red": [0.0]}
-    same = {name: pa.array([0]).cast(pa.float64()).take(pa.array(np.zeros(many, int))) for name in right}
-    long = "x" * 50_000_000
-    return {
-        "rows": (".parquet", parquet({"level": ["mild"] * many, "prediction": ["mild"] * many, **same})),
-        "a name": (".parquet", parquet({"level": [long], "prediction": ["mild"], **right}, compression="zstd")),
-        "columns": (".parquet", parquet({f"c{i}": [1] for i in range(20_000)})),
-        "columns of text": (".csv", b"," * 9_000_000),
-        "rows of text": (
-            ".csv",
-            b"level,prediction,propensity,higher,size,colour=blue,colour=red\n" + b",,,,,,\n" * 10**6,
-        ),
-    }
+    if what == "rows":
+        zeros = pa.array(np.zeros(many))
+        mild = pa.DictionaryArray.from_arrays(np.zeros(many, np.int8), ["mild"]).cast(pa.string())
+        return ".parquet", parquet({"level": mild, "prediction": mild, **dict.fromkeys(right, zeros)})
+    if what == "a name":
+        level = {"level": ["x" * 50_000_000], "prediction": ["mild"]}
+        return ".parquet", parquet({**level, **right}, compression="zstd")
+    if what == "columns":
+        return ".parquet", parquet({f"c{i}": [1] for i in range(20_000)})
+    if what == "columns of text":
+        return ".csv", b"," * 9_000_000
+    return ".csv", b"level,prediction,propensity,higher,size,colour=blue,colour=red\n" + b",,,,,,\n" * 10**6
 
 
 @pytest.mark.parametrize("what", ["rows", "a name", "columns", "columns of text", "rows of text"])
 def test_a_small_file_that_would_become_large_is_refused_before_it_does(file: Path, what: str) -> None:
-    suffix, content = bombs()[what]
+    suffix, content = bomb(what)
     with serving(file) as client:
         project = set_up(client)
         assert len(content) < client.service.settings.body_bytes

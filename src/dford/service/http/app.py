@@ -24,8 +24,11 @@ from dford.service.projects.keys import Holder
 from dford.service.projects.projects import name_of
 from dford.service.refusal import Refusal, defect
 
+# The model is named once: for each status of each route that names it FastAPI would make a validator, a start's time.
+_PROBLEM = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}}
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": models.Problem} for status in (400, 401, 403, 404, 405, 408, 409, 413, 422, 429, 500, 503)
+    400: {"model": models.Problem},
+    **dict.fromkeys((401, 403, 404, 405, 408, 409, 413, 422, 429, 500, 503), _PROBLEM),
 }
 
 
