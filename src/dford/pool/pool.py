@@ -3,7 +3,7 @@
 import operator
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -26,6 +26,7 @@ from dford.pool.forecast import Forecast
 from dford.pool.people import Person
 from dford.pool.placements import AUDIT_SHARE, Placements
 from dford.pool.questions import ItemQuestion
+from dford.pool.run import Progress, Run, open_journal
 from dford.scale import Scale
 
 _TOLD_NO, _TOLD_YES, _DROPPED = 1, 2, 3
@@ -168,6 +169,56 @@ class Pool:
             )
         )  # fmt: skip
         return self
+
+    def run(
+        self,
+        answer: Callable[[int, Any], bool],
+        *,
+        person: str,
+        budget: int,
+        threads: int = 1,
+        retries: int = 2,
+        journal: str | os.PathLike[str] | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> Progress:
+        """Have a program answer questions, as a person of its own.
+
+        Parameters
+        ----------
+        answer : callable
+            `answer(item, level)` says whether the right level of the item, by its number, is above the level. Where it
+            raises, or says neither True nor False, it is called again.
+        person : str
+            The name of the program among the people.
+        budget : int
+            How often it is called at most, failures among them.
+        threads : int, default=1
+            How many calls at once: more, where a call waits for something.
+        retries : int, default=2
+            How often a question is tried again; then it is given up, and counted as failed.
+        journal : path, optional
+            A file to which every answer is written before it counts. The same call on the same pool, after a crash,
+            goes on from there and calls for nothing that is in it.
+        on_progress : callable, optional
+            Called with a `Progress` after each question.
+        """
+        if not checked_about(None, person, None).person:
+            raise ValueError("a program that answers needs a name: person='judge'")
+        for name, value, least in (("budget", budget, 0), ("threads", threads, 1), ("retries", retries, 0)):
+            if operator.index(value) < least:
+                raise ValueError(f"{name} is a number from {least} on; got {value!r}")
+        progress = Progress(0, budget, 0, 0, "", 0.0)
+        with open_journal(journal) as kept:
+            for progress in Run(self, answer, person, budget, retries).go(threads, kept):
+                if on_progress is not None:
+                    on_progress(progress)
+        if progress.failed:
+            warnings.warn(
+                f"{progress.failed} of {progress.answers + progress.failed} questions were not answered; the last "
+                f"failure was {progress.problem or 'in an earlier run'}",
+                stacklevel=2,
+            )
+        return progress
 
     def drop(self, question: ItemQuestion) -> Self:
         """Give up waiting for an answer: the question is closed, and its item may be asked about again."""

@@ -1,0 +1,165 @@
+"""Programs that answer: questions go to a function, several at once, within a budget, and none twice after a crash."""
+
+import json
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from dford.pool.questions import ItemQuestion
+
+Answer = Callable[[int, Any], bool]
+
+
+class Progress(NamedTuple):
+    """How far a run is."""
+
+    calls: int
+    budget: int
+    answers: int
+    failed: int
+    """Questions that no call answered."""
+    problem: str
+    """What was wrong with the last call that failed."""
+    seconds_left: float
+    """About how long the rest of the budget takes, at the pace so far."""
+
+
+class Outcome(NamedTuple):
+    """What came of one question."""
+
+    higher: bool | None
+    """None where no call answered it."""
+    calls: int
+
+
+class Journal:
+    """What came of each question, on the disk before it counts."""
+
+    def __init__(self, file: Any = None) -> None:
+        self._file, self._known = file, dict[str, tuple[int, str, Outcome]]()
+
+    def read(self) -> None:
+        end = 0
+        for number, line in enumerate(self._file, 1):
+            if not line.endswith(b"\n"):
+                break  # cut by a crash, and so never counted
+            try:
+                one = json.loads(line)
+                outcome = Outcome(one["higher"], one["calls"])
+                self._known[one["question"]] = one["item"], one["level"], outcome
+            except (ValueError, TypeError, LookupError):
+                raise ValueError(f"line {number} of the journal is no answer of a run") from None
+            end += len(line)
+        self._file.truncate(end)
+        self._file.seek(end)
+
+    def find(self, question: ItemQuestion) -> Outcome | None:
+        """What came of a question before, if anything did."""
+        if question.id not in self._known:
+            return None
+        item, level, outcome = self._known[question.id]
+        if (item, level) != (question.item, str(question.level)):
+            raise ValueError("the journal is of another pool, or of one that had other answers before")
+        return outcome
+
+    def add(self, question: ItemQuestion, outcome: Outcome) -> None:
+        if self._file is None or question.id in self._known:
+            return
+        level = str(question.level)
+        self._known[question.id] = question.item, level, outcome
+        line = {"question": question.id, "item": question.item, "level": level, **outcome._asdict()}
+        self._file.write(json.dumps(line).encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+
+@contextmanager
+def open_journal(path: str | os.PathLike[str] | None) -> Iterator[Journal]:
+    if path is None:
+        yield Journal()
+        return
+    with open(path, "a+b") as file:
+        file.seek(0)
+        journal = Journal(file)
+        journal.read()
+        yield journal
+
+
+class Run:
+    """Questions for one program. Answers count in the order of their questions, however long each takes.
+
+    So the same answers of the program, and the same number of threads, give the same bits.
+    """
+
+    def __init__(self, pool: Any, answer: Answer, person: str, budget: int, retries: int) -> None:
+        self._pool, self._answer, self._person = pool, answer, person
+        self._budget, self._retries, self._calls, self._lock = budget, retries, 0, threading.Lock()
+        self._problem = ""
+
+    def go(self, threads: int, journal: Journal) -> Iterator[Progress]:
+        """Ask until the budget is spent, or nothing is left to ask."""
+        begun, answers, failed = time.monotonic(), 0, 0
+        waiting: deque[tuple[ItemQuestion, Future[Outcome]]] = deque()
+        workers = ThreadPoolExecutor(threads, "dford-run")
+        try:
+            while True:
+                while len(waiting) < threads and self._spend():
+                    question = self._pool.ask(person=self._person)
+                    if question is None:
+                        self._budget = self._calls = self._calls - 1
+                        break
+                    waiting.append((question, self._submit(workers, question, journal.find(question))))
+                if not waiting:
+                    return
+                question, coming = waiting[0]
+                outcome = coming.result()
+                journal.add(question, outcome)
+                waiting.popleft()
+                if outcome.higher is None:
+                    failed += 1
+                    self._pool.drop(question)
+                else:
+                    answers += 1
+                    self._pool.tell(question, outcome.higher, self._person)
+                left = (self._budget - self._calls) * (time.monotonic() - begun) / max(answers + failed, 1)
+                yield Progress(self._calls, self._budget, answers, failed, self._problem, left)
+        finally:
+            for question, coming in waiting:
+                coming.cancel()
+                self._pool.drop(question)
+            workers.shutdown(wait=False, cancel_futures=True)
+
+    def _submit(self, workers: ThreadPoolExecutor, question: ItemQuestion, before: Outcome | None) -> Future[Outcome]:
+        if before is None:
+            return workers.submit(self._call, question)
+        with self._lock:
+            self._calls += before.calls - 1
+        done: Future[Outcome] = Future()
+        done.set_result(before)
+        return done
+
+    def _spend(self) -> bool:
+        """One more call, if the budget has it."""
+        with self._lock:
+            if self._calls >= self._budget:
+                return False
+            self._calls += 1
+            return True
+
+    def _call(self, question: ItemQuestion) -> Outcome:
+        for attempt in range(1, self._retries + 2):
+            try:
+                said: object = self._answer(question.item, question.level)
+                if isinstance(said, bool):
+                    return Outcome(said, attempt)
+                self._problem = f"an answer is True or False; got {said!r}"
+            except Exception as error:
+                self._problem = f"{type(error).__name__}: {error}"
+            if attempt > self._retries or not self._spend():
+                break
+        return Outcome(None, attempt)

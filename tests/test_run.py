@@ -1,0 +1,136 @@
+"""Programs that answer: within their budget, in order, and asked nothing twice."""
+
+import threading
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dford import NewtonLogit, Pool
+from dford.datasets import make_synthetic
+from dford.pool.run import Progress
+
+LEVELS = [1, 2, 3, 4, 5]
+X, y = make_synthetic(120, random_state=0)
+
+
+def new() -> Pool:
+    return Pool(X, LEVELS, learner=NewtonLogit(), random_state=0)
+
+
+class Judge:
+    """Answers as the labels say; some of the calls fail, and it may break down for good."""
+
+    def __init__(self, fails: int = 0, breaks_at: int = 10**9) -> None:
+        self.calls, self.asked, self._fails, self._breaks = 0, list[tuple[int, Any]](), fails, breaks_at
+        self._lock = threading.Lock()
+
+    def __call__(self, item: int, level: Any) -> bool:
+        with self._lock:
+            self.calls += 1
+            if self.calls >= self._breaks:
+                raise KeyboardInterrupt
+            if self._fails and self.calls % self._fails == 0:
+                raise OSError("the line is dead")
+            self.asked.append((item, level))
+        return bool(y[item] > level)
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_a_program_places_the_items_within_its_budget(threads: int) -> None:
+    judge, pool, seen = Judge(), new(), list[Progress]()
+    done = pool.run(judge, person="judge", budget=240, threads=threads, on_progress=seen.append)
+    assert (judge.calls, done.calls, done.answers, done.failed) == (240, 240, 240, 0)
+    assert [progress.answers for progress in seen] == list(range(1, 241))
+    assert np.abs(pool.levels_ - y).mean() < 0.3
+    assert pool.people_["judge"].answers == 240
+    assert not pool._open
+
+
+def test_answers_count_in_the_order_of_their_questions_however_long_each_takes() -> None:
+    held, pools = threading.Event(), [new(), new()]
+
+    def slow_first(item: int, level: Any) -> bool:
+        if not held.is_set():
+            held.wait(0.2)
+            held.set()
+        return bool(y[item] > level)
+
+    answers: list[Any] = [slow_first, Judge()]
+    for pool, answer in zip(pools, answers, strict=True):
+        pool.run(answer, person="judge", budget=60, threads=3)
+    assert list(pools[0].log_.rounds()) == list(pools[1].log_.rounds())
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_failures_are_tried_again_and_never_cost_more_than_the_budget(threads: int) -> None:
+    judge, pool = Judge(fails=4), new()
+    done = pool.run(judge, person="judge", budget=99, threads=threads)
+    assert judge.calls == done.calls == 99
+    assert done.answers == 75  # one call in four has failed
+    assert len(pool.log_) == 75
+    with pytest.warns(UserWarning, match="questions were not answered; the last failure was OSError: the line is dead"):
+        dead = new().run(Judge(fails=1), person="judge", budget=30, threads=threads)
+    assert (dead.calls, dead.answers, dead.failed) == (30, 0, 10)
+
+
+def test_what_is_neither_true_nor_false_is_a_failure_and_said() -> None:
+    with pytest.warns(UserWarning, match="an answer is True or False; got 'yes'"):
+        done = new().run(lambda item, level: "yes", person="judge", budget=6, retries=0)  # type: ignore[arg-type,return-value]
+    assert (done.answers, done.failed) == (0, 6)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("cut", [0, 7])
+def test_after_a_crash_nothing_is_asked_twice_and_the_end_is_the_same(tmp_path: Path, threads: int, cut: int) -> None:
+    file = tmp_path / "journal"
+    first, second, whole = Judge(fails=9, breaks_at=41), Judge(fails=9), Judge(fails=9)
+    with pytest.raises(KeyboardInterrupt):
+        new().run(first, person="judge", budget=100, threads=threads, journal=file)
+    kept = file.read_bytes()
+    file.write_bytes(kept[: len(kept) - cut])  # as if the last line had not reached the disk
+    lines = file.read_bytes().count(b"\n")
+    pool = new()
+    second.calls = first.calls - 1 if threads == 1 and not cut else 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        done = pool.run(second, person="judge", budget=100, threads=threads, journal=file)
+    assert done.calls == 100
+    assert file.read_bytes().count(b"\n") == done.answers + done.failed
+    assert len(second.asked) == done.answers - sum(
+        '"higher": null' not in line for line in file.read_text().splitlines()[:lines]
+    )
+    if threads == 1 and not cut:
+        other = new()
+        other.run(whole, person="judge", budget=100, journal=None)
+        assert list(other.log_.rounds())[:30] == list(pool.log_.rounds())[:30]
+
+
+def test_a_journal_of_another_pool_or_with_rubbish_in_it_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "journal"
+    new().run(Judge(), person="judge", budget=10, journal=file)
+    used = new()
+    used.decide(used.ask().item, 3)
+    with pytest.raises(ValueError, match="the journal is of another pool"):
+        Pool(X[::-1], LEVELS, learner=NewtonLogit(), random_state=0).decide(0, 1).run(
+            lambda item, level: True, person="judge", budget=10, journal=file
+        )
+    file.write_text("rubbish\n")
+    with pytest.raises(ValueError, match="line 1 of the journal is no answer of a run"):
+        new().run(Judge(), person="judge", budget=10, journal=file)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"person": ""}, "a program that answers needs a name"),
+        ({"budget": -1}, "budget is a number from 0 on; got -1"),
+        ({"threads": 0}, "threads is a number from 1 on; got 0"),
+        ({"retries": -1}, "retries is a number from 0 on"),
+    ],
+)
+def test_bad_options_are_one_sentence(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        new().run(Judge(), **{"person": "judge", "budget": 10, **options})
