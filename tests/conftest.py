@@ -88,12 +88,14 @@ def browser() -> "Iterator[Browser]":
 
 
 @pytest.fixture
-def new_page(browser: "Browser") -> "Iterator[Callable[..., Page]]":
-    """Pages that note what goes wrong in them, and whom they ask."""
+def new_page(browser: "Browser", request: pytest.FixtureRequest) -> "Iterator[Callable[..., Page]]":
+    """Pages that note what goes wrong in them, and whom they ask; without their service worker, which fetches every
+    file of theirs once more, but in modules that say WITH_WORKER."""
+    worker = "allow" if getattr(request.module, "WITH_WORKER", False) else "block"
     contexts, troubles, hosts = [], [], set()
 
     def make(**options: Any) -> "Page":
-        context = browser.new_context(**options)
+        context = browser.new_context(**{"service_workers": worker, **options})
         context.set_default_timeout(20_000)
         contexts.append(context)
         page = context.new_page()

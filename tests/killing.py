@@ -1,6 +1,7 @@
 """Kill the server at random moments while people answer, and see that nothing acknowledged is lost or done twice."""
 
 import argparse
+import atexit
 import json
 import os
 import random
@@ -87,10 +88,13 @@ def _nursery() -> tuple[socket.socket, "subprocess.Popen[bytes]"]:
     """Where to call for a nurse; it ends with this process."""
     here, there = socket.socketpair()
     with there:
-        command = [sys.executable, "-c", _NURSERY, str(there.fileno())]
-        return here, subprocess.Popen(
-            command, pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
-        )
+        process = subprocess.Popen(
+            [sys.executable, "-c", _NURSERY, str(there.fileno())],
+            pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+    atexit.register(process.wait)
+    atexit.register(here.close)  # first
+    return here, process
 
 
 def _nurse(learners: list[str]) -> tuple[IO[str], IO[str]]:

@@ -11,6 +11,8 @@ from playwright.sync_api import Page, expect
 from browsing import home, press, saved
 from serving import LEVELS, ok, serving, set_up
 
+WITH_WORKER = True
+
 
 def above(wind: float, level: str) -> bool:
     return wind / 28 > LEVELS.index(level) + 1

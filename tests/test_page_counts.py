@@ -16,6 +16,8 @@ from playwright.sync_api import Page, Route, expect
 from browsing import home, press, saved
 from serving import COLUMNS, LEVELS, ROWS, ok, serving, set_up
 
+WITH_WORKER = True
+
 # every request and every response takes its time, another one each
 SLOW = """
   const plain = fetch;

@@ -14,6 +14,8 @@ from browsing import home, online, press, saved, stored
 from dford.service.refusal import CODES
 from serving import ok, serving, set_up
 
+WITH_WORKER = True
+
 # sent again, none of these could ever be taken; whatever else is said may be otherwise the next time
 FINAL = {
     "answered-otherwise": "the first answer stands",
