@@ -73,7 +73,8 @@ def test_failures_are_tried_again_and_never_cost_more_than_the_budget(threads: i
     assert len(pool.log_) == 75
     with pytest.warns(UserWarning, match="questions were not answered; the last failure was OSError: the line is dead"):
         dead = new().run(Judge(fails=1), person="judge", budget=30, threads=threads)
-    assert (dead.calls, dead.answers, dead.failed) == (30, 0, 10)
+    assert (dead.calls, dead.answers) == (30, 0)
+    assert 10 <= dead.failed < 10 + threads  # when the budget ends, some are being tried again
 
 
 def test_what_is_neither_true_nor_false_is_a_failure_and_said() -> None:
@@ -112,11 +113,11 @@ def test_a_journal_of_another_pool_or_with_rubbish_in_it_is_refused(tmp_path: Pa
     file = tmp_path / "journal"
     new().run(Judge(), person="judge", budget=10, journal=file)
     used = new()
-    used.decide(used.ask().item, 3)
+    used.tell(used.ask(), True)
+    used.drop(used.ask())
     with pytest.raises(ValueError, match="the journal is of another pool"):
-        Pool(X[::-1], LEVELS, learner=NewtonLogit(), random_state=0).decide(0, 1).run(
-            lambda item, level: True, person="judge", budget=10, journal=file
-        )
+        used.run(Judge(), person="judge", budget=10, journal=file)
+    assert not used._open
     file.write_text("rubbish\n")
     with pytest.raises(ValueError, match="line 1 of the journal is no answer of a run"):
         new().run(Judge(), person="judge", budget=10, journal=file)

@@ -113,7 +113,8 @@ class Run:
                     if question is None:
                         self._budget = self._calls = self._calls - 1
                         break
-                    waiting.append((question, self._submit(workers, question, journal.find(question))))
+                    waiting.append((question, Future()))  # so that it is closed, should the journal be another pool's
+                    waiting[-1] = question, self._submit(workers, question, journal.find(question))
                 if not waiting:
                     return
                 question, coming = waiting[0]
