@@ -36,12 +36,20 @@ def test_along_a_tree_of_answers_it_is_the_sum_over_all_combinations(data: Any) 
     prior = np.array([[0.5, 0.3, 0.2][:n_levels]] * 3)
     prior /= prior.sum(axis=1, keepdims=True)
     columns: Any = [np.array(column) for column in zip(*told, strict=True)]
-    levels, kinds, _ = engine.agree(
-        columns[0], columns[1], columns[2], columns[3], prior, chances, weights, n_people, 8
-    )
+    levels, kinds = np.empty((3, n_levels)), np.empty((n_people, len(rates)))
+    others, work = np.empty((len(told), n_levels)), np.empty((3, 3))
+    engine.agree(
+        columns[0], columns[1], columns[2], columns[3], prior, chances, weights, 8, levels, kinds, others, work
+    )  # fmt: skip
     slow = naive_people.combinations(told, prior.tolist(), chances.tolist(), weights.tolist(), n_people)
     np.testing.assert_allclose(levels, slow[0], rtol=1e-9)
     np.testing.assert_allclose(kinds, slow[1], rtol=1e-9)
+
+
+def test_other_threads_run_while_people_are_found() -> None:
+    """It takes seconds where there are hundreds of thousands of answers, and a server has others to attend to."""
+    compiled: Any = engine.agree
+    assert compiled.targetoptions["nogil"]
 
 
 def crowd(seed: int) -> tuple[FeedbackLog, dict[str, tuple[float, float]]]:

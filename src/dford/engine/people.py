@@ -10,7 +10,7 @@ There are only sums, products and quotients here, in a fixed order, so that the 
 
 import numpy as np
 
-from dford.engine._compiled import Bools, Floats, Ints, compiled, inlined
+from dford.engine._compiled import Bools, Floats, Ints, compiled, inlined, released
 from dford.engine.elementary import log_one
 
 
@@ -47,50 +47,52 @@ def likelihood(level: Floats, chances: Floats, cut: int, higher: bool) -> float:
     return said(yes, higher)
 
 
-@compiled
+@released
 def agree(
-    items: Ints, people: Ints, cuts: Ints, higher: Bools, prior: Floats, chances: Floats, weights: Floats,
-    n_people: int, rounds: int,
-) -> tuple[Floats, Floats, Floats]:  # fmt: skip
-    """How likely each level is of each item, and each kind of each person; and the former but for each answer.
+    items: Ints, people: Ints, cuts: Ints, higher: Bools, prior: Floats, chances: Floats, weights: Floats, rounds: int,
+    beliefs: Floats, kinds: Floats, others: Floats, work: Floats,
+) -> None:  # fmt: skip
+    """Find how likely each level is of each item, and each kind of each person; and the former but for each answer.
 
-    `weights` are how likely the kinds are of somebody of whom nothing is known.
+    `weights` are how likely the kinds are of somebody of whom nothing is known. `work` has three rows, each as long as
+    there are levels, and as there are kinds.
     """
     n, n_levels, n_kinds = items.size, prior.shape[1], weights.size
-    messages, level, kind = np.empty((n, n_levels)), np.empty(n_levels), np.empty(n_kinds)
-    beliefs, kinds, likely = np.empty(prior.shape), np.empty((n_people, n_kinds)), np.empty(n_kinds)
+    level, kind, likely = work[0, :n_levels], work[1, :n_kinds], work[2, :n_kinds]
     for a in range(n):
         for k in range(n_levels):
-            messages[a, k] = 0.0
+            others[a, k] = 0.0  # for now, what the answer itself says of its item
             for j in range(n_kinds):
-                messages[a, k] += weights[j] * said(chances[j, k - cuts[a] + n_levels - 1], higher[a])
+                others[a, k] += weights[j] * said(chances[j, k - cuts[a] + n_levels - 1], higher[a])
     for turn in range(rounds + 1):
-        beliefs[:] = prior
+        for i in range(len(prior)):
+            for k in range(n_levels):
+                beliefs[i, k] = prior[i, k]
         for a in range(n):
             for k in range(n_levels):
-                beliefs[items[a], k] *= messages[a, k]
+                beliefs[items[a], k] *= others[a, k]
             scale(beliefs[items[a]])
         if turn == rounds:
             break
-        for p in range(n_people):
-            kinds[p] = weights
+        for p in range(len(kinds)):
+            for j in range(n_kinds):
+                kinds[p, j] = weights[j]
         for a in range(n):
-            without(beliefs[items[a]], messages[a], level)
+            without(beliefs[items[a]], others[a], level)
             for j in range(n_kinds):
                 kinds[people[a], j] *= likelihood(level, chances[j], cuts[a], higher[a])
             scale(kinds[people[a]])
         for a in range(n):
-            without(beliefs[items[a]], messages[a], level)
+            without(beliefs[items[a]], others[a], level)
             for j in range(n_kinds):
                 likely[j] = likelihood(level, chances[j], cuts[a], higher[a])
             without(kinds[people[a]], likely, kind)
             for k in range(n_levels):
-                messages[a, k] = 0.0
+                others[a, k] = 0.0
                 for j in range(n_kinds):
-                    messages[a, k] += kind[j] * said(chances[j, k - cuts[a] + n_levels - 1], higher[a])
+                    others[a, k] += kind[j] * said(chances[j, k - cuts[a] + n_levels - 1], higher[a])
     for a in range(n):
-        without(beliefs[items[a]], messages[a], messages[a])
-    return beliefs, kinds, messages
+        without(beliefs[items[a]], others[a], others[a])
 
 
 @compiled

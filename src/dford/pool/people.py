@@ -90,9 +90,13 @@ class Agreed(NamedTuple):
     """How likely each level is of the item of each answer, but for that answer."""
 
 
-def agree(told: Told, prior: Floats, n_people: int) -> Agreed:
-    chances = KINDS.chances(prior.shape[1])
-    return Agreed(*engine.agree(*told, prior, chances, KINDS.weights, n_people, _ROUNDS))
+def agree(told: Told, prior: Floats, n_people: int, kinds: Kinds = KINDS) -> Agreed:
+    """Other threads run meanwhile."""
+    n_levels, n_kinds = prior.shape[1], len(kinds.weights)
+    found = Agreed(np.empty(prior.shape), np.empty((n_people, n_kinds)), np.empty((len(told.item), n_levels)))
+    work = np.empty((3, max(n_levels, n_kinds)))
+    engine.agree(*told, np.ascontiguousarray(prior), kinds.chances(n_levels), kinds.weights, _ROUNDS, *found, work)
+    return found
 
 
 def read_people(names: list[str], told: Told, prior: Floats, is_known: Bools) -> list[Person]:

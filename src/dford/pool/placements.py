@@ -118,10 +118,12 @@ class Placements:
         number = self.people.index(person) if person in self.people else -1
         if among is None and (number < 0 or len(self.people) < 2):
             return None
-        own = np.flatnonzero(self.answers["person"] == number)
+        few, is_looked_at = self.items.best_few(_LOOKED_AT, among), np.zeros(len(self.items), np.bool_)
+        is_looked_at[few] = True
+        own = np.flatnonzero((self.answers["person"] == number) & is_looked_at[self.answers["item"]])
         answered = set(zip(self.answers["item"][own].tolist(), self.answers["cut"][own].tolist(), strict=True))
         logs = self.reliability.logs[self.reliability.rows(np.array([number]))[0], 1]
-        for item in self.items.best_few(_LOOKED_AT, among).tolist():
+        for item in few.tolist():
             tells = people_engine.information(self.items.belief(item), np.exp(logs))
             for cut in np.argsort(-tells, kind="stable").tolist():
                 if (item, cut) not in answered and tells[cut] > 0.5 * tells.max() and self.items.is_free(item, cut):
