@@ -83,6 +83,18 @@ def test_what_is_neither_true_nor_false_is_a_failure_and_said() -> None:
     assert (done.answers, done.failed) == (0, 6)
 
 
+def test_few_items_and_many_threads_spend_the_whole_budget() -> None:
+    """While all items are asked about there is nothing to ask, until one is answered."""
+    pool, calls = Pool(np.empty((3, 0)), LEVELS, audit=0, random_state=0), []
+
+    def judge(item: int, level: Any) -> Any:
+        calls.append(item)
+        return np.bool_(item >= level)
+
+    done = pool.run(judge, person="judge", budget=9, threads=8)
+    assert (done.calls, done.answers, len(calls)) == (9, 9, 9)
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("cut", [0, 7])
 def test_after_a_crash_nothing_is_asked_twice_and_the_end_is_the_same(tmp_path: Path, threads: int, cut: int) -> None:

@@ -16,7 +16,7 @@ from dford.pool.audit import Audit
 from dford.pool.filling import Filling
 from dford.pool.fold_learners import FOLDS, FoldLearners
 from dford.pool.items import Items
-from dford.pool.people import Told as Answered
+from dford.pool.people import AnswerColumns
 from dford.pool.refresh import Calibration, Sureness, believed_rate
 from dford.pool.reliability import alike
 from dford.scale import Scale
@@ -83,7 +83,7 @@ def write_known(
     own.add(len(told.answered))
     about = np.flatnonzero((told.items >= 0) & (told.cuts < len(scale) - 1))  # nothing is above the top
     places = np.searchsorted(told.answered, told.items[about])
-    answers = Answered(places, told.people[about], told.cuts[about], told.higher[about])
+    answers = AnswerColumns(places, told.people[about], told.cuts[about], told.higher[about])
     before: dict[tuple[int, int], bool] = {}  # the last answer to a question
     repeats = differing = 0
     for place, cut, higher in zip(places.tolist(), answers.cut.tolist(), answers.higher.tolist(), strict=True):

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dford.pool.people import Told
+from dford.pool.people import AnswerColumns
 
 PURPOSES = ("place", "check", "audit")
 PLACE, CHECK, AUDIT = range(3)
@@ -72,10 +72,10 @@ class Answers:
         found = np.flatnonzero(self["question"] == question)
         return int(found[0]) if len(found) else None
 
-    def told(self, which: Any = slice(None)) -> Told:
+    def told(self, which: Any = slice(None)) -> AnswerColumns:
         """What was answered, and by whom."""
         item, person, cut, higher = (self[name][which] for name in ("item", "person", "cut", "higher"))
-        return Told(item.astype(np.int64), person.astype(np.int64), cut.astype(np.int64), higher.copy())
+        return AnswerColumns(item.astype(np.int64), person.astype(np.int64), cut.astype(np.int64), higher.copy())
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         whole = {name: self[name].astype(np.int64) for name in _COLUMNS.names or () if name != "propensity"}

@@ -11,7 +11,6 @@ from dford.engine._compiled import Bools, Floats, Ints
 from dford.estimates import Estimate, interval
 from dford.log import FeedbackLog
 
-ANYBODY = "anybody"  # who answered where nobody is named
 _ROUNDS = 8  # of going back and forth
 _ERRORS = np.array([0.005, 0.03, 0.07, 0.13, 0.22, 0.33, 0.48])
 _STRICT = np.array([0.2, 0.45, 0.7, 1.0, 1.5, 2.5, 4.0])
@@ -41,18 +40,19 @@ class Kinds(NamedTuple):
         return found
 
 
-def _kinds(errors: Floats, strict: Floats) -> Kinds:
+def _kinds(errors: Floats, strict: Floats, sure: bool) -> Kinds:
+    """Wrong answers are rare, the more so the surer one is of anybody; and few people are strict or mild."""
     both = np.concatenate([-strict[::-1], [0.0], strict])
     error, strictness = (grid.ravel() for grid in np.meshgrid(errors, both, indexing="ij"))
     # no powers or exponentials, of which machines have different bits
     rare, near = (1.0 - error) * (1.0 - error), 1.0 / (1.0 + (strictness / _SPREAD) * (strictness / _SPREAD) / 8.0)
-    rare, near = rare * rare, near * near
-    weights = rare * rare * near * near  # wrong in one of ten answers; nearly a normal distribution, with longer tails
+    rare, near = rare * rare, near * near  # nearly a normal distribution, with longer tails
+    weights = (rare * rare if sure else rare) * near * near
     return Kinds(error, strictness, weights / weights.sum())
 
 
-KINDS = _kinds(_ERRORS, _STRICT)
-_FINE = _kinds(_FINE_ERRORS, _FINE_STRICT)
+KINDS = _kinds(_ERRORS, _STRICT, sure=True)
+_FINE = _kinds(_FINE_ERRORS, _FINE_STRICT, sure=False)  # so that the intervals hold those who are often wrong, too
 
 
 class Person(NamedTuple):
@@ -63,20 +63,37 @@ class Person(NamedTuple):
     error_rate: Estimate
     """How often an answer of theirs is wrong."""
     strictness: Estimate
-    """How many levels their thresholds lie above everybody's."""
+    """How many levels their thresholds lie above everybody's; beyond two levels, the interval says only so much."""
+    judged: int
+    """How many of the answers these two figures rest on."""
     agreement: Estimate | None
-    """How often they answer as the others' answers say, of questions that these leave little doubt about; else None."""
+    """How often they answer as the others' answers say, where these leave little doubt; None if they never do."""
     gold: Estimate | None
     """How often they are right about items whose level somebody knows; None if they answered about none."""
 
 
-class Told(NamedTuple):
+class AnswerColumns(NamedTuple):
     """Answers of people about items. Items, people and cuts count from 0."""
 
     item: Ints
     person: Ints
     cut: Ints
     higher: Bools
+
+    def where(self, which: Any) -> "AnswerColumns":
+        """Some of them."""
+        return AnswerColumns(self.item[which], self.person[which], self.cut[which], self.higher[which])
+
+
+class Basis(NamedTuple):
+    """Answers that tell how people are, and what is known of their items beside these.
+
+    They must have been asked without knowing more of an item than that: a question at the very level that features
+    suggest is answered yes as often as no, which would look like somebody who flips a coin.
+    """
+
+    told: AnswerColumns
+    prior: Floats
 
 
 class Agreed(NamedTuple):
@@ -90,41 +107,64 @@ class Agreed(NamedTuple):
     """How likely each level is of the item of each answer, but for that answer."""
 
 
-def agree(told: Told, prior: Floats, n_people: int, kinds: Kinds = KINDS) -> Agreed:
-    """Other threads run meanwhile."""
-    n_levels, n_kinds = prior.shape[1], len(kinds.weights)
+def agree(told: AnswerColumns, prior: Floats, n_people: int) -> Agreed:
+    """Find levels and people together, while other threads run."""
+    n_levels, n_kinds = prior.shape[1], len(KINDS.weights)
     found = Agreed(np.empty(prior.shape), np.empty((n_people, n_kinds)), np.empty((len(told.item), n_levels)))
     work = np.empty((3, max(n_levels, n_kinds)))
-    engine.agree(*told, np.ascontiguousarray(prior), kinds.chances(n_levels), kinds.weights, _ROUNDS, *found, work)
+    engine.agree(*told, np.ascontiguousarray(prior), KINDS.chances(n_levels), KINDS.weights, _ROUNDS, *found, work)
     return found
 
 
-def read_people(names: list[str], told: Told, prior: Floats, is_known: Bools) -> list[Person]:
-    """The figures of all people, by name; `is_known` are the items whose level somebody knows."""
+def read_people(
+    names: list[str], told: AnswerColumns, prior: Floats, is_known: Bools, basis: Basis | None = None
+) -> list[Person]:
+    """The figures of all people; `is_known` are the items whose level somebody knows.
+
+    Error rates and strictness are by the basis; where there is none, by all answers, which then must be one.
+    """
     others = agree(told, prior, len(names)).others
+    judged, levels = (told, others) if basis is None else (basis.told, agree(*basis, len(names)).others)
     chances, n_levels = _FINE.chances(prior.shape[1]), prior.shape[1]
     yes = np.array([level[cut + 1 :].sum() for level, cut in zip(others, told.cut, strict=True)])
     is_clear = _shared(told) & (np.abs(yes - 0.5) >= _CLEAR - 0.5)
     like = ((yes > 0.5) == told.higher).astype(np.float64)
     found = []
     for p, name in enumerate(names):
-        own = told.person == p
-        logs, wrong = engine.read_person(others[own], told.cut[own], told.higher[own], chances)
+        all_own, own = told.person == p, judged.person == p
+        count = int(own.sum())
+        logs, wrong = engine.read_person(levels[own], judged.cut[own], judged.higher[own], chances)
         weights = _FINE.weights * np.exp(logs - logs.max())
         found.append(
             Person(
                 name,
-                int(own.sum()),
-                _quantiles(wrong / max(own.sum(), 1), weights, _FINE_ERRORS[0], (0.0, 0.5)),
-                _quantiles(_FINE.strictness, weights, _FINE_STRICT[0] / 2, (1.0 - n_levels, n_levels - 1.0)),
-                _share(like[own & is_clear]),
-                _share(like[own & is_known[told.item]]),
+                int(all_own.sum()),
+                _error_rate(wrong / count if count else _FINE.error, weights),
+                _strictness(weights, n_levels - 1.0),
+                count,
+                _share(like[all_own & is_clear]),
+                _share(like[all_own & is_known[told.item]]),
             )
         )
     return found
 
 
-def _shared(told: Told) -> Bools:
+def _error_rate(rates: Floats, weights: Floats) -> Estimate:
+    mean, low, high = _quantiles(rates, weights)
+    reach = float(_FINE_ERRORS[0])  # each stands for what is so far around it
+    never, that_often = (weights[np.abs(rates - rate) <= 2 * reach].sum() for rate in (0.0, high))
+    return Estimate(mean, 0.0 if never >= that_often else max(low - reach, 0.0), min(high + reach, 1.0))
+
+
+def _strictness(weights: Floats, most: float) -> Estimate:
+    mean, low, high = _quantiles(_FINE.strictness, weights)
+    reach, end = float(_FINE_STRICT[0]) / 2, float(_FINE_STRICT[-1])
+    # at the end of what was tried, it may be anything beyond
+    low, high = -most if low <= -end else low - reach, most if high >= end else high + reach
+    return Estimate(min(max(mean, -most), most), max(low, -most), min(high, most))
+
+
+def _shared(told: AnswerColumns) -> Bools:
     """Which answers are about items that somebody else answered about, too."""
     pairs = np.unique(np.stack([told.item, told.person], axis=1), axis=0)
     people = np.bincount(pairs[:, 0], minlength=1 + int(told.item.max(initial=-1)))
@@ -136,13 +176,23 @@ def _share(terms: Floats) -> Estimate | None:
     return interval(terms, reach=(0.0, 1.0), possible=(0.0, 1.0)) if len(terms) else None
 
 
-def _quantiles(values: Floats, weights: Floats, reach: float, possible: tuple[float, float]) -> Estimate:
-    """The mean, and where 95% of the weight is. Each value stands for what is so far around it."""
+def _quantiles(values: Floats, weights: Floats) -> tuple[float, float, float]:
+    """The mean, and where 95% of the weight is."""
     order = np.argsort(values, kind="stable")
     shares = weights[order].cumsum() / weights.sum()
     low, high = (values[order][min(int(np.searchsorted(shares, q)), len(order) - 1)] for q in (0.025, 0.975))
-    mean = float((values * weights).sum() / weights.sum())
-    return Estimate(mean, max(float(low - reach), possible[0]), min(float(high + reach), possible[1]))
+    return float((values * weights).sum() / weights.sum()), float(low), float(high)
+
+
+def known_or_shared(told: AnswerColumns, n_items: int, n_levels: int, known: Mapping[int, int]) -> Floats:
+    """Priors of items by the shares of the levels, which these answers tell; of what is known, the level itself."""
+    shares = np.full(n_levels, 1.0 / n_levels)
+    for _ in range(4):
+        prior = np.tile(shares, (n_items, 1))
+        for item, level in known.items():
+            prior[item] = np.arange(n_levels) == level
+        shares = modest_shares(agree(told, prior, 1 + int(told.person.max(initial=0))).beliefs)
+    return prior
 
 
 class People(Mapping[str, Person]):
@@ -152,10 +202,14 @@ class People(Mapping[str, Person]):
     known (`gold`); and with each other, where the same question was asked again. All of it is one likelihood, of error
     rates, strictness and levels together. Of somebody with few answers, little more is believed than of anybody.
 
+    Where the log has features, whoever asked may have known them, and asked where the answer was in doubt: then only
+    answers about gold tell how often people are wrong. A pool knows which of its questions were asked without them:
+    see `Pool.people_`.
+
     Parameters
     ----------
     log : FeedbackLog
-        With the item of each answer, and who gave it; answers without a person are one person's, "anybody".
+        With the item of each answer, and who gave it; answers without a person are one person's, called "".
     gold : mapping of item to level, optional
         Items whose level is known.
 
@@ -186,24 +240,32 @@ class People(Mapping[str, Person]):
         if not keep.any():
             raise ValueError("nothing can be said of people: no answer of the log says which item it is about")
         numbers, item = np.unique(log.item[keep].astype(np.int64), return_inverse=True)
-        self._names, person = np.unique([name or ANYBODY for name in log.person[keep]], return_inverse=True)
-        told = Told(item.astype(np.int64), person.astype(np.int64), asked[keep], log.higher[keep])
+        names, person = np.unique([name or "" for name in log.person[keep]], return_inverse=True)
+        told = AnswerColumns(item.astype(np.int64), person.astype(np.int64), asked[keep], log.higher[keep])
         places = {int(number): place for place, number in enumerate(numbers)}
         known = {places[one]: log.scale.number(level) - 1 for one, level in (gold or {}).items() if one in places}
         is_known = np.zeros(len(numbers), np.bool_)
         is_known[list(known)] = True
-        prior = self._prior(told, len(numbers), len(log.scale), known)
-        self._found = {one.name: one for one in read_people(self._names.tolist(), told, prior, is_known)}
+        prior = known_or_shared(told, len(numbers), len(log.scale), known)
+        on_gold = told.where(is_known[told.item])
+        has_features = log.X.shape[1] > 0
+        found = read_people(names.tolist(), told, prior, is_known, Basis(on_gold, prior) if has_features else None)
+        self._found = {one.name: one for one in found}
         again = np.unique(np.stack(told[:3], axis=1), axis=0, return_counts=True)[1]
         self.identified_by = {
-            "agreement": int(_shared(told).sum()),
-            "gold": int(is_known[told.item].sum()),
-            "repeats": int(again.sum() - len(again)),
+            "agreement": 0 if has_features else int(_shared(told).sum()),
+            "gold": len(on_gold.item),
+            "repeats": 0 if has_features else int(again.sum() - len(again)),
         }
         if not any(self.identified_by.values()):
+            why = (
+                "its questions may have been chosen by features, and no level of an item is known"
+                if has_features
+                else "no two answered about the same item, no question was asked again, and no level is known"
+            )
             warnings.warn(
-                "nothing in this log tells how often people are wrong: no two answered about the same item, no "
-                "question was asked again, and no level is known; the figures are what is believed of anybody",
+                f"nothing in this log tells how often people are wrong: {why}; the figures are what is believed of "
+                "anybody",
                 stacklevel=2,
             )
 
@@ -226,23 +288,12 @@ class People(Mapping[str, Person]):
 
         rows = []
         for one in self._found.values():
-            row: dict[str, Any] = {"person": one.name, "answers": one.answers}
+            row: dict[str, Any] = {"person": one.name, "answers": one.answers, "judged": one.judged}
             for name in ("error_rate", "strictness", "agreement", "gold"):
                 value, low, high = getattr(one, name) or (np.nan, np.nan, np.nan)
                 row |= {name: value, f"{name}_low": low, f"{name}_high": high}
             rows.append(row)
         return pd.DataFrame(rows)
-
-    @staticmethod
-    def _prior(told: Told, n_items: int, n_levels: int, known: dict[int, int]) -> Floats:
-        """By the shares of the levels, and of what is known the level itself."""
-        shares = np.full(n_levels, 1.0 / n_levels)
-        for _ in range(4):
-            prior = np.tile(shares, (n_items, 1))
-            for item, level in known.items():
-                prior[item] = np.arange(n_levels) == level
-            shares = modest_shares(agree(told, prior, 1 + int(told.person.max())).beliefs)
-        return prior
 
 
 def modest_shares(beliefs: Floats) -> Floats:

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from dford.engine import counter, posteriors
 from dford.engine import people as people_engine
-from dford.engine._compiled import Floats, Ints
+from dford.engine._compiled import Bools, Floats, Ints
 from dford.estimates import Estimate
 from dford.learners import LiveLearner, Rows
 from dford.pool.answers import AUDIT, CHECK, PLACE, Answer, Answers
@@ -17,7 +17,7 @@ from dford.pool.audit import Audit
 from dford.pool.filling import Filling
 from dford.pool.fold_learners import FoldLearners
 from dford.pool.items import Items
-from dford.pool.people import ANYBODY, Person, Told, read_people
+from dford.pool.people import AnswerColumns, Basis, Person, known_or_shared, read_people
 from dford.pool.refresh import Calibration, Priors, Refresh, believed_rate, bounded, next_stage
 from dford.pool.reliability import alike
 from dford.scale import Scale
@@ -42,7 +42,7 @@ class ProposedQuestion(NamedTuple):
 
 
 class Placements:
-    """The items of a pool and the answers about them; it knows neither names nor who has been asked what.
+    """The items of a pool and the answers about them; it does not know who has been asked what.
 
     The same items and the same answers in the same order give the same bits. Priors are made in the background, and
     take effect at numbers of answers that are fixed.
@@ -200,11 +200,35 @@ class Placements:
         return self.reliability.rate(self.answers["person"])
 
     def read_people(self) -> dict[str, Person]:
-        """What is known of everybody, by the items' priors and all answers."""
+        """What is known of everybody."""
         told, prior = self.answers.told(), bounded(self.items.prior, self.items.bounds)
         is_known = self.items.bounds[:, 0] == self.items.bounds[:, 1]
-        found = read_people([name or ANYBODY for name in self.people], told, prior, is_known)
-        return {person.name: person for person in found}
+        basis = self._basis(is_known) if self.X.shape[1] else None
+        return {person.name: person for person in read_people(self.people, told, prior, is_known, basis)}
+
+    def _basis(self, is_known: Bools) -> Basis:
+        """What was asked without knowing features: audits, and questions drawn to be asked again; and what is decided.
+
+        What a learner says of an item is never quite as sure as it is right. Taken at its word, it would make errors of
+        people of its own.
+        """
+        answers = self.answers
+        audited, decided = answers["purpose"] == AUDIT, is_known[answers["item"]]
+        checks = np.flatnonzero((answers["purpose"] == CHECK) & ~decided)
+        places = {question: place for place, question in enumerate(answers["question"].tolist())}
+        pairs = [(places.get(int(answers["checks"][i]), -1), i) for i in checks.tolist()]
+        pairs = [(first, i) for first, i in pairs if first >= 0 and answers["cut"][first] == answers["cut"][i]]
+        single = np.flatnonzero(audited | decided)
+        which = np.concatenate([single, np.array(pairs, dtype=np.int64).reshape(-1)]).astype(np.int64)
+        told = answers.told(which)
+        # of a pair, both are about a thing of its own
+        apart = len(self.items) + np.repeat(np.arange(len(pairs)), 2)
+        named, item = np.unique(np.concatenate([told.item[: len(single)], apart]), return_inverse=True)
+        levels = {
+            i: int(self.items.bounds[one, 0]) for i, one in enumerate(named) if one < len(is_known) and is_known[one]
+        }
+        told = told._replace(item=item.astype(np.int64))
+        return Basis(told, known_or_shared(told, len(named), len(self.scale), levels))
 
     def expected_error(self) -> float:
         """How far the placements are from the right levels on the mean, by what is known of each."""
@@ -273,7 +297,7 @@ class Placements:
         places = self.audit.places(others.item)
         self.audit.believe(self._evidence(others._replace(item=places), len(self.audit.items)))
 
-    def _evidence(self, told: Told, n_items: int) -> Floats:
+    def _evidence(self, told: AnswerColumns, n_items: int) -> Floats:
         item, person, cut, higher = told
         found: Floats = posteriors.gather(
             item, self.reliability.rows(person), cut, higher, self.reliability.logs, n_items

@@ -138,9 +138,9 @@ class Pool:
         """The question whose answer is expected to tell most, or None where no answer would tell anything.
 
         With `n`, a list of up to so many questions about different items, for several people at once. Where it is said
-        who will answer, it is the question whose answer by this person tells most; and nobody is asked again what they
-        have answered, but to see how often answers differ, or where nothing else is left to ask. Whoever can speak of
-        some items alone is asked about one `among` these: None where they have said all that they can.
+        who will answer, it is the question whose answer by this person tells most. While others answer too, nobody is
+        asked again what they have answered, but to see how often answers differ, or where nothing else is left to ask.
+        Whoever can speak of some items alone is asked about one `among` these: None where they have said all they can.
         """
         some = None if among is None else np.array([self._number(item) for item in among], dtype=np.int64)
         if n is None:
@@ -282,7 +282,11 @@ class Pool:
 
     @property
     def people_(self) -> dict[str, Person]:
-        """What is known of everybody who answered, by name; see `Person`. Of one person alone, little is."""
+        """What is known of everybody who answered, by name; see `Person`.
+
+        Where items have features, error rates and strictness are by audits, questions asked again and items that were
+        decided alone: by nothing that a learner believes. `judged` says how many answers that is.
+        """
         return self._placements.read_people()
 
     @property

@@ -11,7 +11,7 @@ from dford.engine._compiled import Bools, Floats, Ints
 from dford.engine.elementary import logs
 from dford.pool.audit import Audit
 from dford.pool.items import Items
-from dford.pool.people import Told, modest_shares
+from dford.pool.people import AnswerColumns, modest_shares
 from dford.pool.reliability import Reliability, alike, by_people
 
 _INVERSIONS = np.array([0.0005, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.25])
@@ -55,17 +55,23 @@ class Calibration:
     """What is needed to make priors of the learners' chances, as it was when the refresh began."""
 
     def __init__(
-        self, items: Items, audit: Audit, told: Told, is_audit: Bools, rate: float | None, repeats: Sequence[int]
+        self,
+        items: Items,
+        audit: Audit,
+        told: AnswerColumns,
+        is_audit: Bools,
+        rate: float | None,
+        repeats: Sequence[int],
     ) -> None:
         answered = np.flatnonzero(items.counts)
         self._some = answered[:: 1 + len(answered) // _SAMPLE]
         self._beliefs, self._n_items = items.beliefs(self._some), len(items)
-        self._audited, self._is_audit = np.array(audit.items, dtype=np.int64), is_audit
+        self._audited = np.array(audit.items, dtype=np.int64)
         self._bounds = items.bounds[self._some], audit.known.bounds.copy()
-        # each item is there once, and so is each of the audit: its answers are those of another item, for all we know
-        self._items, places = np.unique(np.stack([told.item, is_audit], axis=1), axis=0, return_inverse=True)
-        self._told = told._replace(item=places.reshape(-1).astype(np.int64))
-        self._prior = bounded(items.prior[self._items[:, 0]], items.bounds[self._items[:, 0]])
+        # an item that is audited is there twice: its two kinds of answers know nothing of each other
+        self._items, places = np.unique(2 * told.item + is_audit, return_inverse=True)
+        self._told = told._replace(item=places.astype(np.int64))
+        self._prior = bounded(items.prior[self._items // 2], items.bounds[self._items // 2])
         self._given, self._repeats = rate, tuple(repeats)
 
     def reliability(self) -> Reliability:
@@ -95,9 +101,7 @@ class Calibration:
 
     def _find(self, items: Ints, is_audit: int) -> Ints:
         """Where these items are among all that were answered about."""
-        kind = np.flatnonzero(self._items[:, 1] == is_audit)
-        found: Ints = kind[np.searchsorted(self._items[kind, 0], items)]
-        return found
+        return np.searchsorted(self._items, 2 * items + is_audit)
 
     def shares(self, reliability: Reliability) -> Priors:
         """The same prior for all, where there is nothing to tell them apart by: how many there are of each level.

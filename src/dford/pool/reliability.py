@@ -7,7 +7,7 @@ import numpy as np
 from dford.engine import people as engine
 from dford.engine._compiled import Floats, Ints
 from dford.engine.elementary import logs
-from dford.pool.people import KINDS, Told, agree
+from dford.pool.people import KINDS, AnswerColumns, agree
 
 _NEVER = -1e6  # the logarithm of no chance at all; of two such answers, two are still more against a level than one
 
@@ -52,7 +52,7 @@ def alike(rate: float, n_levels: int) -> Reliability:
     return Reliability(np.array([[np.where(above, wrong, right), np.where(above, right, wrong)]]), np.array([rate]))
 
 
-def by_people(told: Told, prior: Floats, n_people: int) -> Reliability:
+def by_people(told: AnswerColumns, prior: Floats, n_people: int) -> Reliability:
     """Each person has an error rate and a strictness, by what these answers say of items with these priors."""
     kinds = np.concatenate([KINDS.weights[None], agree(told, prior, n_people).kinds])
     yes = engine.mix(kinds, KINDS.chances(prior.shape[1]))

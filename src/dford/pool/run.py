@@ -10,6 +10,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dford.pool.questions import ItemQuestion
 
 Answer = Callable[[int, Any], bool]
@@ -110,8 +112,8 @@ class Run:
             while True:
                 while len(waiting) < threads and self._spend():
                     question = self._pool.ask(person=self._person)
-                    if question is None:
-                        self._budget = self._calls = self._calls - 1
+                    if question is None:  # perhaps until another one is answered
+                        self._spend(-1)
                         break
                     waiting.append((question, Future()))  # so that it is closed, should the journal be another pool's
                     waiting[-1] = question, self._submit(workers, question, journal.find(question))
@@ -139,25 +141,25 @@ class Run:
         if before is None:
             return workers.submit(self._call, question)
         with self._lock:
-            self._calls += before.calls - 1
+            self._calls += before.calls - 1  # they were made, whatever the budget is now
         done: Future[Outcome] = Future()
         done.set_result(before)
         return done
 
-    def _spend(self) -> bool:
-        """One more call, if the budget has it."""
+    def _spend(self, calls: int = 1) -> bool:
+        """So many more calls, if the budget has them."""
         with self._lock:
-            if self._calls >= self._budget:
+            if self._calls + calls > self._budget:
                 return False
-            self._calls += 1
+            self._calls += calls
             return True
 
     def _call(self, question: ItemQuestion) -> Outcome:
         for attempt in range(1, self._retries + 2):
             try:
                 said: object = self._answer(question.item, question.level)
-                if isinstance(said, bool):
-                    return Outcome(said, attempt)
+                if isinstance(said, (bool, np.bool_)):
+                    return Outcome(bool(said), attempt)
                 self._problem = f"an answer is True or False; got {said!r}"
             except Exception as error:
                 self._problem = f"{type(error).__name__}: {error}"
