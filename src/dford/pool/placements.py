@@ -133,7 +133,7 @@ class Placements:
     def _share_of_audits(self) -> float:
         """Of auditors' questions; a half where others have answered so much that the audit has fallen behind."""
         expected, there = self.audit_share * len(self.answers), np.count_nonzero(self.answers["purpose"] == AUDIT)
-        return 0.5 if there + 3.0 * expected**0.5 < expected else self.audit_share
+        return 0.5 if there + expected**0.5 < expected - 1.0 else self.audit_share
 
     def _draw(self, some: Sequence[AtHand], number: int) -> str | None:
         """One of the cheapest of these, by draw `number`."""
