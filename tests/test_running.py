@@ -24,7 +24,7 @@ from dford import (
 )
 from dford.datasets import make_synthetic
 from dford.engine import rounds
-from dford.estimates import _boundary, sequence
+from dford.estimates import Estimate, _boundary, interval, sequence
 from dford.evaluation import offpolicy, tune
 
 LEVELS = [1, 2, 3, 4, 5]
@@ -202,6 +202,33 @@ def test_where_nothing_is_known_of_the_weights_the_interval_is_all_that_is_possi
     question = kept.question(X[0], 0)
     assert kept.learn(question, True).running_mae_.high < 4
     assert kept.learn(question._replace(propensity=0.001), True).running_mae_[1:] == (0, 4)
+
+
+@pytest.mark.parametrize("wrong", [0.05, 0.1, 0.2])
+def test_where_answers_are_wrong_the_running_error_is_right_once_it_is_said_how_often(wrong: float) -> None:
+    missed, as_it_is, random = np.zeros(2), 0, np.random.default_rng(0)
+    for run in range(40):
+        X, y = make_synthetic(900, random_state=run)
+        model = NewtonLogit(levels=LEVELS, policy=Uniform(), random_state=run)
+        errors = []
+        for x, level in zip(X, y, strict=True):
+            question = model.ask(x)
+            errors.append(abs(question.prediction - level))
+            model.tell(question, bool((level > question.level) != (random.random() < wrong)))
+        found = (random.random(200) < wrong).astype(float)
+        rates = wrong, interval(found, reach=(0.0, 1.0), possible=(0.0, 0.49))
+        for i, rate in enumerate(rates):
+            figure = offpolicy.corrected(model.running_mae_, rate, 5)
+            missed[i] += not figure.low <= np.mean(errors) <= figure.high
+        as_it_is += model.running_mae_.low > np.mean(errors)
+    assert (missed <= 2).all(), missed
+    assert wrong < 0.2 or as_it_is > 20, "else there was nothing to correct"
+
+
+def test_a_correction_leaves_no_figure_outside_what_is_possible() -> None:
+    assert offpolicy.corrected(Estimate(0.1, 0.0, 4.0), 0.1, 5) == (0.0, 0.0, 4.0)
+    with pytest.raises(ValueError, match=r"an error rate is a share below a half; got 0\.5"):
+        offpolicy.corrected(Estimate(0.1, 0.0, 4.0), 0.5, 5)
 
 
 @pytest.mark.slow

@@ -91,6 +91,23 @@ def test_people_check_a_program() -> None:
     assert pool.people_["judge"].judged + pool.people_["ann"].judged > 0
 
 
+def test_the_audit_holds_the_error_though_answers_are_wrong() -> None:
+    """How often they are is learned from questions that were asked again."""
+    held = []
+    for wrong in (0.05, 0.1, 0.2):
+        for seed in range(14):
+            rows, right = make_synthetic(120, random_state=seed)
+            random = np.random.default_rng(seed)
+            pool = Pool(rows, LEVELS, learner=NewtonLogit(), audit=0.3, random_state=seed)
+            for _ in range(400):
+                question = pool.ask()
+                higher = (right[question.item] > question.level) != (random.random() < wrong)
+                pool.tell(question, bool(higher))
+            found = pool.audited_error_
+            held.append(found.low <= np.abs(pool.levels_ - right).mean() <= found.high)
+    assert np.mean(held) >= 0.95 - 2 * (0.95 * 0.05 / len(held)) ** 0.5, np.mean(held)
+
+
 def test_a_program_that_has_said_all_it_can_is_asked_no_more() -> None:
     pool = Pool(np.empty((3, 0)), LEVELS, random_state=0)
     done = pool.run(lambda item, level: item >= level, person="judge", budget=100)

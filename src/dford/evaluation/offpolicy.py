@@ -148,6 +148,22 @@ def compare(
     return _at_rates(judge, error_rate, confidence)
 
 
+def corrected(running: Estimate, error_rate: float | Estimate, n_levels: int) -> Estimate:
+    """`running_mae_` as it would be if no answer were wrong; the interval holds at all times at once, as before.
+
+    Every cut is asked about as often, for what its answers weigh. So of K levels, with a rate e of wrong answers and an
+    error of m, it stands for e (K - 1) + (1 - 2e) m. Where the rate is an estimate, the interval is for all rates in
+    its interval, and holds if the rate is one of these.
+    """
+    most = n_levels - 1.0
+
+    def judge(rate: float, confidence: float) -> Estimate:
+        found = ((figure - rate * most) / (1.0 - 2.0 * rate) for figure in running)
+        return Estimate(*(min(max(figure, 0.0), most) for figure in found))
+
+    return _at_rates(judge, error_rate, 0.95)
+
+
 def _at_rates(judge: Callable[[float, float], Estimate], error_rate: Rate, confidence: float) -> Estimate:
     """The figure at an error rate, with an interval that holds for all rates that there may be."""
     rates = [0.0] if error_rate is None else list(error_rate) if isinstance(error_rate, Estimate) else [error_rate]

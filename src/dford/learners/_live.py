@@ -275,7 +275,8 @@ class LiveLearner(OrdinalLearner):
 
         With 95% confidence the true figure is in the interval, at all times at once: look as often as you like. It is
         that of the questions that were answered. After answers to questions of a policy that is not known (see
-        `replay`), the interval is all that is possible.
+        `replay`), the interval is all that is possible. Answers are taken at their word; where some are wrong, see
+        `dford.evaluation.offpolicy.corrected`.
         """
         check_is_fitted(self)
         self._policy().require_all_levels(len(self._scale), self._scale.names)
