@@ -216,7 +216,7 @@ def test_where_answers_are_wrong_the_running_error_is_right_once_it_is_said_how_
             errors.append(abs(question.prediction - level))
             model.tell(question, bool((level > question.level) != (random.random() < wrong)))
         found = (random.random(200) < wrong).astype(float)
-        rates = wrong, interval(found, reach=(0.0, 1.0), possible=(0.0, 0.49))
+        rates: list[float | Estimate] = [wrong, interval(found, reach=(0.0, 1.0), possible=(0.0, 0.49))]
         for i, rate in enumerate(rates):
             figure = offpolicy.corrected(model.running_mae_, rate, 5)
             missed[i] += not figure.low <= np.mean(errors) <= figure.high
