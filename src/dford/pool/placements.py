@@ -87,7 +87,12 @@ class Placements:
         return self.people.index(person)
 
     def propose(
-        self, number: int, auditing: Collection[int] = (), person: str | None = None, among: Ints | None = None
+        self,
+        number: int,
+        auditing: Collection[int] = (),
+        person: str | None = None,
+        among: Ints | None = None,
+        may_audit: bool = True,
     ) -> ProposedQuestion | None:
         """What is best asked now, by draw `number` of the stream; None where no answer would tell anything.
 
@@ -102,7 +107,7 @@ class Placements:
             found = self._best(person, among)
             return None if found is None else self._question(*found, PLACE, -1, what)
         if why < self.audit_share:
-            if (found := self.audit.pick(auditing)) is not None:
+            if may_audit and (found := self.audit.pick(auditing)) is not None:
                 purpose = AUDIT
         elif why < self.audit_share + share:
             drawn = int((why - self.audit_share) / share * len(self.answers))

@@ -97,7 +97,12 @@ class Learned:
         return lambda: (finish(), None if parts is None else persistence.pack(*parts))
 
     def propose(
-        self, number: int, busy: Mapping[int, bool], wanted: int | None = None, person: str | None = None
+        self,
+        number: int,
+        busy: Mapping[int, bool],
+        wanted: int | None = None,
+        person: str | None = None,
+        may_audit: bool = True,
     ) -> ProposedQuestion | None:
         """What is best asked of this person, of all items but the busy ones, of which the audited ones are so marked.
 
@@ -112,7 +117,8 @@ class Learned:
             if wanted > self.n_items:
                 raise refusal.busy(f"item {wanted} is new, and the server is still learning; try again in a moment")
             return self.placements.propose_about(wanted - 1, number)
-        return self.placements.propose(number, {item - 1 for item in items if busy[item]}, person)
+        auditing = {item - 1 for item in items if busy[item]}
+        return self.placements.propose(number, auditing, person, may_audit=may_audit)
 
     def standing(self) -> Standing | None:
         if self.placements is None:

@@ -56,7 +56,9 @@ class NextQuestion:
     @contextmanager
     def _by_pool(self, fold: Fold, project: Project, request: QuestionRequest) -> Iterator[tuple[Subject, asking.Word]]:
         def choose(number: int, assigned: dict[int, bool]) -> tuple[int, Wording] | None:
-            found = fold.look(lambda model, _: model.propose(number, assigned, request.item, request.person))
+            found = fold.look(
+                lambda model, _: model.propose(number, assigned, request.item, request.person, request.may_audit)
+            )
             return None if found is None else (found.item + 1, wording_of(found))
 
         with self._claims.chosen(self._database, project.id, request.item, fold.sequence, choose) as (subject, wording):

@@ -44,6 +44,8 @@ class QuestionRequest(NamedTuple):
     """The same person and key get the same question."""
     sent: tuple[str, PackedRow] | None = None
     item: int | None = None
+    may_audit: bool = True
+    """Whether it may be a question of the audit: of people, and not of programs, which people are to judge."""
 
 
 class Limits(NamedTuple):
