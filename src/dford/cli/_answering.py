@@ -1,0 +1,215 @@
+"""A program that answers what `dford label` asks: its run, how far it is, and what is known of it at the end."""
+
+import asyncio
+import shlex
+import signal
+import sys
+import time
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from dford.cli._serving import learned
+from dford.cli._shared import refuse
+
+if TYPE_CHECKING:
+    from dford.pool.people import Person
+    from dford.service.core import Service
+    from dford.service.program_run import ProgramRun, Progress
+    from dford.service.projects.projects import Project
+
+_OFTEN, _SELDOM = 1.0, 10.0  # seconds between two lines on progress: on a terminal, and elsewhere
+_NAMED = 3  # kinds of failures
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Answering(NamedTuple):
+    """A program, and how it is to answer."""
+
+    command: list[str]
+    person: str
+    budget: int
+    seconds: float
+    """For one answer."""
+    copies: int
+    until: float | None
+    """The expected error at which it ends before the budget does."""
+    page: str
+    """The command by which people answer, too."""
+
+
+def read_answering(
+    command: str, person: str, budget: int | None, seconds: float, copies: int, until: float | None, page: str
+) -> Answering:
+    """The program as typed; refused where it could not be asked anything."""
+    from dford.service.projects.keys import LOCAL, name_problem
+
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ValueError(f"--answer {command!r} is no command: {str(error).lower()}") from None
+    if not words:
+        raise ValueError('--answer needs a command, such as "python judge.py"')
+    if budget is None:
+        raise ValueError("--answer needs --budget: how many questions the program may be asked")
+    name = person or program_name(words)
+    if problem := name_problem(name):
+        raise ValueError(f"--as: {problem}")
+    if name == LOCAL.name:
+        raise ValueError(f"--as {name}: so the page calls whoever answers there without a key; choose another name")
+    return Answering(words, name, budget, seconds, copies, until, page)
+
+
+def program_name(words: list[str]) -> str:
+    """What a program is called: by its script or module, or else by the command itself."""
+    for before, word in pairwise(words):
+        if before == "-m" or Path(word).is_file():
+            return Path(word).stem
+    return Path(words[0]).stem
+
+
+def answer(service: "Service", project: "Project", how: Answering) -> int:
+    """Have the program answer, and say what came of it; returns the exit status."""
+    from dford.service.program_run import BrokenProgramError, ProgramRun
+
+    begin = time.monotonic()
+    run = ProgramRun(service, project, how.person, how.budget)
+    before = run.progress()
+    if before.asked >= how.budget:
+        print(f"{how.person} was asked {before.asked:,} questions before, so its budget is spent; raise --budget")
+        _report(service, project, how)
+        return 0
+    earlier = f", {before.asked:,} of them before" if before.asked else ""
+    print(f"{how.person} answers, up to {how.budget:,} questions{earlier}; Ctrl-C ends it", flush=True)
+    is_interrupted, problem = False, None
+    try:
+        is_interrupted = asyncio.run(_go(service, project, run, how))
+    except BrokenProgramError as broken:
+        problem = broken
+    except KeyboardInterrupt:
+        is_interrupted = True
+    _say(run.progress(), time.monotonic() - begin)
+    _report(service, project, how)
+    sys.stdout.flush()
+    if problem is not None:
+        refuse(f"{how.person} was stopped, {problem}; what was answered is kept")
+        if problem.last_words:
+            print(f"The end of its stderr:\n{problem.last_words}", file=sys.stderr)
+        return 1
+    if is_interrupted:
+        return refuse("stopped; what was answered is kept, and the same command goes on", status=130)
+    return 0
+
+
+async def _go(service: "Service", project: "Project", run: "ProgramRun", how: Answering) -> bool:
+    """Whether it was interrupted. However it ends, no copy of the program runs on."""
+    from dford.service.program import Program
+
+    loop, interrupted = asyncio.get_running_loop(), asyncio.Event()
+    with suppress(NotImplementedError):  # there, Ctrl-C cancels this task
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, interrupted.set)
+    copies = [Program(how.command, how.seconds) for _ in range(how.copies)]
+    work = (run.go(copies), _show(service, project, run, how.until), interrupted.wait())
+    tasks = [asyncio.create_task(one) for one in work]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        with suppress(NotImplementedError):
+            for number in _SIGNALS:
+                loop.remove_signal_handler(number)
+        if sys.stdout.isatty():
+            print("\r\x1b[K", end="")
+    for task in tasks:
+        if not task.cancelled():
+            task.result()
+    return interrupted.is_set()
+
+
+async def _show(service: "Service", project: "Project", run: "ProgramRun", until: float | None) -> None:
+    """Say how far it is, now and then, until the levels are near enough."""
+    is_terminal = sys.stdout.isatty()
+    while True:
+        await asyncio.sleep(_OFTEN if is_terminal else _SELDOM)
+        expected = await asyncio.to_thread(_expected_error, service, project)
+        if until is not None and expected is not None and expected <= until and run.progress().answers:
+            return
+        line = progress_line(run.progress(), expected)
+        print(f"\r{line}\x1b[K" if is_terminal else line, end="" if is_terminal else "\n", flush=True)
+
+
+def progress_line(now: "Progress", expected: float | None) -> str:
+    """How far a run is, on one line."""
+    parts = [
+        f"{now.asked:,} of {now.budget:,} questions",
+        f"{now.answers:,} answers",
+        f"{now.failures.total():,} failed",
+    ]
+    if expected is not None:
+        parts.append(f"levels expected to be {expected:.2f} off")
+    if now.seconds_left is not None:
+        minutes, seconds = divmod(round(now.seconds_left), 60)
+        parts.append(f"{minutes}:{seconds:02} left")
+    return ", ".join(parts)
+
+
+def _expected_error(service: "Service", project: "Project") -> float | None:
+    from dford.service.refusal import Refusal
+
+    with suppress(Refusal):  # it is catching up
+        return service.fold(project).look(
+            lambda model, _: None if model.placements is None else model.placements.with_audit().expected_error()
+        )
+    return None
+
+
+def _say(done: "Progress", seconds: float) -> None:
+    print(
+        f"{done.answers:,} answers in {seconds:,.0f} s; {done.asked:,} of {done.budget:,} questions of the budget asked"
+    )
+    if count := done.failures.total():
+        some = "; ".join(f"{reason} ({n:,})" for reason, n in done.failures.most_common(_NAMED))
+        more = "; and others" if len(done.failures) > _NAMED else ""
+        print(f"{count:,} questions failed, and were given up: {some}{more}")
+
+
+def _report(service: "Service", project: "Project", how: Answering) -> None:
+    """What is known of the program, and what people can do about it."""
+    learned(service, project)
+    people = service.fold(project).look(
+        lambda model, _: {} if model.placements is None else model.placements.read_people()
+    )
+    if how.person in people:
+        others = sum(one.answers for one in people.values()) - people[how.person].answers
+        for line in describe(people[how.person], others, how.page):
+            print(line)
+
+
+def describe(one: "Person", others: int, page: str) -> list[str]:
+    """How often a program is wrong, and how strict it is, as far as anything tells."""
+    if not others:
+        return [
+            f"Nothing tells how often {one.name} is wrong: nobody else has answered, so it is taken at its word.",
+            f"Check it: answer some yourself, by {page}. The audit's questions go to people alone, and judge it.",
+        ]
+    if not one.judged:
+        return [
+            f"Nothing tells yet how often {one.name} is wrong. Others gave {others:,} answers; more help, by {page}."
+        ]
+    wrong, strict, agrees = one.error_rate, one.strictness, one.agreement
+    kind = "stricter" if strict.value >= 0 else "milder"
+    lines = [
+        f"Of its {one.answers:,} answers {one.judged:,} can be judged. By these {one.name} is wrong in "
+        f"{wrong.value:.0%} (95%: {wrong.low:.0%} to {wrong.high:.0%}), and {abs(strict.value):.2f} levels {kind} than "
+        f"everybody (95%: {strict.low:+.2f} to {strict.high:+.2f})."
+    ]
+    if agrees is not None:
+        lines.append(
+            f"Where others leave little doubt, it agrees with them in {agrees.value:.0%} "
+            f"(95%: {agrees.low:.0%} to {agrees.high:.0%})."
+        )
+    return [*lines, f"More answers of people make this surer: {page}"]

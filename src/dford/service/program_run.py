@@ -1,0 +1,203 @@
+"""Questions of a project, put to a program as to a person: within a budget, and none twice, whatever is killed."""
+
+import asyncio
+import json
+import time
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import sqlalchemy as sa
+
+from dford.service.core import Service
+from dford.service.program import Program, ProgramFailure
+from dford.service.projects.answering import SentAnswer, skip
+from dford.service.projects.asking import AskedQuestion, QuestionRequest, release
+from dford.service.projects.projects import Project
+from dford.service.refusal import Refusal
+from dford.service.store.schema import leases, questions
+
+T = TypeVar("T")
+_KEY = "--answer/"  # of a question, followed by its number among all that this program was ever asked
+_FAILURES = 5  # in a row, after which the program is taken to be broken
+_REST = 0.2  # seconds before something that was refused for the moment is tried again
+_PATIENT = 60.0  # seconds for which it is
+
+
+class Progress(NamedTuple):
+    """How far a run is."""
+
+    asked: int
+    """Questions that were ever put to the program, in earlier runs too: what the budget counts."""
+    budget: int
+    answers: int
+    failures: Counter[str]
+    """The questions of this run without an answer, by what went wrong."""
+    seconds_left: float | None
+    """About how long the rest of the budget takes, at the pace so far."""
+
+
+class BrokenProgramError(Exception):
+    """It failed too often in a row."""
+
+    def __init__(self, sentence: str, last_words: str) -> None:
+        super().__init__(sentence)
+        self.last_words = last_words
+
+
+class ProgramRun:
+    """Questions for one program, which answers as a person.
+
+    Each place in the budget is a question with a key of its own. As a key is never asked twice, the budget holds
+    through kills, and for two runs at once. A question is in the database before the program sees it, and its answer
+    before the next is asked.
+    """
+
+    def __init__(self, service: Service, project: Project, person: str, budget: int) -> None:
+        self._service, self._project, self._person, self._budget = service, project, person, budget
+        before = self._before()
+        self._places = deque(n for n in range(1, budget + 1) if n not in before)
+        self._earlier, self._asked = len(before), 0
+        self._answers, self._failures, self._in_a_row = 0, Counter[str](), 0
+        self._open: set[int] = set()
+        self._closed = asyncio.Event()  # set, and replaced, whenever a question is
+        self._began = time.monotonic()
+
+    def progress(self) -> Progress:
+        done, left = self._answers + self._failures.total(), len(self._places)
+        seconds = left * (time.monotonic() - self._began) / done if done else None
+        asked = self._earlier + self._asked
+        return Progress(asked, self._budget, self._answers, self._failures.copy(), seconds)
+
+    async def go(self, programs: Sequence[Program]) -> None:
+        """Ask until the budget is spent or nothing is left to ask, each copy one question at a time."""
+        self._began = time.monotonic()
+        async with _closing(programs):
+            for program in programs:  # one that cannot be started costs no question
+                await program.start()
+            copies = [asyncio.create_task(self._work(program)) for program in programs]
+            try:
+                for done in (await asyncio.wait(copies, return_when=asyncio.FIRST_EXCEPTION))[0]:
+                    done.result()
+            finally:
+                for copy in copies:
+                    copy.cancel()
+                await asyncio.gather(*copies, return_exceptions=True)
+                self._release(self._open)
+
+    async def _work(self, program: Program) -> None:
+        while self._places:
+            asked = await self._next()
+            if asked is None:
+                return
+            self._open.add(asked.number)
+            await self._put(program, asked)
+            self._open.discard(asked.number)
+            self._closed.set()
+            self._closed = asyncio.Event()
+
+    async def _next(self) -> AskedQuestion | None:
+        """The next question; None where there is none, and none of ours is open whose answer could change that."""
+        while self._places:
+            place = self._places.popleft()
+            request = QuestionRequest(self._person, f"{_KEY}{place}", may_audit=False)
+            closed = self._closed
+            try:
+                asked = await self._patiently(partial(self._service.ask, self._project, request))
+            except BaseException as error:
+                self._places.appendleft(place)
+                if not isinstance(error, Refusal) or error.code != "nothing-to-ask":
+                    raise
+                if not self._open:
+                    return None
+                await closed.wait()
+            else:
+                if isinstance(asked, AskedQuestion):
+                    self._asked += 1
+                    return asked
+                self._earlier += 1  # another run with the same name has this place
+        return None
+
+    async def _put(self, program: Program, asked: AskedQuestion) -> None:
+        level, number = asked.wording.level, asked.number
+        try:
+            if level == len(self._project.levels):  # which the paper's policies ask about, too: nothing is above
+                higher, confidence = False, None
+            else:
+                higher, confidence = await program.ask(number, self._line(asked))
+        except ProgramFailure as failure:
+            close = partial(skip, project=self._project.id, number=number, person=self._person, anybodys=False)
+            await self._patiently(partial(self._service.write, self._project, close))
+            self._failures[str(failure)] += 1
+            self._in_a_row += 1
+            if self._in_a_row == _FAILURES:
+                sentence = f"as it failed {_FAILURES} times in a row, at last: {failure}"
+                raise BrokenProgramError(sentence, program.last_words) from None
+        else:
+            answer = SentAnswer(number, higher, self._person, confidence=confidence)
+            told = await self._patiently(partial(self._service.tell_many, self._project, [answer]))
+            if isinstance(told[0], Refusal):
+                raise told[0]
+            self._answers += 1
+            self._in_a_row = 0
+
+    def _line(self, asked: AskedQuestion) -> dict[str, Any]:
+        level = self._project.levels[asked.wording.level - 1]
+        return {
+            "id": asked.number,
+            "item": self._with_paths(json.loads(asked.subject.shown)),
+            "question": f"Is it above {level}?",
+            "level": level,
+            "levels": self._project.levels,
+        }
+
+    def _with_paths(self, shown: dict[str, Any]) -> dict[str, Any]:
+        """The item, with whole paths of the images that it names."""
+        folders = [Path(folder) for folder in self._service.images[:2] if folder]
+        for column in self._project.columns:
+            name = shown.get(column.name)
+            if column.kind == "image" and isinstance(name, str) and name:
+                places = [(folder / name).absolute() for folder in folders]
+                shown[column.name] = next((str(place) for place in places if place.is_file()), name)
+        return shown
+
+    async def _patiently(self, job: Callable[[], T]) -> T:
+        """Do it in a thread, and again where it is refused for the moment."""
+        until = time.monotonic() + _PATIENT
+        while True:
+            try:
+                return await asyncio.to_thread(job)
+            except Refusal as refusal:
+                if refusal.retry_after is None or time.monotonic() > until:
+                    raise
+            await asyncio.sleep(_REST)
+
+    def _before(self) -> set[int]:
+        """The places in the budget that are taken. What was open when an earlier run was killed is free for others."""
+        own = (questions.c.project == self._project.id, questions.c.person == self._person)
+        taken = sa.select(questions.c.number, questions.c.key).where(*own, questions.c.key.startswith(_KEY))
+        with self._service.database.reading() as connection:
+            rows = connection.execute(taken).all()
+            held = connection.scalars(
+                sa.select(leases.c.question).where(
+                    leases.c.project == self._project.id, leases.c.person == self._person
+                )
+            ).all()
+        self._release({row.number for row in rows} & set(held))
+        return {int(row.key.removeprefix(_KEY)) for row in rows if row.key.removeprefix(_KEY).isdecimal()}
+
+    def _release(self, numbers: set[int]) -> None:
+        if numbers:
+            job = partial(release, project=self._project.id, numbers=sorted(numbers), person=self._person)
+            self._service.write(self._project, job)
+
+
+@asynccontextmanager
+async def _closing(programs: Sequence[Program]) -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        await asyncio.gather(*(program.close() for program in programs))
