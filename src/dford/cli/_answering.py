@@ -196,17 +196,16 @@ def describe(one: "Person", others: int, page: str) -> list[str]:
             f"Nothing tells how often {one.name} is wrong: nobody else has answered, so it is taken at its word.",
             f"Check it: answer some yourself, by {page}. The audit's questions go to people alone, and judge it.",
         ]
-    if not one.judged:
-        return [
-            f"Nothing tells yet how often {one.name} is wrong. Others gave {others:,} answers; more help, by {page}."
-        ]
     wrong, strict, agrees = one.error_rate, one.strictness, one.agreement
-    kind = "stricter" if strict.value >= 0 else "milder"
-    lines = [
-        f"Of its {one.answers:,} answers {one.judged:,} can be judged. By these {one.name} is wrong in "
-        f"{wrong.value:.0%} (95%: {wrong.low:.0%} to {wrong.high:.0%}), and {abs(strict.value):.2f} levels {kind} than "
-        f"everybody (95%: {strict.low:+.2f} to {strict.high:+.2f})."
-    ]
+    if one.judged:
+        kind = "stricter" if strict.value >= 0 else "milder"
+        lines = [
+            f"Of its {one.answers:,} answers {one.judged:,} can be judged. By these {one.name} is wrong in "
+            f"{wrong.value:.0%} (95%: {wrong.low:.0%} to {wrong.high:.0%}), and {abs(strict.value):.2f} levels {kind} "
+            f"than everybody (95%: {strict.low:+.2f} to {strict.high:+.2f})."
+        ]
+    else:
+        lines = [f"Nothing tells yet how often {one.name} is wrong: none of the questions it answered was asked again."]
     if agrees is not None:
         lines.append(
             f"Where others leave little doubt, it agrees with them in {agrees.value:.0%} "
