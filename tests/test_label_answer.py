@@ -121,7 +121,7 @@ def test_from_a_file_to_levels_by_a_program_and_people_go_on(tmp_path: Path) -> 
         assert "up to 45 questions, 40 of them before" in out
         assert re.search(r"5 answers in \d+ s; 45 of 45 questions", out)
         assert re.search(r"Of its 45 answers \d+ can be judged|Nothing tells yet how often judge is wrong", out)
-        assert "it agrees with them in " in out
+        assert re.search(r"it says the same in \d+ of \d+ answers \(calm \d", out)
         assert "More answers of people make this surer: dford label items.csv --database log.db\n" in out
         assert caught_up(client, "/projects/items")["people"] == {"judge": 45, "local": 60}
     with answering(tmp_path, "--budget", "45") as process:
@@ -279,10 +279,12 @@ def test_how_far_it_is_and_what_is_known_of_it_are_said_in_words() -> None:
     assert line == "120 of 500 questions, 117 answers, 3 failed, levels expected to be 0.31 off, 12:34 left"
     rate = Estimate(0.08, 0.02, 0.17)
     judge = Person("judge", 40, rate, Estimate(-0.2, -0.5, 0.1), 12, Estimate(0.9, 0.8, 0.95), None)
-    assert describe(judge, 30, "dford label items.csv") == [
+    same = {"calm": (7, 8), "mild": (4, 4)}
+    assert describe(judge, 30, same, "dford label items.csv") == [
         "Of its 40 answers 12 can be judged. By these judge is wrong in 8% (95%: 2% to 17%), and 0.20 levels milder "
         "than everybody (95%: -0.50 to +0.10).",
         "Where others leave little doubt, it agrees with them in 90% (95%: 80% to 95%).",
+        "Asked what others were asked too, it says the same in 11 of 12 answers (calm 7 of 8, mild 4 of 4).",
         "More answers of people make this surer: dford label items.csv",
     ]
-    assert "Nothing tells yet" in describe(judge._replace(judged=0), 30, "")[0]
+    assert "Nothing tells yet" in describe(judge._replace(judged=0), 30, {}, "")[0]

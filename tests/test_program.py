@@ -1,6 +1,7 @@
 """A program that answers: what it may do wrong, and that nothing of it is left."""
 
 import asyncio
+import re
 import sys
 import textwrap
 import time
@@ -15,9 +16,11 @@ import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dford.cli import _answering
 from dford.service.core import Service
 from dford.service.program import Program, ProgramFailure, Said, read_answer
-from dford.service.program_run import BrokenProgramError, ProgramRun
+from dford.service.program_run import BrokenProgramError, ProgramRun, same_answers
+from dford.service.projects.answering import SentAnswer
 from dford.service.projects.asking import QuestionRequest
 from dford.service.settings import Settings
 from dford.service.store import schema
@@ -270,3 +273,34 @@ def test_where_everything_is_taken_it_waits_for_its_own_and_then_ends(tmp_path: 
             service.ask(project, QuestionRequest("ann"))
         done = go(service, project, GOOD, 40).progress()
         assert (done.asked, done.answers) == (30, 0), "and nothing was spent"
+
+
+def test_it_says_how_far_it_is_and_ends_when_the_levels_are_near_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(_answering, "_SELDOM", 0.05)
+    (tmp_path / "judge.py").write_text(READS + f"    time.sleep(0.02)\n    {GOOD}\n")
+    command = f"{sys.executable} {tmp_path / 'judge.py'}"
+    with labelled(tmp_path / "log.db") as (service, project):
+        how = _answering.read_answering(command, "", 5_000, 30.0, 1, 0.6, "dford label items.csv")
+        with ThreadPoolExecutor(1) as thread:
+            assert thread.submit(_answering.answer, service, project, how).result() == 0
+        assert 0 < len(rows(service, schema.answers)) < 1_000
+        assert rows(service, schema.leases) == []
+    said = capsys.readouterr()
+    assert re.search(r"\n\d+ of 5,000 questions, \d+ answers, 0 failed, levels expected to be \d\.\d\d off, ", said.out)
+    assert said.err == ""
+
+
+def test_what_others_were_asked_too_is_compared_by_level(tmp_path: Path) -> None:
+    with labelled(tmp_path / "log.db") as (service, project):
+        go(service, project, GOOD, 30)
+        for _ in range(30):  # the opposite, of whatever is asked
+            asked: Any = service.ask(project, QuestionRequest("ann"))
+            right = float(ROWS[asked.subject.item - 1]["size"]) / 2 > asked.wording.level - 1
+            service.tell_many(project, [SentAnswer(asked.number, not right, "ann")])
+        same = same_answers(service.database, project, "judge")
+        assert sum(count for _, count in same.values()) > 0
+        assert {says for says, _ in same.values()} == {0}
+        assert list(same) == [level for level in LEVELS if level in same]
+        assert same_answers(service.database, project, "nobody") == {}

@@ -2,6 +2,7 @@
 
 import asyncio
 import shlex
+import shutil
 import signal
 import sys
 import time
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _OFTEN, _SELDOM = 1.0, 10.0  # seconds between two lines on progress: on a terminal, and elsewhere
 _NAMED = 3  # kinds of failures
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_NO_SIGNALS = (NotImplementedError, RuntimeError, ValueError)  # on Windows, and in any thread but the first
 
 
 class Answering(NamedTuple):
@@ -107,7 +109,7 @@ async def _go(service: "Service", project: "Project", run: "ProgramRun", how: An
     from dford.service.program import Program
 
     loop, interrupted = asyncio.get_running_loop(), asyncio.Event()
-    with suppress(NotImplementedError):  # there, Ctrl-C cancels this task
+    with suppress(*_NO_SIGNALS):  # there, Ctrl-C cancels this task
         for number in _SIGNALS:
             loop.add_signal_handler(number, interrupted.set)
     copies = [Program(how.command, how.seconds) for _ in range(how.copies)]
@@ -119,7 +121,7 @@ async def _go(service: "Service", project: "Project", run: "ProgramRun", how: An
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        with suppress(NotImplementedError):
+        with suppress(*_NO_SIGNALS):
             for number in _SIGNALS:
                 loop.remove_signal_handler(number)
         if sys.stdout.isatty():
@@ -139,7 +141,10 @@ async def _show(service: "Service", project: "Project", run: "ProgramRun", until
         if until is not None and expected is not None and expected <= until and run.progress().answers:
             return
         line = progress_line(run.progress(), expected)
-        print(f"\r{line}\x1b[K" if is_terminal else line, end="" if is_terminal else "\n", flush=True)
+        if is_terminal:
+            print(f"\r{line[: shutil.get_terminal_size().columns - 1]}\x1b[K", end="", flush=True)
+        else:
+            print(line, flush=True)
 
 
 def progress_line(now: "Progress", expected: float | None) -> str:
@@ -179,17 +184,20 @@ def _say(done: "Progress", seconds: float) -> None:
 
 def _report(service: "Service", project: "Project", how: Answering) -> None:
     """What is known of the program, and what people can do about it."""
+    from dford.service.program_run import same_answers
+
     learned(service, project)
     people = service.fold(project).look(
         lambda model, _: {} if model.placements is None else model.placements.read_people()
     )
     if how.person in people:
         others = sum(one.answers for one in people.values()) - people[how.person].answers
-        for line in describe(people[how.person], others, how.page):
+        same = same_answers(service.database, project, how.person)
+        for line in describe(people[how.person], others, same, how.page):
             print(line)
 
 
-def describe(one: "Person", others: int, page: str) -> list[str]:
+def describe(one: "Person", others: int, same: dict[str, tuple[int, int]], page: str) -> list[str]:
     """How often a program is wrong, and how strict it is, as far as anything tells."""
     if not others:
         return [
@@ -211,4 +219,8 @@ def describe(one: "Person", others: int, page: str) -> list[str]:
             f"Where others leave little doubt, it agrees with them in {agrees.value:.0%} "
             f"(95%: {agrees.low:.0%} to {agrees.high:.0%})."
         )
+    if same:
+        says, of = (sum(column) for column in zip(*same.values(), strict=True))
+        levels = ", ".join(f"{level} {n:,} of {count:,}" for level, (n, count) in same.items())
+        lines.append(f"Asked what others were asked too, it says the same in {says:,} of {of:,} answers ({levels}).")
     return [*lines, f"More answers of people make this surer: {page}"]

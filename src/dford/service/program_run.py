@@ -13,11 +13,13 @@ from typing import Any, NamedTuple, TypeVar
 import sqlalchemy as sa
 
 from dford.service.core import Service
+from dford.service.learning import log_reader
 from dford.service.program import Program, ProgramFailure
 from dford.service.projects.answering import SentAnswer, skip
 from dford.service.projects.asking import AskedQuestion, QuestionRequest, release
 from dford.service.projects.projects import Project
 from dford.service.refusal import Refusal
+from dford.service.store.database import Database
 from dford.service.store.schema import leases, questions
 
 T = TypeVar("T")
@@ -193,6 +195,25 @@ class ProgramRun:
         if numbers:
             job = partial(release, project=self._project.id, numbers=sorted(numbers), person=self._person)
             self._service.write(self._project, job)
+
+
+def same_answers(database: Database, project: Project, person: str) -> dict[str, tuple[int, int]]:
+    """Of what both a person and others were asked, by level: how often each of these says the same, and of how many."""
+    own, theirs = dict[tuple[int, int], set[bool]](), list[tuple[int, int, bool]]()
+    for page in log_reader.pages(database, project, 0, log_reader.head_of(database, project.id), most=log_reader.MANY):
+        columns = (column.tolist() for column in (page.item, page.level, page.higher))
+        for who, item, level, higher in zip(page.person, *columns, strict=True):
+            if item and who == person:
+                own.setdefault((item, level), set()).add(higher)
+            elif item:
+                theirs.append((item, level, higher))
+    found = dict[str, tuple[int, int]]()
+    for item, level, higher in sorted(theirs, key=lambda one: one[1]):
+        if said := own.get((item, level)):
+            name = project.levels[level - 1]
+            same, count = found.get(name, (0, 0))
+            found[name] = same + (said == {higher}), count + 1
+    return found
 
 
 @asynccontextmanager

@@ -113,7 +113,7 @@ class ItemOut(BaseModel):
 class Ask(_In):
     features: Row | None = Field(None, description="Ask about these, instead of an item of the pool.")
     item: Number | None = Field(None, description="Ask about this item of the pool, instead of the next one.")
-    program: bool = Field(
+    program: StrictBool = Field(
         False, description="Whether a program answers: the questions of the audit are for people, who judge it."
     )
 
