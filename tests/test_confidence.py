@@ -17,6 +17,7 @@ from dford.pool.answers import AUDIT
 from dford.service.learning import log_reader
 from dford.service.store import schema
 from dford.service.store.database import Database
+from postgres import BINARIES, new_database, temporary_cluster
 from serving import learned, ok, problem, replayed, serving, set_up
 
 CONFIDENCES = st.lists(st.none() | st.floats(0.5, 1.0), min_size=1, max_size=8)
@@ -70,7 +71,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "log.db"
 
 
-def stored(file: Path) -> list[float | None]:
+def stored(file: Path | str) -> list[float | None]:
     database = Database(str(file))
     with database.reading() as connection:
         told = schema.answers.c
@@ -162,3 +163,16 @@ def test_programs_are_never_asked_what_audits(file: Path) -> None:
     database.close()
     assert AUDIT not in purposes[:60]
     assert AUDIT in purposes[60:]
+
+
+@pytest.mark.skipif(not BINARIES, reason="there is no PostgreSQL on this machine")
+def test_postgresql_keeps_them_as_well() -> None:
+    with temporary_cluster() as cluster:
+        address = new_database(cluster, "sure")
+        with serving(address) as http:
+            project = set_up(http, learner="NewtonLogit")
+            for sure in (0.75, None, 1):
+                number = ok(http.post(f"{project}/questions"))["number"]
+                answer = {"higher": True, "confidence": sure}
+                ok(http.post(f"{project}/questions/{number}/answer", json=answer))
+        assert stored(address) == [0.75, None, 1.0]

@@ -276,7 +276,7 @@ def test_a_program_is_called_by_its_script_or_module(tmp_path: Path, monkeypatch
 
 def test_how_far_it_is_and_what_is_known_of_it_are_said_in_words() -> None:
     line = progress_line(Progress(120, 500, 117, Counter({"no answer within 60 s": 3}), 754.0), 0.314)
-    assert line == "120 of 500 questions, 117 answers, 3 failed, levels expected to be 0.31 off, 12:34 left"
+    assert line == "120 of 500 questions, 117 answers, 3 failed, expected error 0.31, 12:34 left"
     rate = Estimate(0.08, 0.02, 0.17)
     judge = Person("judge", 40, rate, Estimate(-0.2, -0.5, 0.1), 12, Estimate(0.9, 0.8, 0.95), None)
     same = {"calm": (7, 8), "mild": (4, 4)}

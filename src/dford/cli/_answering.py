@@ -71,8 +71,25 @@ def program_name(words: list[str]) -> str:
     return Path(words[0]).stem
 
 
-def answer(service: "Service", project: "Project", how: Answering) -> int:
-    """Have the program answer, and say what came of it; returns the exit status."""
+class Ending(NamedTuple):
+    """How a run ended: the exit status, and where it is not 0 why, with the end of what the program said on stderr."""
+
+    status: int = 0
+    sentence: str = ""
+    last_words: str = ""
+
+    def say(self) -> int:
+        """On stderr; returns the status."""
+        if self.sentence:
+            sys.stdout.flush()
+            refuse(self.sentence)
+        if self.last_words:
+            print(f"The end of its stderr:\n{self.last_words}", file=sys.stderr)
+        return self.status
+
+
+def answer(service: "Service", project: "Project", how: Answering) -> Ending:
+    """Have the program answer, and say what came of it."""
     from dford.service.program_run import BrokenProgramError, ProgramRun
 
     begin = time.monotonic()
@@ -81,27 +98,23 @@ def answer(service: "Service", project: "Project", how: Answering) -> int:
     if before.asked >= how.budget:
         print(f"{how.person} was asked {before.asked:,} questions before, so its budget is spent; raise --budget")
         _report(service, project, how)
-        return 0
+        return Ending()
     earlier = f", {before.asked:,} of them before" if before.asked else ""
     print(f"{how.person} answers, up to {how.budget:,} questions{earlier}; Ctrl-C ends it", flush=True)
-    is_interrupted, problem = False, None
+    ending = Ending()
     try:
-        is_interrupted = asyncio.run(_go(service, project, run, how))
-    except BrokenProgramError as broken:
-        problem = broken
+        if asyncio.run(_go(service, project, run, how)):
+            ending = _INTERRUPTED
     except KeyboardInterrupt:
-        is_interrupted = True
+        ending = _INTERRUPTED
+    except BrokenProgramError as broken:
+        ending = Ending(1, f"{how.person} was stopped, {broken}; what was answered is kept", broken.last_words)
     _say(run.progress(), time.monotonic() - begin)
     _report(service, project, how)
-    sys.stdout.flush()
-    if problem is not None:
-        refuse(f"{how.person} was stopped, {problem}; what was answered is kept")
-        if problem.last_words:
-            print(f"The end of its stderr:\n{problem.last_words}", file=sys.stderr)
-        return 1
-    if is_interrupted:
-        return refuse("stopped; what was answered is kept, and the same command goes on", status=130)
-    return 0
+    return ending
+
+
+_INTERRUPTED = Ending(130, "stopped; what was answered is kept, and the same command goes on")
 
 
 async def _go(service: "Service", project: "Project", run: "ProgramRun", how: Answering) -> bool:
@@ -155,7 +168,7 @@ def progress_line(now: "Progress", expected: float | None) -> str:
         f"{now.failures.total():,} failed",
     ]
     if expected is not None:
-        parts.append(f"levels expected to be {expected:.2f} off")
+        parts.append(f"expected error {expected:.2f}")
     if now.seconds_left is not None:
         minutes, seconds = divmod(round(now.seconds_left), 60)
         parts.append(f"{minutes}:{seconds:02} left")

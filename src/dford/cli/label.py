@@ -176,9 +176,9 @@ def _answer(table: "TableProject", out: Path | None, how: "Answering", given: di
     settings = replace(settings, lease_seconds=max(settings.lease_seconds, 2 * how.seconds))
     project = _filled(settings, table)
     with patiently(settings) as service:
-        status = _answering.answer(service, project, how)
+        ending = _answering.answer(service, project, how)
         _finish(service, project, out, given)
-    leave(status)
+    leave(ending.say())
 
 
 def _settings(given: dict[str, str]) -> "Settings":
