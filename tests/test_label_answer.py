@@ -94,7 +94,7 @@ def test_from_a_file_to_levels_by_a_program_and_people_go_on(tmp_path: Path) -> 
     assert err == ""
     assert "judge answers, up to 40 questions; Ctrl-C ends it\n" in out
     assert re.search(r"40 answers in \d+ s; 40 of 40 questions of the budget asked\n", out)
-    assert "Nothing tells how often judge is wrong: nobody else has answered, so it is taken at its word.\n" in out
+    assert "Nothing tells how often judge is wrong: no person has answered, so it is taken at its word.\n" in out
     assert "by dford label items.csv --database log.db" in out
     assert out.endswith("Levels: levels.csv\n")
     asked = seen(tmp_path)
@@ -121,7 +121,7 @@ def test_from_a_file_to_levels_by_a_program_and_people_go_on(tmp_path: Path) -> 
         assert "up to 45 questions, 40 of them before" in out
         assert re.search(r"5 answers in \d+ s; 45 of 45 questions", out)
         assert re.search(r"Of its 45 answers \d+ can be judged|Nothing tells yet how often judge is wrong", out)
-        assert re.search(r"it says the same in \d+ of \d+ answers \(calm \d", out)
+        assert re.search(r"it says the same in \d+ of \d+ answers \(", out)
         assert "More answers of people make this surer: dford label items.csv --database log.db\n" in out
         assert caught_up(client, "/projects/items")["people"] == {"judge": 45, "local": 60}
     with answering(tmp_path, "--budget", "45") as process:
@@ -143,8 +143,8 @@ def test_killed_at_any_moment_nothing_that_was_answered_is_asked_again_and_the_b
     asked = [one["id"] for one in seen(tmp_path)]
     assert len(asked) == len(set(asked)), "asked twice"
     assert len(stored(tmp_path, schema.questions)) == budget
-    assert budget - 3 * 3 <= len(asked) <= budget, "killed between the question and the program, one is asked of nobody"
-    assert budget - 3 * 3 <= len(stored(tmp_path, schema.answers)) <= len(asked)
+    assert budget - 3 * 2 <= len(asked) <= budget, "killed between the question and the program, one is asked of nobody"
+    assert budget - 3 * 2 <= len(stored(tmp_path, schema.answers)) <= len(asked)
     assert stored(tmp_path, schema.leases) == []
     replayed(tmp_path / "log.db", "items")
 
@@ -287,4 +287,5 @@ def test_how_far_it_is_and_what_is_known_of_it_are_said_in_words() -> None:
         "Asked what others were asked too, it says the same in 11 of 12 answers (calm 7 of 8, mild 4 of 4).",
         "More answers of people make this surer: dford label items.csv",
     ]
+    assert "no person has answered" in describe(judge, 0, same, "")[0]
     assert "Nothing tells yet" in describe(judge._replace(judged=0), 30, {}, "")[0]

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from dford.cli import _answering
 from dford.service.core import Service
-from dford.service.program import Program, ProgramFailure, Said, read_answer
+from dford.service.program import Program, ProgramFailure, Said, _Process, read_answer
 from dford.service.program_run import BrokenProgramError, ProgramRun, same_answers
 from dford.service.projects.answering import SentAnswer
 from dford.service.projects.asking import QuestionRequest
@@ -192,16 +192,32 @@ def test_what_is_no_answer_is_one_short_sentence(line: bytes) -> None:
     assert "\n" not in str(failure.value)
 
 
+@given(st.lists(st.binary(max_size=8).map(lambda part: part.replace(b"\n", b"")), max_size=8))
+def test_a_line_is_the_same_however_it_is_cut_on_its_way(parts: list[bytes]) -> None:
+    async def going() -> None:
+        process = _Process()
+        process._answer = asyncio.get_running_loop().create_future()
+        for part in parts:
+            process.pipe_data_received(1, part)
+            process.pipe_data_received(2, part)
+            assert not process._answer.done()
+        process.pipe_data_received(1, b"\n")
+        assert process._answer.result() == b"".join(parts)
+        assert not process._said
+
+    run(going)
+
+
 ROWS = tuple({"size": str(i % 7), "note": f"item {i}"} for i in range(12))
 GOOD = """print(json.dumps({"higher": float(asked["item"]["size"]) / 2 > asked["levels"].index(asked["level"])}))"""
 
 
 @contextmanager
-def labelled(file: Path, **settings: Any) -> Iterator[tuple[Service, Any]]:
+def labelled(file: Path, learner: str = "NewtonLogit") -> Iterator[tuple[Service, Any]]:
     compiled()
-    service = Service(Settings(database=str(file), request_seconds=120, **settings))
+    service = Service(Settings(database=str(file), request_seconds=120))
     try:
-        yield service, fill_project(service, TableProject("rain", ROWS, LEVELS, "NewtonLogit"))[0]
+        yield service, fill_project(service, TableProject("rain", ROWS, LEVELS, learner, seed=5))[0]
     finally:
         service.close()
 
@@ -273,6 +289,15 @@ def test_where_everything_is_taken_it_waits_for_its_own_and_then_ends(tmp_path: 
             service.ask(project, QuestionRequest("ann"))
         done = go(service, project, GOOD, 40).progress()
         assert (done.asked, done.answers) == (30, 0), "and nothing was spent"
+
+
+def test_nobody_is_asked_whether_something_is_above_the_highest_level(tmp_path: Path) -> None:
+    body = f"assert asked['level'] != asked['levels'][-1]\n{GOOD}"
+    with labelled(tmp_path / "log.db", "DFORD") as (service, project):
+        assert go(service, project, body, 40).progress().answers == 40
+        highest = {one.number for one in rows(service, schema.questions) if one.level == len(LEVELS)}
+        assert highest, "its policy asks about all levels"
+        assert {one.higher for one in rows(service, schema.answers) if one.question in highest} == {False}
 
 
 def test_it_says_how_far_it_is_and_ends_when_the_levels_are_near_enough(

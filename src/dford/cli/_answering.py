@@ -197,14 +197,15 @@ def _say(done: "Progress", seconds: float) -> None:
 
 def _report(service: "Service", project: "Project", how: Answering) -> None:
     """What is known of the program, and what people can do about it."""
-    from dford.service.program_run import same_answers
+    from dford.service.program_run import programs, same_answers
 
     learned(service, project)
     people = service.fold(project).look(
         lambda model, _: {} if model.placements is None else model.placements.read_people()
     )
     if how.person in people:
-        others = sum(one.answers for one in people.values()) - people[how.person].answers
+        judges = programs(service.database, project)
+        others = sum(one.answers for name, one in people.items() if name not in judges)
         same = same_answers(service.database, project, how.person)
         for line in describe(people[how.person], others, same, how.page):
             print(line)
@@ -214,7 +215,7 @@ def describe(one: "Person", others: int, same: dict[str, tuple[int, int]], page:
     """How often a program is wrong, and how strict it is, as far as anything tells."""
     if not others:
         return [
-            f"Nothing tells how often {one.name} is wrong: nobody else has answered, so it is taken at its word.",
+            f"Nothing tells how often {one.name} is wrong: no person has answered, so it is taken at its word.",
             f"Check it: answer some yourself, by {page}. The audit's questions go to people alone, and judge it.",
         ]
     wrong, strict, agrees = one.error_rate, one.strictness, one.agreement

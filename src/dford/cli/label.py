@@ -78,7 +78,10 @@ def add(program: "typer.Typer") -> None:
         budget: Annotated[
             int | None,
             typer.Option(
-                min=1, metavar="N", help="The most questions it is ever asked under this name, earlier runs included."
+                min=1,
+                max=10_000_000,
+                metavar="N",
+                help="The most questions it is ever asked under this name, earlier runs included.",
             ),
         ] = None,
         time_limit: Annotated[

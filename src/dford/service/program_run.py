@@ -197,6 +197,13 @@ class ProgramRun:
             self._service.write(self._project, job)
 
 
+def programs(database: Database, project: Project) -> set[str]:
+    """Who has answered as a program."""
+    own = sa.select(questions.c.person).where(questions.c.project == project.id, questions.c.key.startswith(_KEY))
+    with database.reading() as connection:
+        return set(connection.scalars(own.distinct()))
+
+
 def same_answers(database: Database, project: Project, person: str) -> dict[str, tuple[int, int]]:
     """Of what both a person and others were asked, by level: how often each of these says the same, and of how many."""
     own, theirs = dict[tuple[int, int], set[bool]](), list[tuple[int, int, bool]]()
