@@ -167,16 +167,18 @@ def test_an_interrupt_leaves_no_process_and_keeps_all_answers(tmp_path: Path, nu
 
 
 def test_a_program_that_keeps_failing_ends_the_run_in_one_sentence_with_its_last_words(tmp_path: Path) -> None:
-    more = ["--budget", "50", "--time-limit", "0.5", "--as", "Dr. Ümit"]
-    with answering(tmp_path, *more, judge="judge.py 0") as process:
+    broken = "import sys\nprint('it begins', file=sys.stderr)\ninput()\nsys.exit('no model')\n"
+    (tmp_path / "broken.py").write_text(broken)
+    with answering(tmp_path, "--budget", "50", "--as", "Dr. Ümit", judge="broken.py") as process:
         out, err = ended(process, 1)
     assert err.splitlines() == [
-        "dford: Dr. Ümit was stopped, as it failed 5 times in a row, at last: no answer within 0.5 s; what was "
+        "dford: Dr. Ümit was stopped, as it failed 5 times in a row, at last: it ended with status 1; what was "
         "answered is kept",
         "The end of its stderr:",
-        "the judge begins",
+        "it begins",
+        "no model",
     ]
-    assert "5 questions failed, and were given up: no answer within 0.5 s (5)\n" in out
+    assert "5 questions failed, and were given up: it ended with status 1 (5)\n" in out
     assert {one.person for one in stored(tmp_path, schema.skips)} == {"Dr. Ümit"}
 
 

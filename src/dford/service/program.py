@@ -64,8 +64,8 @@ class Program:
             raise
 
     async def _fail(self, process: "_Process") -> None:
+        self.last_words = await process.last_words()
         await self.close(at_once=True)
-        self.last_words = process.last_words()
 
     async def close(self, at_once: bool = False) -> None:
         """End it and its children; it may end by itself first, as its input ends."""
@@ -81,7 +81,7 @@ class _Process(asyncio.SubprocessProtocol):
         self._loop = asyncio.get_running_loop()
         self._said, self._errors = bytearray(), bytearray()
         self._answer: asyncio.Future[bytes] | None = None
-        self._exited, self._lost = self._loop.create_future(), self._loop.create_future()
+        self._exited, self._lost, self._heard = (self._loop.create_future() for _ in range(3))
         self._mute = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -106,15 +106,15 @@ class _Process(asyncio.SubprocessProtocol):
         if fd == 1:
             self._mute = True
             self._over()
+        elif fd == 2:
+            self._heard.set_result(None)
 
     def process_exited(self) -> None:
-        if not self._exited.done():
-            self._exited.set_result(None)
+        self._exited.set_result(None)
         self._over()
 
     def connection_lost(self, error: Exception | None) -> None:
-        if not self._lost.done():
-            self._lost.set_result(None)
+        self._lost.set_result(None)
 
     def is_over(self) -> bool:
         return self._mute or self._exited.done()
@@ -130,7 +130,10 @@ class _Process(asyncio.SubprocessProtocol):
         finally:
             self._answer = None
 
-    def last_words(self) -> str:
+    async def last_words(self) -> str:
+        """The end of its stderr, heard out if it has ended by itself."""
+        if self._exited.done():
+            await asyncio.wait([self._heard], timeout=_GRACE)
         lines = self._errors.decode(errors="replace").splitlines()
         return "\n".join(lines[-_TAIL_LINES:])
 

@@ -95,7 +95,6 @@ class ProgramRun:
             asked = await self._next()
             if asked is None:
                 return
-            self._open.add(asked.number)
             await self._put(program, asked)
             self._open.discard(asked.number)
             self._closed.set()
@@ -105,10 +104,9 @@ class ProgramRun:
         """The next question; None where there is none, and none of ours is open whose answer could change that."""
         while self._places:
             place = self._places.popleft()
-            request = QuestionRequest(self._person, f"{_KEY}{place}", may_audit=False)
             closed = self._closed
             try:
-                asked = await self._patiently(partial(self._service.ask, self._project, request))
+                asked = await self._patiently(partial(self._ask, place))
             except BaseException as error:
                 self._places.appendleft(place)
                 if not isinstance(error, Refusal) or error.code != "nothing-to-ask":
@@ -117,11 +115,20 @@ class ProgramRun:
                     return None
                 await closed.wait()
             else:
-                if isinstance(asked, AskedQuestion):
-                    self._asked += 1
+                if asked is not None:
                     return asked
                 self._earlier += 1  # another run with the same name has this place
         return None
+
+    def _ask(self, place: int) -> AskedQuestion | None:
+        """The question that has this place in the budget; None if there was one before."""
+        request = QuestionRequest(self._person, f"{_KEY}{place}", may_audit=False)
+        asked = self._service.ask(self._project, request)
+        if not isinstance(asked, AskedQuestion):
+            return None
+        self._open.add(asked.number)
+        self._asked += 1
+        return asked
 
     async def _put(self, program: Program, asked: AskedQuestion) -> None:
         level, number = asked.wording.level, asked.number
@@ -139,12 +146,14 @@ class ProgramRun:
                 sentence = f"as it failed {_FAILURES} times in a row, at last: {failure}"
                 raise BrokenProgramError(sentence, program.last_words) from None
         else:
-            answer = SentAnswer(number, higher, self._person, confidence=confidence)
-            told = await self._patiently(partial(self._service.tell_many, self._project, [answer]))
-            if isinstance(told[0], Refusal):
-                raise told[0]
-            self._answers += 1
+            await self._patiently(partial(self._tell, SentAnswer(number, higher, self._person, confidence=confidence)))
             self._in_a_row = 0
+
+    def _tell(self, answer: SentAnswer) -> None:
+        told = self._service.tell_many(self._project, [answer])[0]
+        if isinstance(told, Refusal):
+            raise told
+        self._answers += 1
 
     def _line(self, asked: AskedQuestion) -> dict[str, Any]:
         level = self._project.levels[asked.wording.level - 1]
@@ -167,11 +176,15 @@ class ProgramRun:
         return shown
 
     async def _patiently(self, job: Callable[[], T]) -> T:
-        """Do it in a thread, and again where it is refused for the moment."""
+        """Do it in a thread, to its end even if this is cancelled, and again where it is refused for the moment."""
         until = time.monotonic() + _PATIENT
         while True:
+            work = asyncio.create_task(asyncio.to_thread(job))
             try:
-                return await asyncio.to_thread(job)
+                return await asyncio.shield(work)
+            except asyncio.CancelledError:
+                await asyncio.wait([work])
+                raise
             except Refusal as refusal:
                 if refusal.retry_after is None or time.monotonic() > until:
                     raise
