@@ -62,17 +62,17 @@ class ProgramRun:
         self._service, self._project, self._person, self._budget = service, project, person, budget
         before = self._before()
         self._places = deque(n for n in range(1, budget + 1) if n not in before)
-        self._earlier, self._asked = len(before), 0
-        self._answers, self._failures, self._in_a_row = 0, Counter[str](), 0
-        self._open: set[int] = set()
+        self._earlier, self._failures, self._in_a_row = len(before), Counter[str](), 0
+        # questions by number; sets, as several threads add to them
+        self._asked, self._open, self._answered = set[int](), set[int](), set[int]()
         self._closed = asyncio.Event()  # set, and replaced, whenever a question is
         self._began = time.monotonic()
 
     def progress(self) -> Progress:
-        done, left = self._answers + self._failures.total(), len(self._places)
-        seconds = left * (time.monotonic() - self._began) / done if done else None
-        asked = self._earlier + self._asked
-        return Progress(asked, self._budget, self._answers, self._failures.copy(), seconds)
+        answers, asked = len(self._answered), self._earlier + len(self._asked)
+        done = answers + self._failures.total()
+        seconds = len(self._places) * (time.monotonic() - self._began) / done if done else None
+        return Progress(asked, self._budget, answers, self._failures.copy(), seconds)
 
     async def go(self, programs: Sequence[Program]) -> None:
         """Ask until the budget is spent or nothing is left to ask, each copy one question at a time."""
@@ -127,7 +127,7 @@ class ProgramRun:
         if not isinstance(asked, AskedQuestion):
             return None
         self._open.add(asked.number)
-        self._asked += 1
+        self._asked.add(asked.number)
         return asked
 
     async def _put(self, program: Program, asked: AskedQuestion) -> None:
@@ -153,7 +153,7 @@ class ProgramRun:
         told = self._service.tell_many(self._project, [answer])[0]
         if isinstance(told, Refusal):
             raise told
-        self._answers += 1
+        self._answered.add(answer.number)
 
     def _line(self, asked: AskedQuestion) -> dict[str, Any]:
         level = self._project.levels[asked.wording.level - 1]
