@@ -70,10 +70,15 @@ def add(program: "typer.Typer") -> None:
         database: Annotated[str, typer.Option(help=DATABASE)] = "",
         answer: Annotated[
             str,
-            typer.Option(metavar="COMMAND", help="A program that answers, in place of the page: a JSON line for each."),
+            typer.Option(
+                metavar="COMMAND", help="A program that answers, instead of a page: one line of JSON per question."
+            ),
         ] = "",
         name: Annotated[
-            str, typer.Option("--as", metavar="NAME", help="Whose its answers are; by default, the program's own name.")
+            str,
+            typer.Option(
+                "--as", metavar="NAME", help="The person its answers are stored under; by default its own name."
+            ),
         ] = "",
         budget: Annotated[
             int | None,
@@ -81,13 +86,16 @@ def add(program: "typer.Typer") -> None:
                 min=1,
                 max=10_000_000,
                 metavar="N",
-                help="The most questions it is ever asked under this name, earlier runs included.",
+                help="The most questions it is ever asked under this name in this project, earlier runs included.",
             ),
         ] = None,
         time_limit: Annotated[
-            float, typer.Option(min=0.001, metavar="SECONDS", help="For one answer; the first has its start, too.")
+            float,
+            typer.Option(min=0.001, metavar="SECONDS", help="The most it may take to answer, or to start and answer."),
         ] = 60.0,
-        threads: Annotated[int, typer.Option(min=1, max=64, metavar="N", help="Copies of it at once.")] = 1,
+        threads: Annotated[
+            int, typer.Option(min=1, max=64, metavar="N", help="How many copies of it run at once.")
+        ] = 1,
     ) -> None:
         """Put the rows of a file on a scale, by yes/no answers on a page.
 
