@@ -16,9 +16,12 @@ from dford import DFORD, NewtonLogit, Pool, persistence
 from dford.datasets import make_synthetic
 from dford.engine import posteriors
 from dford.evaluation import offpolicy
+from dford.pool.answers import PLACE, Answer
 from dford.pool.audit import Audit
 from dford.pool.items import Items
+from dford.pool.placements import Placements
 from dford.pool.reliability import alike
+from dford.scale import Scale
 
 LEVELS = [1, 2, 3, 4, 5]
 
@@ -435,3 +438,14 @@ def test_a_damaged_pool_is_refused_when_it_is_loaded(name: str, tmp_path: Path) 
         with pytest.raises(ValueError, match="could have"):
             dford.load(tmp_path / "bad.dford")
     assert dford.load(tmp_path / "pool.dford").levels_.tolist() == pool.levels_.tolist()
+
+
+def test_after_very_many_answers_an_item_can_still_be_asked_about() -> None:
+    placements = Placements(Scale([1, 2, 3]), NewtonLogit(levels=[1, 2, 3]), 0.02, 0.0, 0)
+    placements.add(np.zeros((2, 1)))
+    for n in range(400):  # until no other level has a chance that a number can hold
+        placements.count(Answer(n, 0, n % 2, 1, 1.0, n % 2 == 0, PLACE, -1))
+    assert np.count_nonzero(placements.items.belief(0)) == 1
+    question = placements.propose_about(0, 400)
+    assert (question.item, question.propensity) == (0, 1.0)
+    assert question.cut in {0, 1}

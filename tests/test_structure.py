@@ -53,14 +53,14 @@ FLOORS = {
         {"reproduction", "studies"},
     ],
     "dford.service": [
-        {"refusal", "settings"},
+        {"refusal", "settings", "program"},
         {"csv_rows", "store", "worker"},
         {"client", "projects"},
         {"learning"},
         {"views"},
         {"core"},
         {"http"},
-        {"table_project"},
+        {"table_project", "program_run"},
         {"demo_projects"},
     ],
 }

@@ -74,10 +74,11 @@ class FeedbackLog:
         item: int | None = None,
         person: str | None = None,
         time: float | None = None,
+        confidence: float | None = None,
     ) -> None:
-        """Add an answered question; also, where known, which item it is about, who answered, and when.
+        """Add an answered question; also, where known, which item it is about, who answered, when, and how sure of it.
 
-        The time is in seconds since 1970, such as `time.time()`.
+        The time is in seconds since 1970, such as `time.time()`, and the confidence is between 0.5 and 1.
         """
         values, names = split_names(question.x)
         if names is not None and names != self.feature_names:
@@ -90,7 +91,7 @@ class FeedbackLog:
         else:
             x = np.asarray(values, dtype=np.float64)
             row = x[0] if x.ndim == 2 and len(x) == 1 else x
-        about = checked_about(item, person, time)
+        about = checked_about(item, person, time, confidence)
         self._add(row, question.level, question.prediction, question.propensity, higher, about)
         self.feature_names = names or self.feature_names
 
@@ -195,6 +196,11 @@ class FeedbackLog:
         """When the answers were given, in seconds since 1970; NaN where that is not known."""
         return np.array([about.time for about in self._about], dtype=np.float64)
 
+    @property
+    def confidence(self) -> NDArray[np.float64]:
+        """How sure whoever answered was of it, from 0.5 to 1; NaN where they did not say."""
+        return np.array([about.confidence for about in self._about], dtype=np.float64)
+
     def _places(self, column: int) -> NDArray[np.int64]:
         """The levels asked about (0) or predicted (1), counted from 1."""
         return np.array([answer[column] for answer in self._answers], dtype=np.int64)
@@ -202,9 +208,10 @@ class FeedbackLog:
     def to_frame(self, feature_names: Sequence[str] | None = None) -> Any:
         """A pandas frame: `level`, `prediction` (names), `propensity`, `higher`, then a column for each feature.
 
-        Where any of them is known of any answer, `item`, `person` and `time` come before the features. Features without
-        names are called x0, x1, ... Sparse rows have a column for each feature that has a name, from the first on, and
-        one for texts and all others, such as "3:0.5 17:1.0". `polars.from_pandas` takes the frame too.
+        Where any of them is known of any answer, `item`, `person` and `time` come before the features, and `confidence`
+        after these three where anybody said one. Features without names are called x0, x1, ... Sparse rows have a
+        column for each feature that has a name, from the first on, and one for texts and all others, such as
+        "3:0.5 17:1.0". `polars.from_pandas` takes the frame too.
         """
         import pandas as pd
 
@@ -232,6 +239,8 @@ class FeedbackLog:
             frame["item"] = pd.array(self.item, dtype="Int64")
             frame["person"] = self.person
             frame["time"] = pd.to_datetime(np.round(1e6 * self.time), unit="us", utc=True)
+            if any(about.confidence is not None for about in self._about):
+                frame["confidence"] = self.confidence
         return pd.concat([frame, pd.DataFrame(X, columns=list(features))], axis=1)
 
     def write(self, path: str | os.PathLike[str], feature_names: Sequence[str] | None = None) -> None:
@@ -272,7 +281,8 @@ class FeedbackLog:
         """The log in a pandas or polars frame that has the columns of `to_frame`.
 
         Columns called x0, x1, ... are features without names, in the order of their numbers. Columns called `item`,
-        `person` and `time` are about the answers if there are all three, and features otherwise.
+        `person` and `time` are about the answers if there are all three, and features otherwise; `confidence` is
+        what they are.
         """
         if missing := [name for name in COLUMNS if name not in list(frame.columns)]:
             raise ValueError(f"a log has the columns {', '.join(COLUMNS)} and features; {', '.join(missing)} not found")

@@ -12,6 +12,8 @@ from dford.sparse_rows import find_column
 
 COLUMNS = ("level", "prediction", "propensity", "higher")
 ABOUT = ("item", "person", "time")
+CONFIDENCE = "confidence"
+MAY_HAVE = (*ABOUT, CONFIDENCE)
 
 
 class About(NamedTuple):
@@ -22,20 +24,23 @@ class About(NamedTuple):
     person: str | None = None
     time: float | None = None
     """When it was given, in seconds since 1970, to the microsecond."""
+    confidence: float | None = None
+    """How sure whoever gave it is that it is right, from 0.5 to 1."""
 
 
 UNKNOWN = About()
 
 
 def about_columns(names: Iterable[str]) -> tuple[str, ...]:
-    """The columns of a log that are about its answers: all three, or none."""
-    return ABOUT if set(ABOUT) <= set(names) else ()
+    """The columns of a log that are about its answers: all three, and perhaps the confidence; or none."""
+    names = set(names)
+    return (MAY_HAVE if CONFIDENCE in names else ABOUT) if set(ABOUT) <= names else ()
 
 
 def check_feature_names(names: Iterable[str], has_more: bool = False) -> None:
     """Refuse features that are called as the columns of a log are, of one with or without items, people and times."""
-    own = [*COLUMNS, *(ABOUT if has_more else about_columns(names))]
     names = list(names)
+    own = [*COLUMNS, *(MAY_HAVE if has_more else about_columns(names))]
     if taken := [name for name in names if name in own or find_column([name]) is not None]:
         raise ValueError(f"a log has a column {taken[0]!r} of its own, so no feature can be called so; rename it")
 
@@ -69,7 +74,7 @@ def read_rounds(source: Any, levels: Sequence[Any], **options: Any) -> Any:
     return frame
 
 
-def checked_about(item: Any, person: Any, time: Any) -> About:
+def checked_about(item: Any, person: Any, time: Any, confidence: Any = None) -> About:
     """What is known of an answer, or a sentence on what cannot be."""
     if item is not None and (isinstance(item, (bool, np.bool_, str)) or not 0 <= item < 2**63 or item != int(item)):
         raise ValueError(f"an item is a whole number, from 0; got {item}")
@@ -77,10 +82,26 @@ def checked_about(item: Any, person: Any, time: Any) -> About:
         raise TypeError(f"a person is a name; got {person!r}")
     if time is not None and not 0 <= time < 1e11:
         raise ValueError(f"a time is in seconds since 1970; got {time!r}")
-    return About(None if item is None else int(item), person or None, None if time is None else round(float(time), 6))
+    return About(
+        None if item is None else int(item),
+        person or None,
+        None if time is None else round(float(time), 6),
+        checked_confidence(confidence),
+    )
 
 
-def read_about(items: NDArray[Any], people: NDArray[Any], times: NDArray[Any]) -> list[About]:
+def checked_confidence(given: Any) -> float | None:
+    """How sure somebody is of an answer, if they say so."""
+    if given is None:
+        return None
+    if isinstance(given, (bool, np.bool_)) or not isinstance(given, (int, float, np.number)) or not 0.5 <= given <= 1:
+        raise ValueError(f"a confidence is between 0.5 (a guess) and 1 (certain); got {given!r}")
+    return float(given)
+
+
+def read_about(
+    items: NDArray[Any], people: NDArray[Any], times: NDArray[Any], confidences: NDArray[Any] | None = None
+) -> list[About]:
     """Of every answer, from the columns of a file or of a frame."""
     import pandas as pd
 
@@ -92,13 +113,15 @@ def read_about(items: NDArray[Any], people: NDArray[Any], times: NDArray[Any]) -
     except ValueError:
         raise ValueError("a time in a file is a date such as 2026-11-16 12:30:00+00:00") from None
     micro = when.dt.as_unit("us").astype("int64")
+    sure = np.full(len(items), None) if confidences is None else confidences
     return [
         checked_about(
             None if pd.isna(item) else item,
             None if pd.isna(person) or person == "" else str(person),
             None if missing else one / 1e6,
+            None if pd.isna(confidence) else confidence,
         )
-        for item, person, one, missing in zip(items, people, micro, when.isna(), strict=True)
+        for item, person, one, missing, confidence in zip(items, people, micro, when.isna(), sure, strict=True)
     ]
 
 

@@ -150,7 +150,8 @@ def run(server: "uvicorn.Server", listening: socket.socket, more: bool = False) 
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a second Ctrl-C ends what is left to do
 
 
-def leave() -> NoReturn:
+def leave(status: int = 0) -> NoReturn:
     """End at once: all is closed, and trees that still grow in a thread would hold up a plain exit, for nothing."""
     sys.stdout.flush()
-    os._exit(0)
+    sys.stderr.flush()
+    os._exit(status)

@@ -1,6 +1,7 @@
 """`dford label`: from a file to the page where its rows are put on a scale."""
 
 import re
+import shlex
 import threading
 import unicodedata
 import webbrowser
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
 
     import typer
 
+    from dford.cli._answering import Answering
     from dford.service.core import Service
     from dford.service.projects.projects import Project
+    from dford.service.settings import Settings
     from dford.service.table_project import TableProject
 
 _HOST = "127.0.0.1"
@@ -65,6 +68,34 @@ def add(program: "typer.Typer") -> None:
         ] = None,
         browser: Annotated[bool, typer.Option(help="Open the page.")] = True,
         database: Annotated[str, typer.Option(help=DATABASE)] = "",
+        answer: Annotated[
+            str,
+            typer.Option(
+                metavar="COMMAND", help="A program that answers, instead of a page: one line of JSON per question."
+            ),
+        ] = "",
+        name: Annotated[
+            str,
+            typer.Option(
+                "--as", metavar="NAME", help="The person its answers are stored under; by default its own name."
+            ),
+        ] = "",
+        budget: Annotated[
+            int | None,
+            typer.Option(
+                min=1,
+                max=10_000_000,
+                metavar="N",
+                help="The most questions it is ever asked under this name in this project, earlier runs included.",
+            ),
+        ] = None,
+        time_limit: Annotated[
+            float,
+            typer.Option(min=0.001, metavar="SECONDS", help="The most it may take to answer, or to start and answer."),
+        ] = 60.0,
+        threads: Annotated[
+            int, typer.Option(min=1, max=64, metavar="N", help="How many copies of it run at once.")
+        ] = 1,
     ) -> None:
         """Put the rows of a file on a scale, by yes/no answers on a page.
 
@@ -72,6 +103,11 @@ def add(program: "typer.Typer") -> None:
 
         How columns are read is shown, and --kind changes it.
         Run again, it goes on where it was; rows that are new at the file's end are added.
+
+        With --answer "python judge.py" --budget 500 a program answers, as a person of its own.
+        It reads lines such as {"item": {"note": "dry"}, "question": "Is it above ok?", "level": "ok", "id": 7},
+        and prints {"higher": true} for each, perhaps with "confidence": 0.8.
+        People check it on the page, at the same time or later.
         """
         needs("service", "fastapi", "prometheus_client", "sqlalchemy", "uvicorn")
         from dford.columns.vectors import with_vectors
@@ -99,7 +135,22 @@ def add(program: "typer.Typer") -> None:
             by_content=file.is_dir(),
             target=until,
         )
-        _label(table, out, browser, {"database": database, "files": _path(files), "encoder": _path(encoder)})
+        given = {"database": database, "files": _path(files), "encoder": _path(encoder)}
+        if answer:
+            from dford.cli._answering import read_answering
+
+            page = shlex.join(
+                ["dford", "label", str(file)]
+                + (["--project", project] if project else [])
+                + (["--database", database] if database else [])
+            )
+            _answer(table, out, read_answering(answer, name, budget, time_limit, threads, until, page), given)
+        elif name or budget is not None:
+            raise typer.BadParameter(
+                "this is about a program that answers; name one by --answer", param_hint="--as" if name else "--budget"
+            )
+        else:
+            _label(table, out, browser, given)
 
 
 def _path(given: Path | None) -> str:
@@ -113,23 +164,9 @@ def _name(stem: str) -> str:
 
 
 def _label(table: "TableProject", out: Path | None, browser: bool, given: dict[str, str]) -> None:
-    from dford.columns import Columns
-    from dford.service.settings import Settings
-    from dford.service.table_project import fill_project, unread_images
-    from dford.service.views.exports import levels_file
-    from dford.service.views.state import count_items
-
-    settings = replace(Settings.read({name: value for name, value in given.items() if value}), host=_HOST)
-    with patiently(settings) as service:
-        project, count = fill_project(service, table)
+    settings = _settings(given)
+    project = _filled(settings, table)
     with opened(settings) as service:
-        total = count_items(service.database, project)
-        print(f"Project {project.name}: {total:,} items, {count:,} of them new")
-        for column in Columns.of(project.columns).describe():
-            print(f"  {column.sentence}")
-        if unread := unread_images(service, project):
-            some = ", ".join(unread[:_NAMED]) + (", …" if len(unread) > _NAMED else "")
-            print(f"Images that could not be read: {len(unread):,} ({some}); they count as missing")
         server = make_server(service)
         with _key(service, project.id) as key:
             listening = _listen(settings.port)
@@ -138,15 +175,58 @@ def _label(table: "TableProject", out: Path | None, browser: bool, given: dict[s
             if browser:  # in a thread, as a browser in the terminal would not return
                 threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
             run(server, listening, more=True)
-        _say_how_far(service, project)
-        if out is not None:
-            with writing_to(out.parent), atomic_write(out) as draft:
-                draft.write_bytes(levels_file(service.database, project, *learned(service, project)))
-            print(f"Levels: {out}")
-        else:
-            where = f" --database {given['database']}" if given["database"] else ""
-            print(f"Kept. For the levels so far: dford export {project.name} levels.csv --what levels{where}")
+        _finish(service, project, out, given)
     leave()
+
+
+def _answer(table: "TableProject", out: Path | None, how: "Answering", given: dict[str, str]) -> None:
+    """The same, answered by a program: on the database itself, which a server may have open, too."""
+    from dford.cli import _answering
+
+    settings = _settings(given)
+    settings = replace(settings, lease_seconds=max(settings.lease_seconds, 2 * how.seconds))
+    project = _filled(settings, table)
+    with patiently(settings) as service:
+        ending = _answering.answer(service, project, how)
+        _finish(service, project, out, given)
+    leave(ending.say())
+
+
+def _settings(given: dict[str, str]) -> "Settings":
+    from dford.service.settings import Settings
+
+    return replace(Settings.read({name: value for name, value in given.items() if value}), host=_HOST)
+
+
+def _filled(settings: "Settings", table: "TableProject") -> "Project":
+    """The project with the table's rows, and what is said of them."""
+    from dford.columns import Columns
+    from dford.service.table_project import fill_project, unread_images
+    from dford.service.views.state import count_items
+
+    with patiently(settings) as service:
+        project, count = fill_project(service, table)
+        print(f"Project {project.name}: {count_items(service.database, project):,} items, {count:,} of them new")
+        for column in Columns.of(project.columns).describe():
+            print(f"  {column.sentence}")
+        if unread := unread_images(service, project):
+            some = ", ".join(unread[:_NAMED]) + (", …" if len(unread) > _NAMED else "")
+            print(f"Images that could not be read: {len(unread):,} ({some}); they count as missing")
+    return project
+
+
+def _finish(service: "Service", project: "Project", out: Path | None, given: dict[str, str]) -> None:
+    """Say how far off the levels are, and where they are."""
+    from dford.service.views.exports import levels_file
+
+    _say_how_far(service, project)
+    if out is not None:
+        with writing_to(out.parent), atomic_write(out) as draft:
+            draft.write_bytes(levels_file(service.database, project, *learned(service, project)))
+        print(f"Levels: {out}")
+    else:
+        where = f" --database {given['database']}" if given["database"] else ""
+        print(f"Kept. For the levels so far: dford export {project.name} levels.csv --what levels{where}")
 
 
 def _say_how_far(service: "Service", project: "Project") -> None:

@@ -78,8 +78,9 @@ class Voice(NamedTuple):
     """Of the probability with which they say that their answer is right, or 0 where they say nothing of it."""
 
     @classmethod
-    def of(cls, name: str, confidence: float | None) -> "Voice":
-        return cls(name) if confidence is None else cls(name, round(8 * confidence))
+    def of(cls, name: str, confidence: float) -> "Voice":
+        """By the confidence from 0.5 to 1, or NaN."""
+        return cls(name) if np.isnan(confidence) else cls(name, round(8 * confidence))
 
 
 class Person(NamedTuple):
@@ -271,13 +272,15 @@ class People(Mapping[str, Person]):
         if not keep.any():
             raise ValueError("nothing can be said of people: no answer of the log says which item it is about")
         numbers, item = np.unique(log.item[keep].astype(np.int64), return_inverse=True)
-        names, person = np.unique([name or "" for name in log.person[keep]], return_inverse=True)
+        said = [Voice.of(name or "", sure) for name, sure in zip(log.person[keep], log.confidence[keep], strict=True)]
+        voices = sorted(set(said))
+        number = {voice: n for n, voice in enumerate(voices)}
+        person = np.array([number[voice] for voice in said])
         told = AnswerColumns(item.astype(np.int64), person.astype(np.int64), asked[keep], log.higher[keep])
         places = {int(number): place for place, number in enumerate(numbers)}
         known = {places[one]: log.scale.number(level) - 1 for one, level in (gold or {}).items() if one in places}
         is_known = np.zeros(len(numbers), np.bool_)
         is_known[list(known)] = True
-        voices = [Voice(name) for name in names.tolist()]
         prior = known_or_shared(told, voices, len(numbers), len(log.scale), known)
         on_gold = told.where(is_known[told.item])
         has_features = log.X.shape[1] > 0

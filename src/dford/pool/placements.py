@@ -153,6 +153,8 @@ class Placements:
         belief = self.audit.belief(item) if purpose == AUDIT else self.items.belief(item)
         possible = np.flatnonzero(belief)
         free = np.arange(possible[0], possible[-1]) if cuts is None else cuts  # whose answers are not known
+        if not len(free):  # after very many answers no other level has a chance that a number can hold
+            free = np.array([best])
         chances = np.zeros(len(belief) - 1)
         chances[free] = _SPREAD / len(free)
         chances[best] += 1.0 - _SPREAD

@@ -328,7 +328,8 @@ class Pool:
         names_of_columns = ("item", "cut", "placement", "propensity", "higher", "person")
         columns = (answers[name].tolist() for name in names_of_columns)
         for item, cut, placement, propensity, higher, person in zip(*columns, strict=True):
-            about = About(item=item, person=self._placements.voices[person].name or None)
+            voice = self._placements.voices[person]
+            about = About(item, voice.name or None, None, voice.eighths / 8 or None)
             log._add(self._placements.X[item], names[cut], names[placement], propensity, higher, about)
         return log
 

@@ -1,5 +1,6 @@
 """What is asked about the items of a pool."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,10 +27,10 @@ class ItemQuestion(NamedTuple):
     """For whom it is, where it was said who is at hand."""
 
 
-def split_answer(said: object) -> tuple[bool, float | None]:
-    """Whether the level is above the one asked about, and how sure that is, where a probability was said."""
+def split_answer(said: object) -> tuple[bool, float]:
+    """Whether the level is above the one asked about, and how sure that is, from 0.5 to 1, or NaN where not said."""
     if isinstance(said, (bool, np.bool_)):
-        return bool(said), None
+        return bool(said), math.nan
     if isinstance(said, (float, np.floating)) and 0.0 <= said <= 1.0:
         return bool(said > 0.5), float(max(said, 1.0 - said))
     raise TypeError(

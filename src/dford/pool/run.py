@@ -1,6 +1,7 @@
 """Programs that answer: questions go to a function, several at once, within a budget, and none twice after a crash."""
 
 import json
+import math
 import os
 import threading
 import time
@@ -157,7 +158,7 @@ class Run:
             try:
                 said = self._answer(question.item, question.level)
                 higher, confidence = split_answer(said)
-                return Outcome(higher if confidence is None else float(said), attempt)
+                return Outcome(higher if math.isnan(confidence) else float(said), attempt)
             except Exception as error:
                 self._problem = f"{type(error).__name__}: {error}"
             if attempt > self._retries or not self._spend():

@@ -101,7 +101,7 @@ def _simulate(project: Project) -> tuple[list[tuple[int, Wording, bool]], snapsh
         level, prediction, propensity, said, item = (np.array([value]) for value in asked)
         page = Rounds(
             np.array([n]), np.array([n]), rows[found.item : found.item + 1], level, prediction, propensity, said, item,
-            np.array([found.purpose]), np.array([found.checks]), ["simulated"],
+            np.array([found.purpose]), np.array([found.checks]), ["simulated"], np.array([np.nan]),
         )  # fmt: skip
         model.learn(page, slice(1), arrivals)
     model.settle()

@@ -88,22 +88,35 @@ class Operations(ABC):
         made = await self._add(f"{self._place}/keys", json={"role": "answer", "name": name})
         return f"{self._url}/#/{quote(self._project, safe='')}/answer?key={quote(made['key'], safe='')}"
 
-    async def ask(self, features: Row | None = None, *, item: int | None = None) -> Asked:
-        """The next question of the pool, or one about features by name, or about an item by its number."""
+    async def ask(self, features: Row | None = None, *, item: int | None = None, program: bool = False) -> Asked:
+        """The next question of the pool, or one about features by name, or about an item by its number.
+
+        A program that answers says so: questions that audit are for people.
+        """
         body: dict[str, Any] = {} if features is None else {"features": plain_row(features)}
         if item is not None:
             body["item"] = operator.index(item)
+        if program:
+            body["program"] = True
         reply = await self._add(f"{self._place}/questions", json=body)
         return Asked(*(reply[name] for name in Asked._fields))
 
-    async def tell(self, question: Asked, higher: Bool) -> int:
-        """Answer: is the right level above `question.level`? Returns once it is on the service's disk."""
-        body = {"higher": _bool(higher)}
+    async def tell(self, question: Asked, higher: Bool, confidence: float | None = None) -> int:
+        """Answer: is the right level above `question.level`? Returns once it is on the service's disk.
+
+        The confidence says how sure whoever answers is of it, from 0.5, a guess, to 1.
+        """
+        body = _answer(higher, confidence)
         return int((await self._post(f"/questions/{question.number}/answer", json=body))["sequence"])
 
-    async def tell_many(self, answers: Sequence[tuple[Asked, Bool]]) -> list[int | ServiceError]:
-        """Answer many questions in one call: of each, what `tell` returns, or the error that it would raise."""
-        told = [{"question": question.number, "higher": _bool(higher)} for question, higher in answers]
+    async def tell_many(
+        self, answers: Sequence[tuple[Asked, Bool] | tuple[Asked, Bool, float | None]]
+    ) -> list[int | ServiceError]:
+        """Answer many questions in one call: of each, what `tell` returns, or the error that it would raise.
+
+        An answer is a question, whether it is higher, and perhaps the confidence.
+        """
+        told = [{"question": question.number, **_answer(*answer)} for question, *answer in answers]
         reply = await self._post("/answers", json={"answers": told})
         return [
             one["answer"]["sequence"] if one["problem"] is None else replies.refused(one["status"], one["problem"])
@@ -156,7 +169,7 @@ class Operations(ABC):
             raise ConnectionError(sentence) from error
 
 
-def _bool(higher: Bool) -> bool:
+def _answer(higher: Any, confidence: Any = None) -> dict[str, Any]:
     if not isinstance(higher, (bool, np.bool_)):
         raise TypeError(f"higher must be True or False; got {higher!r}")
-    return bool(higher)
+    return {"higher": bool(higher)} | ({} if confidence is None else {"confidence": float(confidence)})

@@ -44,6 +44,9 @@ def _fast(scope: Message) -> SentAnswer | None:
         body = json.loads(caller.body)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(body, dict) or list(body) != ["higher"] or not isinstance(body["higher"], bool):
+    if not isinstance(body, dict) or not body.keys() <= {"higher", "confidence"}:
         return None
-    return SentAnswer(int(found[1]), body["higher"], caller.holder.name, caller.holder.may("admin", caller.project.id))
+    higher, sure, holder = body.get("higher"), body.get("confidence"), caller.holder
+    if not isinstance(higher, bool) or (sure is not None and (type(sure) is not float or not 0.5 <= sure <= 1)):
+        return None
+    return SentAnswer(int(found[1]), higher, holder.name, holder.may("admin", caller.project.id), sure)

@@ -113,6 +113,9 @@ class ItemOut(BaseModel):
 class Ask(_In):
     features: Row | None = Field(None, description="Ask about these, instead of an item of the pool.")
     item: Number | None = Field(None, description="Ask about this item of the pool, instead of the next one.")
+    program: StrictBool = Field(
+        False, description="Whether a program answers: the questions of the audit are for people, who judge it."
+    )
 
     @model_validator(mode="after")
     def one_of_them(self) -> Self:
@@ -135,6 +138,9 @@ class QuestionOut(BaseModel):
 
 class AnswerIn(_In):
     higher: StrictBool = Field(description="Whether the right level is above the one of the question.")
+    confidence: Annotated[float, Field(ge=0.5, le=1, strict=True)] | None = Field(
+        None, description="How sure whoever answers is of that, from 0.5, a guess, to 1."
+    )
 
 
 class AnswerOut(BaseModel):

@@ -75,7 +75,7 @@ class Learned:
                     Answer(
                         int(page.number[i]), int(page.item[i]) - 1, int(page.level[i]) - 1, int(page.prediction[i]) - 1,
                         float(page.propensity[i]), bool(page.higher[i]), int(page.purpose[i]), int(page.checks[i]),
-                        self.placements.number(Voice(page.person[i])),
+                        self.placements.number(Voice.of(page.person[i], float(page.confidence[i]))),
                     )
                 )  # fmt: skip
 
@@ -99,9 +99,13 @@ class Learned:
         return lambda: (finish(), None if parts is None else persistence.pack(*parts))
 
     def propose(
-        self, number: int, busy: Mapping[int, bool], wanted: int | None = None, person: str | None = None
+        self,
+        number: int,
+        busy: Mapping[int, bool],
+        wanted: int | None = None,
+        at_hand: Sequence[AtHand] = (),
     ) -> ProposedQuestion | None:
-        """What is best asked of this person, of all items but the busy ones, of which the audited ones are so marked.
+        """What is best asked of whom, about all items but the busy ones, of which the audited ones are so marked.
 
         About the wanted item, where there is one.
         """
@@ -114,8 +118,8 @@ class Learned:
             if wanted > self.n_items:
                 raise refusal.busy(f"item {wanted} is new, and the server is still learning; try again in a moment")
             return self.placements.propose_about(wanted - 1, number)
-        at_hand = [] if person is None else [AtHand(person)]
-        return self.placements.propose(number, {item - 1 for item in items if busy[item]}, at_hand)
+        auditing = {item - 1 for item in items if busy[item]}
+        return self.placements.propose(number, auditing, at_hand)
 
     def standing(self) -> Standing | None:
         if self.placements is None:

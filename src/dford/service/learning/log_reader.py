@@ -32,6 +32,8 @@ class Rounds(NamedTuple):
     checks: NDArray[np.int64]
     """The question that was asked again, or -1."""
     person: Sequence[str]
+    confidence: NDArray[np.float64]
+    """How sure they were, from 0.5 to 1; NaN where they did not say."""
 
 
 class Arrivals(NamedTuple):
@@ -115,8 +117,8 @@ def news(database: Database, project: int, sequence: int, as_of: int) -> News:
 
 
 def _rounds(project: Project, rows: Any) -> Rounds:
-    sequence, number, higher, level, prediction, propensity, item, purpose, checks, person, own, pooled = zip(
-        *rows, strict=True
+    sequence, number, higher, level, prediction, propensity, item, purpose, checks, person, confidence, own, pooled = (
+        zip(*rows, strict=True)
     )
     x = [mine if mine is not None else theirs for mine, theirs in zip(own, pooled, strict=True)]
     return Rounds(
@@ -131,6 +133,7 @@ def _rounds(project: Project, rows: Any) -> Rounds:
         np.array(purpose),
         np.array([-1 if number is None else number for number in checks]),
         person,
+        np.array(confidence, dtype=np.float64),
     )
 
 
@@ -170,6 +173,7 @@ _ROUNDS = (
         questions.c.purpose,
         questions.c.checks,
         answers.c.person,
+        answers.c.confidence,
         questions.c.x.label("own"),
         items.c.x.label("pooled"),
     )

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
+from dford.pool.choice import AtHand
 from dford.pool.placements import ProposedQuestion
 from dford.scale import Scale
 from dford.service.learning.fold import Fold
@@ -55,8 +56,10 @@ class NextQuestion:
 
     @contextmanager
     def _by_pool(self, fold: Fold, project: Project, request: QuestionRequest) -> Iterator[tuple[Subject, asking.Word]]:
+        at_hand = AtHand(request.person, may_audit=not request.is_program, is_program=request.is_program)
+
         def choose(number: int, assigned: dict[int, bool]) -> tuple[int, Wording] | None:
-            found = fold.look(lambda model, _: model.propose(number, assigned, request.item, request.person))
+            found = fold.look(lambda model, _: model.propose(number, assigned, request.item, [at_hand]))
             return None if found is None else (found.item + 1, wording_of(found))
 
         with self._claims.chosen(self._database, project.id, request.item, fold.sequence, choose) as (subject, wording):

@@ -29,6 +29,8 @@ class SentAnswer(NamedTuple):
     person: str
     anybodys: bool = False
     """Whether it may answer a question that somebody else was asked."""
+    confidence: float | None = None
+    """How sure they are of it, from 0.5 to 1, if they say so. Of an answer that is sent again, the first one stands."""
 
 
 class RecordedAnswer(NamedTuple):
@@ -52,7 +54,7 @@ def record(connection: Connection, project: int, sent: Sequence[SentAnswer]) -> 
             fates[one.number] = fates[one.number]._replace(sequence=head, higher=one.higher, at=now)
         outcomes.append(outcome)
     if new:
-        rows = [(sequence, one.number, one.higher, one.person) for sequence, one in new.items()]
+        rows = [(sequence, one.number, one.higher, one.person, one.confidence) for sequence, one in new.items()]
         listing = _listing(connection)
         connection.execute(listing.add_answers, {"project": project, "rows": json.dumps(rows), "at": now})
         connection.execute(_SET_HEAD, {"project_": project, "head": head})
@@ -156,7 +158,7 @@ class _Listing(NamedTuple):
 
 def _make_listing(numbers: str, rows: str, part: str, all_of: str) -> _Listing:
     columns = "q.item, a.sequence, a.higher, s.question, r.sequence, q.person"
-    sequence, question, higher, person = (part.format(i) for i in range(4))
+    sequence, question, higher, person, confidence = (part.format(i) for i in range(5))
     same = "{0}.project = q.project AND {0}.question = q.number"
     return _Listing(
         sa.text(
@@ -166,9 +168,9 @@ def _make_listing(numbers: str, rows: str, part: str, all_of: str) -> _Listing:
             f"LEFT JOIN retractions r ON {same.format('r')} WHERE q.project = :project AND q.number IN ({numbers})"
         ),
         sa.text(
-            "INSERT INTO answers (project, sequence, question, higher, person, at) "
+            "INSERT INTO answers (project, sequence, question, higher, person, at, confidence) "
             f"SELECT :project, CAST({sequence} AS INTEGER), CAST({question} AS INTEGER), CAST({higher} AS BOOLEAN), "
-            f"{person}, :at FROM {rows}"
+            f"{person}, :at, CAST({confidence} AS DOUBLE PRECISION) FROM {rows}"
         ),
         sa.text(f"DELETE FROM leases WHERE project = :project AND question IN ({numbers})"),
         sa.text(f"UPDATE pool SET turns = turns + :by WHERE project = :project AND item IN ({numbers})"),

@@ -44,6 +44,8 @@ class QuestionRequest(NamedTuple):
     """The same person and key get the same question."""
     sent: tuple[str, PackedRow] | None = None
     item: int | None = None
+    is_program: bool = False
+    """A program is not asked the same twice, and never what audits: people are to judge it."""
 
 
 class Limits(NamedTuple):

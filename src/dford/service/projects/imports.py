@@ -44,9 +44,9 @@ def add_log(connection: Connection, project: int, log: Sequence[ReadyRound], per
         asked.append(
             (project, number + n, about.item, None if about.item else x, level, prediction, propensity, at, who, at)
         )
-        told.append((project, sequence + n, number + n, higher, who, at))
+        told.append((project, sequence + n, number + n, higher, who, at, about.confidence))
     columns = ("project", "number", "item", "x", "level", "prediction", "propensity", "expires", "person", "at")
     insert_rows(connection, questions, columns, asked)
-    insert_rows(connection, answers, ("project", "sequence", "question", "higher", "person", "at"), told)
+    insert_rows(connection, answers, ("project", "sequence", "question", "higher", "person", "at", "confidence"), told)
     give_turns(connection, project, (one.about.item for one in log))
     return int(head.sequence)

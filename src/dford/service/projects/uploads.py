@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from dford import sparse_rows
 from dford.columns import Column, Columns, Kind
 from dford.log import FeedbackLog
-from dford.log_columns import ABOUT, COLUMNS, About, about_columns, read_rounds
+from dford.log_columns import ABOUT, COLUMNS, MAY_HAVE, About, about_columns, read_rounds
 from dford.service.csv_rows import read_rows
 from dford.service.projects.columns import check, encode, read_columns, unforeseen
 from dford.service.projects.image_source import ImageSource
@@ -224,7 +224,7 @@ def _check_sizes(metadata: Any, names: list[str], bounds: Bounds, size: int) -> 
                 raise ValueError(f"the column {name!r} unpacks to more than {own:,} bytes")
 
 
-def feature_names(project: Project, taken: Iterable[str] = ABOUT) -> list[str]:
+def feature_names(project: Project, taken: Iterable[str] = MAY_HAVE) -> list[str]:
     """The features of a project, apart from these columns and those that every log has."""
     return apart([name for column in project.columns for name in column.features()], [*COLUMNS, *taken])
 

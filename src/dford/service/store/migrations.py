@@ -50,8 +50,14 @@ def _placements(connection: Connection) -> None:
         connection.execute(sa.text(f"ALTER TABLE {table} ADD COLUMN {column}"))
 
 
+def _confidence(connection: Connection) -> None:
+    """Answers may say how sure they are."""
+    double = "DOUBLE PRECISION" if connection.dialect.name == "postgresql" else "DOUBLE"
+    connection.execute(sa.text(f"ALTER TABLE answers ADD COLUMN confidence {double}"))
+
+
 # Number n makes version n of n - 1, in SQL of its own: schema.py says what they come to, and may change later.
-MIGRATIONS: list[Callable[[Connection], None]] = [_first, _expiry, _as_of, _placements]
+MIGRATIONS: list[Callable[[Connection], None]] = [_first, _expiry, _as_of, _placements, _confidence]
 
 
 def migrate(connection: Connection) -> None:

@@ -73,6 +73,7 @@ answers = Table(
     Column("question", Integer, nullable=False),
     Column("higher", Boolean, nullable=False),
     *_who_and_when(),
+    Column("confidence", Double),  # from 0.5 to 1: how sure whoever answered was; none where they did not say
 )
 Index("answers_by_question", answers.c.project, answers.c.question, unique=True)
 skips = Table("skips", metadata, _project(), _number("question"), *_who_and_when())

@@ -6,6 +6,7 @@ import json
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import sqlalchemy as sa
 
 from dford.feedback import Question
@@ -31,7 +32,8 @@ def read_log(database: Database, project: Project) -> FeedbackLog:
         for r, (sequence, number, level, prediction, propensity, higher, item) in enumerate(zip(*columns, strict=True)):
             asked = Question("", page.X[r], names[level - 1], names[prediction - 1], float(propensity), int(number))
             person, at = who[sequence]
-            log.append(asked, bool(higher), item=int(item) or None, person=person, time=at)
+            sure = None if np.isnan(page.confidence[r]) else float(page.confidence[r])
+            log.append(asked, bool(higher), item=int(item) or None, person=person, time=at, confidence=sure)
     return log
 
 

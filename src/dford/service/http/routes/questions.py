@@ -47,6 +47,8 @@ def add(app: FastAPI) -> None:
         {"number": 2, "item": null, "turns": null, "shown": {"colour": "blue", "size": 4.5}, ...}
         ```
 
+        A program sends `{"program": true}`, and is never asked a question of the audit: these are for people.
+
         `{"item": 3}` asks about that one, if nobody else is asked about it: 409 `item-taken` otherwise. Where every
         item is assigned to somebody, it is 404 `nothing-to-ask`.
         """
@@ -54,9 +56,9 @@ def add(app: FastAPI) -> None:
         if body is not None:
             # again, as strictly as large ones are: half of a character is none
             body = bodies.parsed(models.Ask, to.body)
-        features, item = (None, None) if body is None else (body.features, body.item)
+        features, item, program = (None, None, False) if body is None else (body.features, body.item, body.program)
         sent = None if features is None else encode_sent(to.project.columns, features, to.service.images.reader())
-        asked = to.service.ask(to.project, QuestionRequest(to.person, idempotency_key, sent, item))
+        asked = to.service.ask(to.project, QuestionRequest(to.person, idempotency_key, sent, item, program))
         if isinstance(asked, int):
             return state.question(to.service.database, to.project, asked)
         return state.asked(to.project, asked)
@@ -86,9 +88,12 @@ def add(app: FastAPI) -> None:
         {"question": 1, "higher": true, "sequence": 1, "at": ...}
         ```
 
-        Whoever was asked may answer; for another person it takes the role `admin`.
+        Whoever was asked may answer; for another person it takes the role `admin`. With `"confidence": 0.8` an answer
+        also says how sure they are of it.
         """
-        recorded = await to.service.tell(to.project, SentAnswer(number, body.higher, to.person, to.admin))
+        recorded = await to.service.tell(
+            to.project, SentAnswer(number, body.higher, to.person, to.admin, body.confidence)
+        )
         return models.AnswerOut(**recorded._asdict())
 
     @app.post(
@@ -110,7 +115,7 @@ def add(app: FastAPI) -> None:
         """
         sent = bodies.parsed(models.Answers, to.body).answers
         limit(len(sent), "answers", to.service.bounds())
-        answers = [SentAnswer(one.question, one.higher, to.person, to.admin) for one in sent]
+        answers = [SentAnswer(one.question, one.higher, to.person, to.admin, one.confidence) for one in sent]
         said = to.service.tell_many(to.project, answers)
         # as it is: to check thousands of outcomes of our own takes longer than to write them down
         return JSONResponse({"outcomes": [_outcome(*pair) for pair in zip(answers, said, strict=True)]})

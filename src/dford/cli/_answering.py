@@ -1,0 +1,240 @@
+"""A program that answers what `dford label` asks: its run, how far it is, and what is known of it at the end."""
+
+import asyncio
+import shlex
+import shutil
+import signal
+import sys
+import time
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from dford.cli._serving import learned
+from dford.cli._shared import refuse
+
+if TYPE_CHECKING:
+    from dford.pool.people import Person
+    from dford.service.core import Service
+    from dford.service.program_run import ProgramRun, Progress
+    from dford.service.projects.projects import Project
+
+_OFTEN, _SELDOM = 1.0, 10.0  # seconds between two lines on progress: on a terminal, and elsewhere
+_NAMED = 3  # kinds of failures
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_NO_SIGNALS = (NotImplementedError, RuntimeError, ValueError)  # on Windows, and in any thread but the first
+
+
+class Answering(NamedTuple):
+    """A program, and how it is to answer."""
+
+    command: list[str]
+    person: str
+    budget: int
+    seconds: float
+    """For one answer."""
+    copies: int
+    until: float | None
+    """The expected error at which it ends before the budget does."""
+    page: str
+    """The command by which people answer, too."""
+
+
+def read_answering(
+    command: str, person: str, budget: int | None, seconds: float, copies: int, until: float | None, page: str
+) -> Answering:
+    """The program as typed; refused where it could not be asked anything."""
+    from dford.service.projects.keys import LOCAL, name_problem
+
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ValueError(f"--answer {command!r} is no command: {str(error).lower()}") from None
+    if not words:
+        raise ValueError('--answer needs a command, such as "python judge.py"')
+    if budget is None:
+        raise ValueError("--answer needs --budget: how many questions the program may be asked")
+    name = person or program_name(words)
+    if problem := name_problem(name):
+        raise ValueError(f"--as: {problem}")
+    if name == LOCAL.name:
+        raise ValueError(f"--as {name}: so the page calls whoever answers there without a key; choose another name")
+    return Answering(words, name, budget, seconds, copies, until, page)
+
+
+def program_name(words: list[str]) -> str:
+    """What a program is called: by its script or module, or else by the command itself."""
+    for before, word in pairwise(words):
+        if before == "-m" or Path(word).is_file():
+            return Path(word).stem
+    return Path(words[0]).stem
+
+
+class Ending(NamedTuple):
+    """How a run ended: the exit status, and where it is not 0 why, with the end of what the program said on stderr."""
+
+    status: int = 0
+    sentence: str = ""
+    last_words: str = ""
+
+    def say(self) -> int:
+        """On stderr; returns the status."""
+        if self.sentence:
+            sys.stdout.flush()
+            refuse(self.sentence)
+        if self.last_words:
+            print(f"The end of its stderr:\n{self.last_words}", file=sys.stderr)
+        return self.status
+
+
+def answer(service: "Service", project: "Project", how: Answering) -> Ending:
+    """Have the program answer, and say what came of it."""
+    from dford.service.program_run import BrokenProgramError, ProgramRun
+
+    begin = time.monotonic()
+    run = ProgramRun(service, project, how.person, how.budget)
+    before = run.progress()
+    if before.asked >= how.budget:
+        print(f"{how.person} was asked {before.asked:,} questions before, so its budget is spent; raise --budget")
+        _report(service, project, how)
+        return Ending()
+    earlier = f", {before.asked:,} of them before" if before.asked else ""
+    print(f"{how.person} answers, up to {how.budget:,} questions{earlier}; Ctrl-C ends it", flush=True)
+    ending = Ending()
+    try:
+        if asyncio.run(_go(service, project, run, how)):
+            ending = _INTERRUPTED
+    except KeyboardInterrupt:
+        ending = _INTERRUPTED
+    except BrokenProgramError as broken:
+        ending = Ending(1, f"{how.person} was stopped, {broken}; what was answered is kept", broken.last_words)
+    _say(run.progress(), time.monotonic() - begin)
+    _report(service, project, how)
+    return ending
+
+
+_INTERRUPTED = Ending(130, "stopped; what was answered is kept, and the same command goes on")
+
+
+async def _go(service: "Service", project: "Project", run: "ProgramRun", how: Answering) -> bool:
+    """Whether it was interrupted. However it ends, no copy of the program runs on."""
+    from dford.service.program import Program
+
+    loop, interrupted = asyncio.get_running_loop(), asyncio.Event()
+    with suppress(*_NO_SIGNALS):  # there, Ctrl-C cancels this task
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, interrupted.set)
+    copies = [Program(how.command, how.seconds) for _ in range(how.copies)]
+    work = (run.go(copies), _show(service, project, run, how.until), interrupted.wait())
+    tasks = [asyncio.create_task(one) for one in work]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        with suppress(*_NO_SIGNALS):
+            for number in _SIGNALS:
+                loop.remove_signal_handler(number)
+        if sys.stdout.isatty():
+            print("\r\x1b[K", end="")
+    for task in tasks:
+        if not task.cancelled():
+            task.result()
+    return interrupted.is_set()
+
+
+async def _show(service: "Service", project: "Project", run: "ProgramRun", until: float | None) -> None:
+    """Say how far it is, now and then, until the levels are near enough."""
+    is_terminal = sys.stdout.isatty()
+    while True:
+        await asyncio.sleep(_OFTEN if is_terminal else _SELDOM)
+        expected = await asyncio.to_thread(_expected_error, service, project)
+        if until is not None and expected is not None and expected <= until and run.progress().answers:
+            return
+        line = progress_line(run.progress(), expected)
+        if is_terminal:
+            print(f"\r{line[: shutil.get_terminal_size().columns - 1]}\x1b[K", end="", flush=True)
+        else:
+            print(line, flush=True)
+
+
+def progress_line(now: "Progress", expected: float | None) -> str:
+    """How far a run is, on one line."""
+    parts = [
+        f"{now.asked:,} of {now.budget:,} questions",
+        f"{now.answers:,} answers",
+        f"{now.failures.total():,} failed",
+    ]
+    if expected is not None:
+        parts.append(f"expected error {expected:.2f}")
+    if now.seconds_left is not None:
+        minutes, seconds = divmod(round(now.seconds_left), 60)
+        parts.append(f"{minutes}:{seconds:02} left")
+    return ", ".join(parts)
+
+
+def _expected_error(service: "Service", project: "Project") -> float | None:
+    from dford.service.refusal import Refusal
+
+    with suppress(Refusal):  # it is catching up
+        return service.fold(project).look(
+            lambda model, _: None if model.placements is None else model.placements.with_audit().expected_error()
+        )
+    return None
+
+
+def _say(done: "Progress", seconds: float) -> None:
+    print(
+        f"{done.answers:,} answers in {seconds:,.0f} s; {done.asked:,} of {done.budget:,} questions of the budget asked"
+    )
+    if count := done.failures.total():
+        some = "; ".join(f"{reason} ({n:,})" for reason, n in done.failures.most_common(_NAMED))
+        more = "; and others" if len(done.failures) > _NAMED else ""
+        print(f"{count:,} questions failed, and were given up: {some}{more}")
+
+
+def _report(service: "Service", project: "Project", how: Answering) -> None:
+    """What is known of the program, and what people can do about it."""
+    from dford.service.program_run import programs, same_answers
+
+    learned(service, project)
+    people = service.fold(project).look(
+        lambda model, _: {} if model.placements is None else model.placements.read_people()
+    )
+    if how.person in people:
+        judges = programs(service.database, project)
+        others = sum(one.answers for name, one in people.items() if name not in judges)
+        same = same_answers(service.database, project, how.person)
+        for line in describe(people[how.person], others, same, how.page):
+            print(line)
+
+
+def describe(one: "Person", others: int, same: dict[str, tuple[int, int]], page: str) -> list[str]:
+    """How often a program is wrong, and how strict it is, as far as anything tells."""
+    if not others:
+        return [
+            f"Nothing tells how often {one.name} is wrong: no person has answered, so it is taken at its word.",
+            f"Check it: answer some yourself, by {page}. The audit's questions go to people alone, and judge it.",
+        ]
+    wrong, strict, agrees = one.error_rate, one.strictness, one.agreement
+    if one.judged:
+        kind = "stricter" if strict.value >= 0 else "milder"
+        lines = [
+            f"Of its {one.answers:,} answers {one.judged:,} can be judged. By these {one.name} is wrong in "
+            f"{wrong.value:.0%} (95%: {wrong.low:.0%} to {wrong.high:.0%}), and {abs(strict.value):.2f} levels {kind} "
+            f"than everybody (95%: {strict.low:+.2f} to {strict.high:+.2f})."
+        ]
+    else:
+        lines = [f"Nothing tells yet how often {one.name} is wrong: none of the questions it answered was asked again."]
+    if agrees is not None:
+        lines.append(
+            f"Where others leave little doubt, it agrees with them in {agrees.value:.0%} "
+            f"(95%: {agrees.low:.0%} to {agrees.high:.0%})."
+        )
+    if same:
+        says, of = (sum(column) for column in zip(*same.values(), strict=True))
+        levels = ", ".join(f"{level} {n:,} of {count:,}" for level, (n, count) in same.items())
+        lines.append(f"Asked what others were asked too, it says the same in {says:,} of {of:,} answers ({levels}).")
+    return [*lines, f"More answers of people make this surer: {page}"]

@@ -1,0 +1,244 @@
+"""Questions of a project, put to a program as to a person: within a budget, and none twice, whatever is killed."""
+
+import asyncio
+import json
+import time
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import sqlalchemy as sa
+
+from dford.service.core import Service
+from dford.service.learning import log_reader
+from dford.service.program import Program, ProgramFailure
+from dford.service.projects.answering import SentAnswer, skip
+from dford.service.projects.asking import AskedQuestion, QuestionRequest, release
+from dford.service.projects.projects import Project
+from dford.service.refusal import Refusal
+from dford.service.store.database import Database
+from dford.service.store.schema import leases, questions
+
+T = TypeVar("T")
+_KEY = "--answer/"  # of a question, followed by its number among all that this program was ever asked
+_FAILURES = 5  # in a row, after which the program is taken to be broken
+_REST = 0.2  # seconds before something that was refused for the moment is tried again
+_PATIENT = 60.0  # seconds for which it is
+
+
+class Progress(NamedTuple):
+    """How far a run is."""
+
+    asked: int
+    """Questions that were ever put to the program, in earlier runs too: what the budget counts."""
+    budget: int
+    answers: int
+    failures: Counter[str]
+    """The questions of this run without an answer, by what went wrong."""
+    seconds_left: float | None
+    """About how long the rest of the budget takes, at the pace so far."""
+
+
+class BrokenProgramError(Exception):
+    """It failed too often in a row."""
+
+    def __init__(self, sentence: str, last_words: str) -> None:
+        super().__init__(sentence)
+        self.last_words = last_words
+
+
+class ProgramRun:
+    """Questions for one program, which answers as a person.
+
+    Each place in the budget is a question with a key of its own. As a key is never asked twice, the budget holds
+    through kills, and for two runs at once. A question is in the database before the program sees it, and its answer
+    before the next is asked.
+    """
+
+    def __init__(self, service: Service, project: Project, person: str, budget: int) -> None:
+        self._service, self._project, self._person, self._budget = service, project, person, budget
+        before = self._before()
+        self._places = deque(n for n in range(1, budget + 1) if n not in before)
+        self._earlier, self._failures, self._in_a_row = len(before), Counter[str](), 0
+        # questions by number; sets, as several threads add to them
+        self._asked, self._open, self._answered = set[int](), set[int](), set[int]()
+        self._closed = asyncio.Event()  # set, and replaced, whenever a question is
+        self._began = time.monotonic()
+
+    def progress(self) -> Progress:
+        answers, asked = len(self._answered), self._earlier + len(self._asked)
+        done = answers + self._failures.total()
+        seconds = len(self._places) * (time.monotonic() - self._began) / done if done else None
+        return Progress(asked, self._budget, answers, self._failures.copy(), seconds)
+
+    async def go(self, programs: Sequence[Program]) -> None:
+        """Ask until the budget is spent or nothing is left to ask, each copy one question at a time."""
+        self._began = time.monotonic()
+        async with _closing(programs):
+            for program in programs:  # one that cannot be started costs no question
+                await program.start()
+            copies = [asyncio.create_task(self._work(program)) for program in programs]
+            try:
+                for done in (await asyncio.wait(copies, return_when=asyncio.FIRST_EXCEPTION))[0]:
+                    done.result()
+            finally:
+                for copy in copies:
+                    copy.cancel()
+                await asyncio.gather(*copies, return_exceptions=True)
+                self._release(self._open)
+
+    async def _work(self, program: Program) -> None:
+        while self._places:
+            asked = await self._next()
+            if asked is None:
+                return
+            await self._put(program, asked)
+            self._open.discard(asked.number)
+            self._closed.set()
+            self._closed = asyncio.Event()
+
+    async def _next(self) -> AskedQuestion | None:
+        """The next question; None where there is none, and none of ours is open whose answer could change that."""
+        while self._places:
+            place = self._places.popleft()
+            closed = self._closed
+            try:
+                asked = await self._patiently(partial(self._ask, place))
+            except BaseException as error:
+                self._places.appendleft(place)
+                if not isinstance(error, Refusal) or error.code != "nothing-to-ask":
+                    raise
+                if not self._open:
+                    return None
+                await closed.wait()
+            else:
+                if asked is not None:
+                    return asked
+                self._earlier += 1  # another run with the same name has this place
+        return None
+
+    def _ask(self, place: int) -> AskedQuestion | None:
+        """The question that has this place in the budget; None if there was one before."""
+        request = QuestionRequest(self._person, f"{_KEY}{place}", is_program=True)
+        asked = self._service.ask(self._project, request)
+        if not isinstance(asked, AskedQuestion):
+            return None
+        self._open.add(asked.number)
+        self._asked.add(asked.number)
+        return asked
+
+    async def _put(self, program: Program, asked: AskedQuestion) -> None:
+        level, number = asked.wording.level, asked.number
+        try:
+            if level == len(self._project.levels):  # which the paper's policies ask about, too: nothing is above
+                higher, confidence = False, None
+            else:
+                higher, confidence = await program.ask(number, self._line(asked))
+        except ProgramFailure as failure:
+            close = partial(skip, project=self._project.id, number=number, person=self._person, anybodys=False)
+            await self._patiently(partial(self._service.write, self._project, close))
+            self._failures[str(failure)] += 1
+            self._in_a_row += 1
+            if self._in_a_row == _FAILURES:
+                sentence = f"as it failed {_FAILURES} times in a row, at last: {failure}"
+                raise BrokenProgramError(sentence, program.last_words) from None
+        else:
+            await self._patiently(partial(self._tell, SentAnswer(number, higher, self._person, confidence=confidence)))
+            self._in_a_row = 0
+
+    def _tell(self, answer: SentAnswer) -> None:
+        told = self._service.tell_many(self._project, [answer])[0]
+        if isinstance(told, Refusal):
+            raise told
+        self._answered.add(answer.number)
+
+    def _line(self, asked: AskedQuestion) -> dict[str, Any]:
+        level = self._project.levels[asked.wording.level - 1]
+        return {
+            "id": asked.number,
+            "item": self._with_paths(json.loads(asked.subject.shown)),
+            "question": f"Is it above {level}?",
+            "level": level,
+            "levels": self._project.levels,
+        }
+
+    def _with_paths(self, shown: dict[str, Any]) -> dict[str, Any]:
+        """The item, with whole paths of the images that it names."""
+        folders = [Path(folder) for folder in self._service.images[:2] if folder]
+        for column in self._project.columns:
+            name = shown.get(column.name)
+            if column.kind == "image" and isinstance(name, str) and name:
+                places = [(folder / name).absolute() for folder in folders]
+                shown[column.name] = next((str(place) for place in places if place.is_file()), name)
+        return shown
+
+    async def _patiently(self, job: Callable[[], T]) -> T:
+        """Do it in a thread, to its end even if this is cancelled, and again where it is refused for the moment."""
+        until = time.monotonic() + _PATIENT
+        while True:
+            work = asyncio.create_task(asyncio.to_thread(job))
+            try:
+                return await asyncio.shield(work)
+            except asyncio.CancelledError:
+                await asyncio.wait([work])
+                raise
+            except Refusal as refusal:
+                if refusal.retry_after is None or time.monotonic() > until:
+                    raise
+            await asyncio.sleep(_REST)
+
+    def _before(self) -> set[int]:
+        """The places in the budget that are taken. What was open when an earlier run was killed is free for others."""
+        own = (questions.c.project == self._project.id, questions.c.person == self._person)
+        taken = sa.select(questions.c.number, questions.c.key).where(*own, questions.c.key.startswith(_KEY))
+        with self._service.database.reading() as connection:
+            rows = connection.execute(taken).all()
+            held = connection.scalars(
+                sa.select(leases.c.question).where(
+                    leases.c.project == self._project.id, leases.c.person == self._person
+                )
+            ).all()
+        self._release({row.number for row in rows} & set(held))
+        return {int(row.key.removeprefix(_KEY)) for row in rows if row.key.removeprefix(_KEY).isdecimal()}
+
+    def _release(self, numbers: set[int]) -> None:
+        if numbers:
+            job = partial(release, project=self._project.id, numbers=sorted(numbers), person=self._person)
+            self._service.write(self._project, job)
+
+
+def programs(database: Database, project: Project) -> set[str]:
+    """Who has answered as a program."""
+    own = sa.select(questions.c.person).where(questions.c.project == project.id, questions.c.key.startswith(_KEY))
+    with database.reading() as connection:
+        return set(connection.scalars(own.distinct()))
+
+
+def same_answers(database: Database, project: Project, person: str) -> dict[str, tuple[int, int]]:
+    """Of what both a person and others were asked, by level: how often each of these says the same, and of how many."""
+    own, theirs = dict[tuple[int, int], set[bool]](), list[tuple[int, int, bool]]()
+    for page in log_reader.pages(database, project, 0, log_reader.head_of(database, project.id), most=log_reader.MANY):
+        columns = (column.tolist() for column in (page.item, page.level, page.higher))
+        for who, item, level, higher in zip(page.person, *columns, strict=True):
+            if item and who == person:
+                own.setdefault((item, level), set()).add(higher)
+            elif item:
+                theirs.append((item, level, higher))
+    found = dict[str, tuple[int, int]]()
+    for item, level, higher in sorted(theirs, key=lambda one: one[1]):
+        if said := own.get((item, level)):
+            name = project.levels[level - 1]
+            same, count = found.get(name, (0, 0))
+            found[name] = same + (said == {higher}), count + 1
+    return found
+
+
+@asynccontextmanager
+async def _closing(programs: Sequence[Program]) -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        await asyncio.gather(*(program.close() for program in programs))

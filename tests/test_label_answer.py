@@ -1,0 +1,293 @@
+"""`dford label --answer`: a program answers on the command line, is killed and interrupted, and people go on."""
+
+import csv
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from dford.cli import main
+from dford.cli._answering import describe, program_name, progress_line
+from dford.estimates import Estimate
+from dford.pool.people import Person
+from dford.service.program_run import Progress
+from dford.service.store import schema
+from dford.service.store.database import Database
+from drawing import drawings
+from serving import LEVELS, caught_up, compiled, ok, replayed, serving
+from test_program import is_alive, wait_until
+
+SHEET = "größe,note\n" + "".join(f"{i % 7},日本 {i}\n" for i in range(12))
+JUDGE = """
+import json, os, subprocess, sys, time
+print("the judge begins", file=sys.stderr)
+for line in sys.stdin:
+    asked = json.loads(line)
+    with open("seen", "a") as seen:
+        print(json.dumps([asked, os.getpid()]), file=seen)
+    if len(sys.argv) > 1 and asked["id"] > int(sys.argv[1]):  # from here on it hangs, and has a child
+        child = subprocess.Popen(["sleep", "1000"])
+        with open("children", "a") as children:
+            print(child.pid, file=children)
+        time.sleep(1000)
+    higher = float(asked["item"]["größe"]) / 2 > asked["levels"].index(asked["level"])
+    print(json.dumps({"higher": higher, "confidence": 0.875}))
+"""
+
+
+@contextmanager
+def answering(folder: Path, *more: str, judge: str = "judge.py", items: str = "items.csv") -> Iterator[Any]:
+    """`dford label --answer` on a small file, as a process."""
+    compiled()
+    (folder / "items.csv").write_text(SHEET)
+    (folder / "judge.py").write_text(JUDGE)
+    listening = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    code = listening + "from dford.cli import main; sys.exit(main(sys.argv[1:]))"
+    words = ["label", items, "--levels", ",".join(LEVELS), "--learner", "NewtonLogit", "--database", "log.db"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *words, "--answer", f"{sys.executable} {judge}", *more],
+        cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def ended(process: Any, status: int = 0) -> tuple[str, str]:
+    out, err = process.communicate(timeout=240)
+    assert process.returncode == status, (out, err)
+    return out, err
+
+
+def stored(folder: Path, table: sa.Table) -> list[Any]:
+    database = Database(str(folder / "log.db"))
+    with database.reading() as connection:
+        found = list(connection.execute(sa.select(table)).all())
+    database.close()
+    return found
+
+
+def lines(file: Path) -> list[str]:
+    return file.read_text().splitlines() if file.exists() else []
+
+
+def seen(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line)[0] for line in lines(folder / "seen")]
+
+
+def test_from_a_file_to_levels_by_a_program_and_people_go_on(tmp_path: Path) -> None:
+    with answering(tmp_path, "--budget", "40", "--threads", "2", "--out", "levels.csv") as process:
+        out, err = ended(process)
+    assert err == ""
+    assert "judge answers, up to 40 questions; Ctrl-C ends it\n" in out
+    assert re.search(r"40 answers in \d+ s; 40 of 40 questions of the budget asked\n", out)
+    assert "Nothing tells how often judge is wrong: no person has answered, so it is taken at its word.\n" in out
+    assert "by dford label items.csv --database log.db" in out
+    assert out.endswith("Levels: levels.csv\n")
+    asked = seen(tmp_path)
+    assert sorted(one["id"] for one in asked) == list(range(1, 41))
+    assert {"id", "item", "question", "level", "levels"} == set(asked[0])
+    assert asked[0]["item"]["note"].startswith("日本")
+    assert asked[0]["question"] == f"Is it above {asked[0]['level']}?"
+    assert {one.confidence for one in stored(tmp_path, schema.answers)} == {0.875}
+    with open(tmp_path / "levels.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    right = [LEVELS[sum(i % 7 / 2 > n for n in range(3))] for i in range(12)]
+    assert sum(row["level"] == level for row, level in zip(rows, right, strict=True)) >= 10
+
+    with serving(tmp_path / "log.db") as client:  # as on the page
+        assert caught_up(client, "/projects/items")["people"] == {"judge": 40}
+        for _ in range(60):
+            question = ok(client.post("/projects/items/questions"))
+            above = float(question["shown"]["größe"]) / 2 > LEVELS.index(question["level"])
+            ok(client.post(f"/projects/items/questions/{question['number']}/answer", json={"higher": above}))
+        # at the same time, on a database that a server has open
+        with answering(tmp_path, "--budget", "45") as process:
+            out, err = ended(process)
+        assert err == ""
+        assert "up to 45 questions, 40 of them before" in out
+        assert re.search(r"5 answers in \d+ s; 45 of 45 questions", out)
+        assert re.search(r"Of its 45 answers \d+ can be judged|Nothing tells yet how often judge is wrong", out)
+        assert re.search(r"it says the same in \d+ of \d+ answers \(", out)
+        assert "More answers of people make this surer: dford label items.csv --database log.db\n" in out
+        assert caught_up(client, "/projects/items")["people"] == {"judge": 45, "local": 60}
+    with answering(tmp_path, "--budget", "45") as process:
+        assert "judge was asked 45 questions before, so its budget is spent; raise --budget\n" in ended(process)[0]
+    replayed(tmp_path / "log.db", "items")
+
+
+def test_killed_at_any_moment_nothing_that_was_answered_is_asked_again_and_the_budget_holds(tmp_path: Path) -> None:
+    budget = 60
+    for kill in (3, 17, 30):
+        with answering(tmp_path, "--budget", str(budget), "--threads", "2") as process:
+            wait_until(lambda: len(seen(tmp_path)) >= kill or process.poll() is not None, 240)  # noqa: B023
+            assert process.poll() is None
+            process.kill()
+        told = {one.question for one in stored(tmp_path, schema.answers)}
+        assert len(told) >= kill - 2, "those that were open are lost at most"
+    with answering(tmp_path, "--budget", str(budget), "--threads", "2") as process:
+        ended(process)
+    asked = [one["id"] for one in seen(tmp_path)]
+    assert len(asked) == len(set(asked)), "asked twice"
+    assert len(stored(tmp_path, schema.questions)) == budget
+    assert budget - 3 * 2 <= len(asked) <= budget, "killed between the question and the program, one is asked of nobody"
+    assert budget - 3 * 2 <= len(stored(tmp_path, schema.answers)) <= len(asked)
+    assert stored(tmp_path, schema.leases) == []
+    replayed(tmp_path / "log.db", "items")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_leaves_no_process_and_keeps_all_answers(tmp_path: Path, number: signal.Signals) -> None:
+    more = ["--budget", "50", "--threads", "2", "--out", "levels.csv"]
+    with answering(tmp_path, *more, judge="judge.py 5") as process:
+        wait_until(lambda: len(lines(tmp_path / "children")) == 2, 240)
+        process.send_signal(number)
+        out, err = ended(process, 130)
+    assert err == "dford: stopped; what was answered is kept, and the same command goes on\n"
+    assert "5 answers in " in out
+    assert (tmp_path / "levels.csv").exists()
+    assert len(stored(tmp_path, schema.answers)) == 5
+    assert stored(tmp_path, schema.leases) == []
+    judges = [json.loads(line)[1] for line in lines(tmp_path / "seen")]
+    children = [int(pid) for pid in lines(tmp_path / "children")]
+    wait_until(lambda: not any(map(is_alive, judges + children)))
+
+
+def test_a_program_that_keeps_failing_ends_the_run_in_one_sentence_with_its_last_words(tmp_path: Path) -> None:
+    broken = "import sys\nprint('it begins', file=sys.stderr)\ninput()\nsys.exit('no model')\n"
+    (tmp_path / "broken.py").write_text(broken)
+    with answering(tmp_path, "--budget", "50", "--as", "Dr. Ümit", judge="broken.py") as process:
+        out, err = ended(process, 1)
+    assert err.splitlines() == [
+        "dford: Dr. Ümit was stopped, as it failed 5 times in a row, at last: it ended with status 1; what was "
+        "answered is kept",
+        "The end of its stderr:",
+        "it begins",
+        "no model",
+    ]
+    assert "5 questions failed, and were given up: it ended with status 1 (5)\n" in out
+    assert {one.person for one in stored(tmp_path, schema.skips)} == {"Dr. Ümit"}
+
+
+def test_the_judge_of_the_docs_answers_as_they_say(tmp_path: Path) -> None:
+    """Program and command to the letter."""
+    text = (Path(__file__).parent.parent / "docs" / "people.md").read_text().partition("### On the command line")[2]
+    (tmp_path / "judge.py").write_text(text.partition("```python\n")[2].partition("```")[0])
+    command = shlex.split(text.partition("```\ndford ")[2].partition("```")[0])
+    shown = json.loads(text.partition("```text\n")[2].partition("```")[0])
+    reviews = [
+        "A great lamp, and I love it",
+        "Slow and broken",
+        "It is a lamp",
+        "Good lamp",
+        "Awful",
+        "perfect and great",
+    ]
+    (tmp_path / "reviews.csv").write_text("review\n" + "".join(f'"{one}, {n}"\n' for n in range(5) for one in reviews))
+    compiled()
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        [sys.executable, "-m", "dford", *command, "--database", "log.db"],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.search(r"\b500 answers in \d+ s; 500 of 500 questions", done.stdout)
+    told = stored(tmp_path, schema.answers)
+    assert {one.person for one in told} == {"judge"}
+    assert {0.625, 0.875} <= {one.confidence for one in told}
+    with open(tmp_path / "levels.csv", newline="") as file:
+        levels = {row["review"]: row["level"] for row in csv.DictReader(file)}
+    assert (levels["A great lamp, and I love it, 0"], levels["Slow and broken, 0"]) == ("great", "bad")
+    assert (shown.keys(), shown["item"].keys()) == ({"id", "item", "question", "level", "levels"}, {"review"})
+
+
+def test_of_images_the_program_gets_the_paths(tmp_path: Path) -> None:
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for n, content in enumerate(drawings(8)[0]):
+        (photos / f"{n}.png").write_bytes(content)
+    (tmp_path / "look.py").write_text(
+        "import json, sys\nfor line in sys.stdin:\n    path = json.loads(line)['item']['image']\n"
+        "    print(json.dumps({'higher': open(path, 'rb').read().startswith(b'\\x89PNG') and path[0] == '/'}))\n"
+    )
+    with answering(tmp_path, "--budget", "6", judge="look.py", items="photos") as process:
+        out, _ = ended(process)
+    assert "6 answers" in out
+    assert [one.higher for one in stored(tmp_path, schema.answers)] == [True] * 6
+
+
+@pytest.mark.parametrize(
+    ("more", "about"),
+    [
+        (["--answer", "python judge.py"], "--answer needs --budget"),
+        (["--answer", " ", "--budget", "5"], "--answer needs a command"),
+        (["--answer", "python 'judge", "--budget", "5"], "no closing quotation"),
+        (["--answer", "judge", "--budget", "0"], "--budget"),
+        (["--answer", "judge", "--budget", "5", "--time-limit", "0"], "--time-limit"),
+        (["--answer", "judge", "--budget", "5", "--threads", "0"], "--threads"),
+        (["--answer", "judge", "--budget", "5", "--as", "local"], "choose another name"),
+        (["--answer", "judge", "--budget", "5", "--as", "a\nb"], "printable"),
+        (["--budget", "5"], "name one by --answer"),
+        (["--as", "judge"], "name one by --answer"),
+    ],
+)
+def test_a_mistake_gets_one_sentence_and_exit_2(
+    more: list[str], about: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("items.csv").write_text(SHEET)
+    assert main(["label", "items.csv", "--levels", "a,b", "--database", "log.db", *more]) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert re.fullmatch(r"dford: [^\n]+\n", output.err)
+    assert about in output.err
+    assert not Path("log.db").exists()
+
+
+def test_a_program_that_is_not_there_is_named_and_costs_nothing(tmp_path: Path) -> None:
+    with answering(tmp_path, "--budget", "5", "--answer", "no-such-judge") as process:
+        _, err = ended(process, 2)
+    assert err == "dford: cannot start 'no-such-judge': No such file or directory\n"
+    assert stored(tmp_path, schema.questions) == []
+
+
+def test_a_program_is_called_by_its_script_or_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("judge.v2.py").touch()
+    for words, name in [
+        (["python", "-u", "judge.v2.py", "--fast"], "judge.v2"),
+        (["python", "-m", "judges"], "judges"),
+        (["/usr/bin/ask-it", "--fast"], "ask-it"),
+        (["node", "nowhere.js"], "node"),
+    ]:
+        assert program_name(words) == name
+
+
+def test_how_far_it_is_and_what_is_known_of_it_are_said_in_words() -> None:
+    line = progress_line(Progress(120, 500, 117, Counter({"no answer within 60 s": 3}), 754.0), 0.314)
+    assert line == "120 of 500 questions, 117 answers, 3 failed, expected error 0.31, 12:34 left"
+    rate = Estimate(0.08, 0.02, 0.17)
+    judge = Person("judge", 40, rate, Estimate(-0.2, -0.5, 0.1), 12, Estimate(0.9, 0.8, 0.95), None)
+    same = {"calm": (7, 8), "mild": (4, 4)}
+    assert describe(judge, 30, same, "dford label items.csv") == [
+        "Of its 40 answers 12 can be judged. By these judge is wrong in 8% (95%: 2% to 17%), and 0.20 levels milder "
+        "than everybody (95%: -0.50 to +0.10).",
+        "Where others leave little doubt, it agrees with them in 90% (95%: 80% to 95%).",
+        "Asked what others were asked too, it says the same in 11 of 12 answers (calm 7 of 8, mild 4 of 4).",
+        "More answers of people make this surer: dford label items.csv",
+    ]
+    assert "no person has answered" in describe(judge, 0, same, "")[0]
+    assert "Nothing tells yet" in describe(judge._replace(judged=0), 30, {}, "")[0]
