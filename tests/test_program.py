@@ -287,8 +287,8 @@ def test_where_everything_is_taken_it_waits_for_its_own_and_then_ends(tmp_path: 
         assert done.answers == 30
         for _ in ROWS:
             service.ask(project, QuestionRequest("ann"))
-        done = go(service, project, GOOD, 40).progress()
-        assert (done.asked, done.answers) == (30, 0), "and nothing was spent"
+        dry = go(service, project, GOOD, 40)
+        assert (dry.progress().asked, dry.progress().answers, dry.ran_dry) == (30, 0, True), "and nothing was spent"
 
 
 def test_nobody_is_asked_whether_something_is_above_the_highest_level(tmp_path: Path) -> None:

@@ -109,7 +109,10 @@ def answer(service: "Service", project: "Project", how: Answering) -> Ending:
         ending = _INTERRUPTED
     except BrokenProgramError as broken:
         ending = Ending(1, f"{how.person} was stopped, {broken}; what was answered is kept", broken.last_words)
-    _say(run.progress(), time.monotonic() - begin)
+    done = run.progress()
+    _say(done, time.monotonic() - begin)
+    if run.ran_dry and done.asked < how.budget:
+        print("There is nothing to ask right now: others have all items, or no answer would tell anything; try later")
     _report(service, project, how)
     return ending
 

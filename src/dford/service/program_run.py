@@ -67,6 +67,8 @@ class ProgramRun:
         self._asked, self._open, self._answered = set[int](), set[int](), set[int]()
         self._closed = asyncio.Event()  # set, and replaced, whenever a question is
         self._began = time.monotonic()
+        self.ran_dry = False
+        """Whether it ended as others have all items, or nothing could be learned of any."""
 
     def progress(self) -> Progress:
         answers, asked = len(self._answered), self._earlier + len(self._asked)
@@ -112,6 +114,7 @@ class ProgramRun:
                 if not isinstance(error, Refusal) or error.code != "nothing-to-ask":
                     raise
                 if not self._open:
+                    self.ran_dry = True
                     return None
                 await closed.wait()
             else:
