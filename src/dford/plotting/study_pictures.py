@@ -148,12 +148,30 @@ def draw_pool(records: Records, path: Path) -> None:
     finish(figure, list(panels.values()), path, title=title, x="answers an item", y="levels off")
 
 
+def draw_people(records: Records, path: Path) -> None:
+    """Draw the error of the placements against answers an item, by what is made of who answered; a panel a dataset."""
+    placed = [record for record in records if record["part"] in ("placed", "raters")]
+    figure, panels = _panels(placed)
+    for dataset, panel in panels.items():
+        for way, (name, look) in _BY_PEOPLE.items():
+            if own := [r for r in placed if (r["dataset"], r["way"]) == (dataset, way)]:
+                answers, errors = _by_run(own)
+                _plot(panel, answers, errors["mae"], look, look.dashes, name)
+        panel.set_xlim(0, None)
+        from_zero(panel)
+    title = "Error of the levels where people differ: six simulated ones, of whom one is wrong in 30% and one in half"
+    if real := {record["dataset"] for record in placed if record["part"] == "raters"}:
+        title += f" of their answers; {', '.join(sorted(real))}: real ones"
+    finish(figure, list(panels.values()), path, title=title, x="answers an item", y="levels off")
+
+
 PICTURES: dict[str, Callable[[Records, Path], None]] = {
     "pass": draw_pass,
     "flips": draw_flips,
     "drift": draw_drift,
     "reliability": draw_reliability,
     "pool": draw_pool,
+    "people": draw_people,
 }
 _NAMES = {
     "auto": "Auto",
@@ -171,6 +189,13 @@ _PLACED = {
     "bisection": "answers alone, no features",
     "learner": "Auto alone, an item's own answers not counted",
     "labels": "exact labels (never wrong) for as many bits, trees for the rest",
+}
+_BY_PEOPLE = {
+    "votes": ("votes, no features", Look("#8C8C8C", "-", "s")),
+    "dawid-skene": ("Dawid–Skene, no features", Look("#AA4499", "-", "^")),
+    "alike": ("Pool, all answers alike", Look("#332288", "--", "D")),
+    "people": ("Pool, by who gave them", Look("#000000", "-", "o")),
+    "known": ("Pool that is told the error rates", Look("#44AA99", ":", "v")),
 }
 
 

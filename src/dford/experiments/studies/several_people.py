@@ -26,7 +26,7 @@ WAYS = {
     "people": "by who gave them",
     "known": "error rates known",
     "votes": "votes",
-    "dawid-skene": "Dawid- Skene",
+    "dawid-skene": "Dawid–Skene",
 }
 ITEMS = 2000
 SHARES = (1.0, 2.0, 3.0)
