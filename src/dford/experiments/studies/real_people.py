@@ -29,6 +29,7 @@ from dford.pool import People
 WAYS = ("alike", "people", "votes", "dawid-skene")
 SHARES = (1.0, 3.0, 5.0)
 BUSIEST = 20
+_USUAL = 0.1  # how often an answer is taken to be wrong, where nothing is known of anybody
 PLACED, FIGURES = "raters", ("error rate", "strictness")
 
 
@@ -100,7 +101,7 @@ def place(dataset: str, way: str, given: Labelled, run: int, seed: int) -> list[
         np.empty((n_items, 0)),
         list(range(1, given.n_levels + 1)),
         random.randint(2**31),
-        lambda item: left.rater(item),
+        left.rater,
         lambda item, level, person: left.take(item, person) > level,
     )
     looks = [n / LOOKS for n in range(1, int(LOOKS * SHARES[-1]) + 1)]
@@ -109,7 +110,7 @@ def place(dataset: str, way: str, given: Labelled, run: int, seed: int) -> list[
     if way in READINGS:
         levels = ((1 + READINGS[way](told, n_items, given.n_levels), "") for told in ask_in_turns(asked, stops))
     else:
-        levels = _by_pool(asked, left, stops, named=way == "people")
+        levels = _by_pool(asked, left, stops, None if way == "people" else _USUAL)
     return [
         record(PLACED, dataset, way, run, answers=share, mae=float(np.abs(placed[known] - right).mean()))
         | {"expected": expected}
@@ -117,17 +118,19 @@ def place(dataset: str, way: str, given: Labelled, run: int, seed: int) -> list[
     ]
 
 
-def _by_pool(asked: Asked, left: LabelsLeft, stops: Sequence[int], named: bool) -> Iterator[tuple[Any, float]]:
-    pool, n = new_pool(asked), 0
+def _by_pool(
+    asked: Asked, left: LabelsLeft, stops: Sequence[int], error_rate: float | None
+) -> Iterator[tuple[Any, float]]:
+    """With an error rate, all people are alike; without one, the pool finds everybody's."""
+    pool, n = new_pool(asked, error_rate=error_rate), 0
     for stop in stops:
         while n < stop and len(left):
             person = left.somebody()
-            name = str(person) if named else None
-            question = pool.ask(person=name, among=left.items(person))
+            question = pool.ask(person=str(person), among=left.items(person))
             if question is None:
                 left.silence(person)
                 continue
-            pool.tell(question, asked.told(question.item, question.level, person), name)
+            pool.tell(question, asked.told(question.item, question.level, person), str(person))
             n += 1
         yield pool.levels_, expected_error(pool)
 

@@ -105,9 +105,10 @@ class Asked(NamedTuple):
     dense: int | None = None
 
 
-def new_pool(asked: Asked, rates: dict[str, float] | None = None) -> Pool:
+def new_pool(asked: Asked, rates: dict[str, float] | None = None, error_rate: float | None = None) -> Pool:
     """A pool; one that is told how often everybody is wrong, which none is, where it is to show what is possible."""
-    pool = Pool(asked.X, asked.levels, learner=Auto(dense=asked.dense), random_state=asked.seed)
+    learner = Auto(dense=asked.dense)
+    pool = Pool(asked.X, asked.levels, learner=learner, error_rate=error_rate, random_state=asked.seed)
     if rates is not None:
         found = [alike(rate, len(asked.levels)) for rate in (fmean(rates.values()), *rates.values())]
         placements = pool._placements
