@@ -46,6 +46,16 @@ def test_people_are_found_and_their_table_counts_the_intervals_that_hold() -> No
     assert table.rows[0][1].endswith(f"{held} of 4")
 
 
+def test_a_pool_that_is_told_error_rates_keeps_to_them() -> None:
+    X, y = SIMULATED.X[:60], SIMULATED.y[:60]
+    asked = Asked(X, [1, 2, 3, 4, 5], 0, lambda item: 0, lambda item, level, person: bool(y[item] > level))
+    pool = several_people.new_pool(asked, several_people.WRONG)
+    for person in [*several_people.WRONG] * 20:  # nobody is ever wrong, and yet
+        question = pool.ask(person=person)
+        pool.tell(question, bool(y[question.item] > question.level), person)
+    assert pool.error_rate_ == pytest.approx(np.mean(list(several_people.WRONG.values())))
+
+
 def answers(wrong: list[float], n_items: int, n_levels: int, each: int) -> tuple[Told, Any]:
     """Of people who are wrong so often, each about every item at levels that are drawn."""
     random = np.random.default_rng(0)
@@ -120,12 +130,12 @@ def test_the_busiest_people_are_judged_by_others_and_by_gold(raters: Labelled) -
     assert "meet for" in table.note
 
 
-def test_a_judge_costs_little_and_the_same_question_has_the_same_answer() -> None:
+def test_a_judge_costs_a_hundredth_of_a_person_and_is_no_match_for_one() -> None:
     with threadpool_limits(1):
         ends = {mix: cheap_judge.place("synthetic", mix, SIMULATED, 60, 0, 0)[-1] for mix in ("people", "judge")}
     assert ends["people"]["cost"] == ends["people"]["answers"]
     assert ends["judge"]["cost"] == pytest.approx(0.01 * ends["judge"]["answers"])
-    assert ends["people"]["mae"] <= cheap_judge.TARGET
+    assert ends["people"]["mae"] <= cheap_judge.TARGET < ends["judge"]["mae"]
     (table,) = cheap_judge.tables([*ends.values(), ends["people"] | {"way": "both", "cost": 0.1}])
     assert table.rows[0][-1] == f"{ends['people']['cost'] / 0.1:.1f}"
 
