@@ -55,7 +55,8 @@ def place(dataset: str, mix: str, given: Dataset, items: int, run: int, seed: in
     while error > TARGET and len(found) < _MOST[mix] * _LOOKS:
         for _ in range(max(n // _LOOKS, 1)):
             person = whom()
-            question = pool.ask(person=person)
+            if (question := pool.ask(person=person)) is None:
+                break  # all has been said
             pool.tell(question, told(question.item, question.level, person), person)
             cost += COSTS[person]
         error = float(np.abs(pool.levels_ - y).mean())
