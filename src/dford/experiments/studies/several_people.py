@@ -34,6 +34,7 @@ LOOKS = 4  # from one answer an item to the next
 _USUAL = 0.1  # how often votes take an answer to be wrong
 _ADDED = 0.1  # to the counts of Dawid and Skene, so that nobody is never wrong
 _ROUNDS = 50
+_ROUNDING = 1e-9  # bounds are sums of the grid that the rates were tried on
 
 
 def record(part: str, dataset: str, way: str, run: int, **figures: Any) -> Record:
@@ -249,7 +250,7 @@ def _people(records: Sequence[Record]) -> Table:
         row = [dataset]
         for rate in rates:
             own = [r for r in records if (r["dataset"], r["true"]) == (dataset, rate)]
-            held = sum(r["low"] <= rate <= r["high"] for r in own)
+            held = sum(r["low"] - _ROUNDING <= rate <= r["high"] + _ROUNDING for r in own)
             width = fmean(r["high"] - r["low"] for r in own)
             row.append(f"{fmean(r['value'] for r in own):.2f} ± {width / 2:.2f}, {held} of {len(own)}")
         judged = [r["count"] for r in records if r["dataset"] == dataset]
