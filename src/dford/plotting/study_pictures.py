@@ -168,9 +168,10 @@ def _draw_placed(placed: Records, path: Path) -> None:
                 _plot(panel, answers, errors["mae"], look, look.dashes, name)
         panel.set_xlim(0, None)
         from_zero(panel)
-    title = "Error of the levels where people differ: six simulated ones, of whom one is wrong in 30% and one in half"
+    title = "Error of the levels where people differ: two of six are wrong in 30% and in half of their answers"
     if real := {record["dataset"] for record in placed if record["part"] == "raters"}:
-        title += f" of their answers; {', '.join(sorted(real))}: real ones"
+        also = f"{', '.join(sorted(real))}: real people"
+        title = f"{title}; {also}" if len(real) < len(panels) else f"Error of the levels, {also}"
     finish(figure, list(panels.values()), path, title=title, x="answers an item", y="levels off")
 
 
