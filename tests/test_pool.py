@@ -390,10 +390,11 @@ def test_bad_input_is_one_sentence(options: dict[str, Any], sentence: str) -> No
         Pool(**{"X": np.zeros((3, 2)), "levels": LEVELS, **options})
 
 
-def test_an_answer_is_a_bool() -> None:
+def test_an_answer_is_yes_no_or_a_probability() -> None:
     pool = fast(np.zeros((3, 1)))
-    with pytest.raises(TypeError, match="higher must be True or False"):
-        pool.tell(pool.ask(), 1)  # type: ignore[arg-type]
+    for said in (1, 1.5, float("nan"), "yes", None):
+        with pytest.raises(TypeError, match=r"an answer is True, False, or how likely it is .*; got"):
+            pool.tell(pool.ask(), said)  # type: ignore[arg-type]
 
 
 def test_a_question_that_the_pool_did_not_ask_is_refused() -> None:

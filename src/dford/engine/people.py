@@ -11,7 +11,7 @@ There are only sums, products and quotients here, in a fixed order, so that the 
 import numpy as np
 
 from dford.engine._compiled import Bools, Floats, Ints, compiled, inlined, released
-from dford.engine.elementary import log_one
+from dford.engine.elementary import exp_one, log_one
 
 
 @inlined
@@ -54,16 +54,16 @@ def agree(
 ) -> None:  # fmt: skip
     """Find how likely each level is of each item, and each kind of each person; and the former but for each answer.
 
-    `weights` are how likely the kinds are of somebody of whom nothing is known. `work` has three rows, each as long as
+    `weights` are how likely the kinds are of each person before any answer. `work` has three rows, each as long as
     there are levels, and as there are kinds.
     """
-    n, n_levels, n_kinds = items.size, prior.shape[1], weights.size
+    n, n_levels, n_kinds = items.size, prior.shape[1], weights.shape[1]
     level, kind, likely = work[0, :n_levels], work[1, :n_kinds], work[2, :n_kinds]
     for a in range(n):
         for k in range(n_levels):
             others[a, k] = 0.0  # for now, what the answer itself says of its item
             for j in range(n_kinds):
-                others[a, k] += weights[j] * said(chances[j, k - cuts[a] + n_levels - 1], higher[a])
+                others[a, k] += weights[people[a], j] * said(chances[j, k - cuts[a] + n_levels - 1], higher[a])
     for turn in range(rounds + 1):
         for i in range(len(prior)):
             for k in range(n_levels):
@@ -76,7 +76,7 @@ def agree(
             break
         for p in range(len(kinds)):
             for j in range(n_kinds):
-                kinds[p, j] = weights[j]
+                kinds[p, j] = weights[p, j]
         for a in range(n):
             without(beliefs[items[a]], others[a], level)
             for j in range(n_kinds):
@@ -130,15 +130,24 @@ def entropy(p: float) -> float:
 
 
 @compiled
-def information(belief: Floats, chances: Floats) -> Floats:
-    """What the answer of a person with these chances of yes is expected to tell about the level, in nats, by cut."""
-    n_levels = belief.size
-    out = np.empty(n_levels - 1)
-    for cut in range(n_levels - 1):
-        yes, left = 0.0, 0.0
-        for k in range(n_levels):
-            chance = chances[k - cut + n_levels - 1]
-            yes += belief[k] * chance
-            left += belief[k] * entropy(chance)
-        out[cut] = entropy(yes) - left
-    return out
+def most_telling(beliefs: Floats, rows: Ints, logs: Floats, costs: Floats, is_answered: Bools) -> tuple[int, int]:
+    """Which of these pairs of an item and a person to ask, and about which cut; -1 where no answer would tell anything.
+
+    It is the answer that is expected to tell most about the level for what it costs. `beliefs` are how likely each
+    level is, `rows` the person's among the logarithms of how likely a yes is, and what is answered is not asked.
+    """
+    best, pair, found = 0.0, -1, -1
+    n_levels = beliefs.shape[1]
+    for i in range(len(beliefs)):
+        for cut in range(n_levels - 1):
+            if is_answered[i, cut]:
+                continue
+            yes, left = 0.0, 0.0
+            for k in range(n_levels):
+                chance = exp_one(logs[rows[i], k - cut + n_levels - 1])
+                yes += beliefs[i, k] * chance
+                left += beliefs[i, k] * entropy(chance)
+            tells = (entropy(yes) - left) / costs[i]
+            if tells > best:
+                best, pair, found = tells, i, cut
+    return pair, found

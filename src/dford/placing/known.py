@@ -16,7 +16,7 @@ from dford.pool.audit import Audit
 from dford.pool.filling import Filling
 from dford.pool.fold_learners import FOLDS, FoldLearners
 from dford.pool.items import Items
-from dford.pool.people import AnswerColumns
+from dford.pool.people import AnswerColumns, Voice
 from dford.pool.refresh import Calibration, Sureness, believed_rate
 from dford.pool.reliability import alike
 from dford.scale import Scale
@@ -98,7 +98,9 @@ def write_known(
         rows = reliability.rows(answers.person)
         evidence = posteriors.gather(places, rows, answers.cut, answers.higher, reliability.logs, len(own))
         own.believe(own.prior, evidence)
-        return Calibration(own, Audit(own, seed), answers, np.zeros(len(places), np.bool_), rate, (repeats, differing))
+        by_whom = [Voice(str(number)) for number in range(1 + int(answers.person.max(initial=0)))]
+        is_audit = np.zeros(len(places), np.bool_)
+        return Calibration(own, Audit(own, seed), answers, is_audit, by_whom, rate, (repeats, differing))
 
     reliability = calibration().reliability()
     sure = Sureness(0.0, 1.0, np.zeros(len(scale)))

@@ -26,7 +26,7 @@ class Answer(NamedTuple):
     checks: int
     """The number of the question that was asked again, or -1."""
     person: int = 0
-    """Who gave it, by the number among all people who ever did."""
+    """Who gave it, by the number among all voices that ever did."""
     is_taught: bool = True
     """Whether the learners learn from it."""
 

@@ -107,6 +107,10 @@ class Items:
         """The cut of this item whose answer would tell most, or -1."""
         return int(self._cuts[item])
 
+    def best_cuts(self, items: Ints) -> Ints:
+        """The same of some items."""
+        return self._cuts[items].astype(np.int64)
+
     def beliefs(self, items: Ints) -> Floats:
         """How likely each level is of these items."""
         found: Floats = posteriors.beliefs(items, self.prior, self.evidence, self.bounds)

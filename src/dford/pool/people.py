@@ -1,7 +1,7 @@
 """Who answers how: error rate and strictness of each person, by answers about the same items."""
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,6 +55,33 @@ KINDS = _kinds(_ERRORS, _STRICT, sure=True)
 _FINE = _kinds(_FINE_ERRORS, _FINE_STRICT, sure=False)  # so that the intervals hold those who are often wrong, too
 
 
+def _sure(eighths: int) -> Floats:
+    """How likely each kind is of somebody who says that answers are right with this probability, in eighths.
+
+    It counts like eight answers, of which so many are right.
+    """
+    weights = KINDS.weights.copy()
+    for i in range(8 if eighths else 0):
+        weights *= 1.0 - KINDS.error if i < eighths else KINDS.error
+    found: Floats = weights / weights.sum()
+    return found
+
+
+WEIGHTS = np.stack([_sure(eighths) for eighths in range(9)])
+
+
+class Voice(NamedTuple):
+    """A person, when they are so sure of an answer. What they say of that is compared with others' answers, too."""
+
+    name: str
+    eighths: int = 0
+    """Of the probability with which they say that their answer is right, or 0 where they say nothing of it."""
+
+    @classmethod
+    def of(cls, name: str, confidence: float | None) -> "Voice":
+        return cls(name) if confidence is None else cls(name, round(8 * confidence))
+
+
 class Person(NamedTuple):
     """What is known of one person. Intervals are of 95%."""
 
@@ -73,7 +100,7 @@ class Person(NamedTuple):
 
 
 class AnswerColumns(NamedTuple):
-    """Answers of people about items. Items, people and cuts count from 0."""
+    """Answers of people about items. Items, people (or voices) and cuts count from 0."""
 
     item: Ints
     person: Ints
@@ -107,31 +134,33 @@ class Agreed(NamedTuple):
     """How likely each level is of the item of each answer, but for that answer."""
 
 
-def agree(told: AnswerColumns, prior: Floats, n_people: int) -> Agreed:
-    """Find levels and people together, while other threads run."""
-    n_levels, n_kinds = prior.shape[1], len(KINDS.weights)
-    found = Agreed(np.empty(prior.shape), np.empty((n_people, n_kinds)), np.empty((len(told.item), n_levels)))
-    work = np.empty((3, max(n_levels, n_kinds)))
-    engine.agree(*told, np.ascontiguousarray(prior), KINDS.chances(n_levels), KINDS.weights, _ROUNDS, *found, work)
+def agree(told: AnswerColumns, prior: Floats, eighths: Sequence[int]) -> Agreed:
+    """Find levels and voices together, while other threads run."""
+    n_levels, weights = prior.shape[1], WEIGHTS[list(eighths)]
+    found = Agreed(np.empty(prior.shape), np.empty(weights.shape), np.empty((len(told.item), n_levels)))
+    work = np.empty((3, max(n_levels, weights.shape[1])))
+    engine.agree(*told, np.ascontiguousarray(prior), KINDS.chances(n_levels), weights, _ROUNDS, *found, work)
     return found
 
 
 def read_people(
-    names: list[str], told: AnswerColumns, prior: Floats, is_known: Bools, basis: Basis | None = None
+    voices: Sequence[Voice], told: AnswerColumns, prior: Floats, is_known: Bools, basis: Basis | None = None
 ) -> list[Person]:
     """The figures of all people; `is_known` are the items whose level somebody knows.
 
     Error rates and strictness are by the basis; where there is none, by all answers, which then must be one.
     """
-    others = agree(told, prior, len(names)).others
-    judged, levels = (told, others) if basis is None else (basis.told, agree(*basis, len(names)).others)
+    eighths = [voice.eighths for voice in voices]
+    others = agree(told, prior, eighths).others
+    judged, levels = (told, others) if basis is None else (basis.told, agree(*basis, eighths).others)
     chances, n_levels = _FINE.chances(prior.shape[1]), prior.shape[1]
     yes = np.array([level[cut + 1 :].sum() for level, cut in zip(others, told.cut, strict=True)])
     is_clear = _shared(told) & (np.abs(yes - 0.5) >= _CLEAR - 0.5)
     like = ((yes > 0.5) == told.higher).astype(np.float64)
     found = []
-    for p, name in enumerate(names):
-        all_own, own = told.person == p, judged.person == p
+    for name in dict.fromkeys(voice.name for voice in voices):
+        is_own = np.array([voice.name == name for voice in voices])
+        all_own, own = is_own[told.person], is_own[judged.person]
         count = int(own.sum())
         logs, wrong = engine.read_person(levels[own], judged.cut[own], judged.higher[own], chances)
         weights = _FINE.weights * np.exp(logs - logs.max())
@@ -184,14 +213,16 @@ def _quantiles(values: Floats, weights: Floats) -> tuple[float, float, float]:
     return float((values * weights).sum() / weights.sum()), float(low), float(high)
 
 
-def known_or_shared(told: AnswerColumns, n_items: int, n_levels: int, known: Mapping[int, int]) -> Floats:
+def known_or_shared(
+    told: AnswerColumns, voices: Sequence[Voice], n_items: int, n_levels: int, known: Mapping[int, int]
+) -> Floats:
     """Priors of items by the shares of the levels, which these answers tell; of what is known, the level itself."""
     shares = np.full(n_levels, 1.0 / n_levels)
     for _ in range(4):
         prior = np.tile(shares, (n_items, 1))
         for item, level in known.items():
             prior[item] = np.arange(n_levels) == level
-        shares = modest_shares(agree(told, prior, 1 + int(told.person.max(initial=0))).beliefs)
+        shares = modest_shares(agree(told, prior, [voice.eighths for voice in voices]).beliefs)
     return prior
 
 
@@ -246,10 +277,11 @@ class People(Mapping[str, Person]):
         known = {places[one]: log.scale.number(level) - 1 for one, level in (gold or {}).items() if one in places}
         is_known = np.zeros(len(numbers), np.bool_)
         is_known[list(known)] = True
-        prior = known_or_shared(told, len(numbers), len(log.scale), known)
+        voices = [Voice(name) for name in names.tolist()]
+        prior = known_or_shared(told, voices, len(numbers), len(log.scale), known)
         on_gold = told.where(is_known[told.item])
         has_features = log.X.shape[1] > 0
-        found = read_people(names.tolist(), told, prior, is_known, Basis(on_gold, prior) if has_features else None)
+        found = read_people(voices, told, prior, is_known, Basis(on_gold, prior) if has_features else None)
         self._found = {one.name: one for one in found}
         again = np.unique(np.stack(told[:3], axis=1), axis=0, return_counts=True)[1]
         self.identified_by = {

@@ -1,23 +1,24 @@
 """What is known of all items: the fold of the answers about them, and what is best asked next."""
 
 import copy
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from dford.engine import counter, posteriors
-from dford.engine import people as people_engine
 from dford.engine._compiled import Bools, Floats, Ints
 from dford.estimates import Estimate
 from dford.learners import LiveLearner, Rows
 from dford.pool.answers import AUDIT, CHECK, PLACE, Answer, Answers
 from dford.pool.audit import Audit
+from dford.pool.choice import AtHand, choose
 from dford.pool.filling import Filling
 from dford.pool.fold_learners import FoldLearners
 from dford.pool.items import Items
-from dford.pool.people import AnswerColumns, Basis, Person, known_or_shared, read_people
+from dford.pool.people import AnswerColumns, Basis, Person, Voice, known_or_shared, read_people
 from dford.pool.refresh import Calibration, Priors, Refresh, believed_rate, bounded, next_stage
 from dford.pool.reliability import Reliability, alike
 from dford.scale import Scale
@@ -26,7 +27,6 @@ AUDIT_SHARE = 0.05  # of the questions judge the placements, where nothing else 
 _SPREAD = 0.05  # of the questions are about a level that is drawn: without them, a wrong belief would stay unseen
 _CHECKS = 0.02  # of the questions are asked again, to see how often answers differ
 _FIRST_CHECK = 20
-_LOOKED_AT = 50  # items, for one that somebody has not been asked about
 
 
 class ProposedQuestion(NamedTuple):
@@ -39,6 +39,8 @@ class ProposedQuestion(NamedTuple):
     purpose: int
     checks: int
     """The number of the question that is asked again, or -1."""
+    person: str | None
+    """For whom it is, where somebody is at hand."""
 
 
 class Placements:
@@ -53,8 +55,8 @@ class Placements:
         self.reliability = alike(believed_rate(error_rate), len(scale))
         self.known: Reliability | None = None
         """How likely answers are, where somebody knows: not to be found by the answers."""
-        self.people: list[str] = []
-        """Who has answered, in the order of their first answers."""
+        self.voices: list[Voice] = []
+        """Who has answered, and how sure of it, in the order of their first answers."""
         self.items = Items(len(scale), seed + 1)
         self.audit = Audit(self.items, seed + 2)
         self.learners = FoldLearners(learner, scale, seed + 3)
@@ -82,71 +84,83 @@ class Placements:
         self.items.decide(item, low, high)
         self.audit.decide(item)
 
-    def number(self, person: str) -> int:
-        """Of a person, who may be new."""
-        if person not in self.people:
-            self.people.append(person)
-        return self.people.index(person)
+    def number(self, voice: Voice) -> int:
+        """Of a voice, which may be new."""
+        if voice not in self.voices:
+            self.voices.append(voice)
+            self.reliability = self.reliability.extended(self.voices)
+        return self.voices.index(voice)
 
     def propose(
-        self, number: int, auditing: Collection[int] = (), person: str | None = None, among: Ints | None = None
+        self, number: int, auditing: Collection[int] = (), at_hand: Sequence[AtHand] = ()
     ) -> ProposedQuestion | None:
         """What is best asked now, by draw `number` of the stream; None where no answer would tell anything.
 
-        `auditing` are the items about which an open question audits. Where a person is named, the question is the one
-        whose answer by this person tells most, and not one that they have answered, if there are others. Where items
-        are given, it is about one of these, and places it.
+        `auditing` are the items about which an open question audits. Where it is known who is at hand, the question is
+        the one whose answer tells most for what it costs, and not one that they have answered, if there are others.
+        Whoever can speak of some items alone is asked to place one of these.
         """
         why, what = counter.uniforms(self.seed, np.array([2 * number, 2 * number + 1])).tolist()
-        share = _CHECKS if self.error_rate is None and len(self.answers) >= _FIRST_CHECK else 0.0
-        found, purpose, checks = None, PLACE, -1
-        if among is not None:
-            found = self._best(person, among)
-            return None if found is None else self._question(*found, PLACE, -1, what)
-        if why < self.audit_share:
-            if (found := self.audit.pick(auditing)) is not None:
-                purpose = AUDIT
-        elif why < self.audit_share + share:
-            drawn = int((why - self.audit_share) / share * len(self.answers))
-            item, cut = int(self.answers["item"][drawn]), int(self.answers["cut"][drawn])
-            if self.answers["purpose"][drawn] != AUDIT and self.items.is_free(item, cut):
-                found, purpose, checks = (item, cut), CHECK, int(self.answers["question"][drawn])
-        if found is None and (found := self._best(person) or self.items.best()) is None:
-            return None
-        return self._question(*found, purpose, checks, what)
+        best = partial(self._best, at_hand, what)
+        if any(one.items is not None for one in at_hand):
+            return best()
+        auditors = [one for one in at_hand if one.may_audit]
+        audits = self._share_of_audits() if auditors or not at_hand else 0.0
+        checks = _CHECKS if self.error_rate is None and len(self.answers) >= _FIRST_CHECK else 0.0
+        if why < audits:
+            found = self.audit.pick(auditing)
+            return best() if found is None else self._question(*found, AUDIT, -1, what, self._draw(auditors, number))
+        if why < audits + checks:
+            drawn = int((why - audits) / checks * len(self.answers))
+            item, cut, whose = (int(self.answers[name][drawn]) for name in ("item", "cut", "person"))
+            others = [one for one in at_hand if not one.is_program or one.name != self.voices[whose].name]
+            is_fit = self.answers["purpose"][drawn] != AUDIT and self.items.is_free(item, cut)
+            if is_fit and (others or not at_hand):
+                again = int(self.answers["question"][drawn])
+                return self._question(item, cut, CHECK, again, what, self._draw(others, number))
+        return best()
 
-    def _best(self, person: str | None, among: Ints | None = None) -> tuple[int, int] | None:
-        """What is best asked of this person, of what they have not been asked."""
-        number = self.people.index(person) if person in self.people else -1
-        if among is None and (number < 0 or len(self.people) < 2):
-            return None
-        few, is_looked_at = self.items.best_few(_LOOKED_AT, among), np.zeros(len(self.items), np.bool_)
-        is_looked_at[few] = True
-        own = np.flatnonzero((self.answers["person"] == number) & is_looked_at[self.answers["item"]])
-        answered = set(zip(self.answers["item"][own].tolist(), self.answers["cut"][own].tolist(), strict=True))
-        logs = self.reliability.logs[self.reliability.rows(np.array([number]))[0], 1]
-        for item in few.tolist():
-            tells = people_engine.information(self.items.belief(item), np.exp(logs))
-            for cut in np.argsort(-tells, kind="stable").tolist():
-                if (item, cut) not in answered and tells[cut] > 0.5 * tells.max() and self.items.is_free(item, cut):
-                    return item, cut
-        return None
+    def _best(self, at_hand: Sequence[AtHand], what: float) -> ProposedQuestion | None:
+        """What tells most about the place of an item."""
+        if len(at_hand) > 1 or (at_hand and (len(self.voices) > 1 or at_hand[0].is_restricted)):
+            choice = choose(self.items, self.answers, self.reliability, self.voices, at_hand)
+            if choice is not None:
+                item, cut, who, cuts = choice
+                return self._question(item, cut, PLACE, -1, what, at_hand[who].name, cuts)
+        # all has been answered, or it makes no difference by whom
+        again = [one.name for one in at_hand if not one.is_restricted]
+        found = self.items.best() if again or not at_hand else None
+        return None if found is None else self._question(*found, PLACE, -1, what, again[0] if again else None)
+
+    def _share_of_audits(self) -> float:
+        """Of auditors' questions; a half where others have answered so much that the audit has fallen behind."""
+        expected, there = self.audit_share * len(self.answers), np.count_nonzero(self.answers["purpose"] == AUDIT)
+        return 0.5 if there + 3.0 * expected**0.5 < expected else self.audit_share
+
+    def _draw(self, some: Sequence[AtHand], number: int) -> str | None:
+        """One of the cheapest of these, by draw `number`."""
+        least = min((one.cost for one in some), default=0.0)
+        names = [one.name for one in some if one.cost == least]
+        draw = float(counter.uniforms(self.seed + 6, np.array([number]))[0])
+        return names[int(draw * len(names))] if names else None
 
     def propose_about(self, item: int, number: int) -> ProposedQuestion:
         """What is best asked about this item, by draw `number` of the stream."""
         what = float(counter.uniforms(self.seed, np.array([2 * number + 1]))[0])
-        return self._question(item, max(self.items.best_cut(item), 0), PLACE, -1, what)
+        return self._question(item, max(self.items.best_cut(item), 0), PLACE, -1, what, None)
 
-    def _question(self, item: int, best: int, purpose: int, checks: int, what: float) -> ProposedQuestion:
+    def _question(
+        self, item: int, best: int, purpose: int, checks: int, what: float, person: str | None, cuts: Ints | None = None
+    ) -> ProposedQuestion:
         belief = self.audit.belief(item) if purpose == AUDIT else self.items.belief(item)
         possible = np.flatnonzero(belief)
-        free = np.arange(possible[0], possible[-1])  # the cuts whose answers are not known
+        free = np.arange(possible[0], possible[-1]) if cuts is None else cuts  # whose answers are not known
         chances = np.zeros(len(belief) - 1)
         chances[free] = _SPREAD / len(free)
         chances[best] += 1.0 - _SPREAD
         cut = min(int(np.searchsorted(chances.cumsum(), what, side="right")), int(free[-1]))
         placement = int(posteriors.place_one(self.items.belief(item)))
-        return ProposedQuestion(item, cut, placement, float(chances[cut]), purpose, checks)
+        return ProposedQuestion(item, cut, placement, float(chances[cut]), purpose, checks, person)
 
     def count(self, answer: Answer) -> None:
         if answer.purpose == CHECK:
@@ -206,7 +220,7 @@ class Placements:
         told, prior = self.answers.told(), bounded(self.items.prior, self.items.bounds)
         is_known = self.items.bounds[:, 0] == self.items.bounds[:, 1]
         basis = self._basis(is_known) if self.X.shape[1] else None
-        return {person.name: person for person in read_people(self.people, told, prior, is_known, basis)}
+        return {person.name: person for person in read_people(self.voices, told, prior, is_known, basis)}
 
     def _basis(self, is_known: Bools) -> Basis:
         """What was asked without knowing features: audits, and questions drawn to be asked again; and what is decided.
@@ -230,7 +244,7 @@ class Placements:
             i: int(self.items.bounds[one, 0]) for i, one in enumerate(named) if one < len(is_known) and is_known[one]
         }
         told = told._replace(item=item.astype(np.int64))
-        return Basis(told, known_or_shared(told, len(named), len(self.scale), levels))
+        return Basis(told, known_or_shared(told, self.voices, len(named), len(self.scale), levels))
 
     def expected_error(self) -> float:
         """How far the placements are from the right levels on the mean, by what is known of each."""
@@ -272,7 +286,13 @@ class Placements:
         """Learn all answers so far, in the background."""
         answers, X, learners = self.answers, self.features(), self.learners
         calibration = Calibration(
-            self.items, self.audit, answers.told(), answers["purpose"] == AUDIT, self.error_rate, self.repeats
+            self.items,
+            self.audit,
+            answers.told(),
+            answers["purpose"] == AUDIT,
+            self.voices,
+            self.error_rate,
+            self.repeats,
         )
         new = self.learned + np.flatnonzero(answers["is_taught"][self.learned :])
         self.learned = len(answers)
@@ -292,7 +312,7 @@ class Placements:
         return Refresh(work)
 
     def _take_effect(self, found: Priors) -> None:
-        self.reliability = found.reliability
+        self.reliability = found.reliability.extended(self.voices)
         audited = self.answers["purpose"] == AUDIT
         own, others = (self.answers.told(np.flatnonzero(which)) for which in (~audited, audited))
         self.items.believe(found.prior, self._evidence(own, len(self.items)))

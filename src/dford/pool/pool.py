@@ -3,7 +3,7 @@
 import operator
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -22,13 +22,15 @@ from dford.log import FeedbackLog
 from dford.log_columns import About, checked_about
 from dford.pool import saving
 from dford.pool.answers import AUDIT, PURPOSES, Answer
+from dford.pool.choice import AtHand
 from dford.pool.forecast import Forecast
-from dford.pool.people import Person
+from dford.pool.people import Person, Voice
 from dford.pool.placements import AUDIT_SHARE, Placements
-from dford.pool.questions import ItemQuestion
+from dford.pool.questions import ItemQuestion, split_answer
 from dford.pool.run import Progress, Run, open_journal
 from dford.scale import Scale
 
+WhoIsAtHand = str | Sequence[str] | Mapping[str, Sequence[int]] | None
 _TOLD_NO, _TOLD_YES, _DROPPED = 1, 2, 3
 
 
@@ -54,6 +56,12 @@ class Pool:
         answers to the same question differ where one is wrong.
     audit : float, default=0.05
         The share of the questions that settle items drawn at random, to judge the placements by; 0 for none.
+    auditors : sequence of str, optional
+        Whose answers judge the placements: those of all people where not given, but never those of programs that
+        answer by `run`. They are asked more of it where others have answered so much that the audit has fallen behind.
+    costs : mapping of person to number, optional
+        What an answer of each person costs, beside others'; 1 where nothing is said. Where it is given, `ask` says for
+        whom a question is: whose answer is expected to tell most for what it costs.
     random_state : int, RandomState or None
 
     Attributes
@@ -95,12 +103,20 @@ class Pool:
         learner: LiveLearner | None = None,
         error_rate: float | None = None,
         audit: float = AUDIT_SHARE,
+        auditors: Sequence[str] | None = None,
+        costs: Mapping[str, float] | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         if error_rate is not None and not 0 <= error_rate < 0.5:
             raise ValueError(f"error_rate is a share below a half, or None to learn it; got {error_rate!r}")
         if not 0 <= audit <= 0.5:
             raise ValueError(f"audit is the share of questions that judge, from 0 to 0.5; got {audit!r}")
+        if wrong := [name for name, cost in (costs or {}).items() if not 0 < cost < np.inf]:
+            raise ValueError(f"a cost is a number above 0; {wrong[0]!r} has {(costs or {})[wrong[0]]!r}")
+        if isinstance(auditors, str):
+            raise TypeError(f"auditors are a list of names; got {auditors!r}")
+        self.auditors, self.costs = None if auditors is None else list(auditors), dict(costs or {})
+        self._programs: set[str] = set()
         learner = Auto() if learner is None else learner
         if not isinstance(learner, LiveLearner) or not hasattr(learner, "predict_proba"):
             raise TypeError(f"a pool needs a learner with ask, tell and predict_proba, such as Auto(); got {learner!r}")
@@ -134,45 +150,54 @@ class Pool:
         self._placements.add(rows)
         return self
 
-    def ask(self, n: int | None = None, *, person: str | None = None, among: Sequence[int] | None = None) -> Any:
+    def ask(self, n: int | None = None, *, person: WhoIsAtHand = None) -> Any:
         """The question whose answer is expected to tell most, or None where no answer would tell anything.
 
-        With `n`, a list of up to so many questions about different items, for several people at once. Where it is said
-        who will answer, it is the question whose answer by this person tells most. While others answer too, nobody is
-        asked again what they have answered, but to see how often answers differ, or where nothing else is left to ask.
-        Whoever can speak of some items alone is asked about one `among` these: None where they have said all they can.
+        With `n`, a list of up to so many questions about different items, for several people at once.
+
+        Where it is said who will answer, it is the question whose answer by this person tells most. While others answer
+        too, nobody is asked again what they have answered, but to see how often answers differ, or where nothing else
+        is left to ask. `person` may also be a list of all who are at hand: `question.person` then says for whom it is.
+        Whoever can speak of some items alone is asked to place one of these, by a mapping of people to their items:
+        None where they have said all they can.
         """
-        some = None if among is None else np.array([self._number(item) for item in among], dtype=np.int64)
+        at_hand = self._at_hand(person)
+        if person is not None and not at_hand:
+            return None if n is None else []
         if n is None:
-            return self._ask_one(person, some)
+            return self._ask_one(at_hand)
         questions: list[ItemQuestion] = []
-        while len(questions) < n and (question := self._ask_one(person, some)) is not None:
+        while len(questions) < n and (question := self._ask_one(at_hand)) is not None:
             questions.append(question)
         return questions
 
-    def tell(self, question: ItemQuestion, higher: bool | np.bool_, person: str | None = None) -> Self:
+    def tell(self, question: ItemQuestion, higher: bool | float, person: str | None = None) -> Self:
         """Count the answer: is the item's right level above `question.level`? And who gave it.
 
-        The same answer told again changes nothing; the other one raises. Answers without a person are one person's.
+        Whoever is not sure says how likely it is, from 0.0 to 1.0. How much that is worth is learned like error rates:
+        from what the others say where this person is so sure.
+
+        The same answer told again changes nothing; the other one raises. Where no person is named it is the one the
+        question is for; and all answers without one are one person's.
         """
-        if not isinstance(higher, (bool, np.bool_)):
-            raise TypeError(f"higher must be True or False; got {higher!r}")
-        name = checked_about(None, person, None).person or ""
+        higher, confidence = split_answer(higher)
+        name = checked_about(None, person, None).person
         asked = self._find(question, _TOLD_YES if higher else _TOLD_NO)
         if asked is None:
             return self
+        name = (asked.person if name is None else name) or ""
         number, checks = self._scale.number, self._close(asked, _TOLD_YES if higher else _TOLD_NO)
         self._placements.count(
             Answer(
                 asked.round, asked.item, number(asked.level) - 1, number(asked.placement) - 1, asked.propensity,
-                bool(higher), PURPOSES.index(asked.purpose), checks, self._placements.number(name),
+                higher, PURPOSES.index(asked.purpose), checks, self._placements.number(Voice.of(name, confidence)),
             )
         )  # fmt: skip
         return self
 
     def run(
         self,
-        answer: Callable[[int, Any], bool],
+        answer: Callable[[int, Any], bool | float],
         *,
         person: str,
         budget: int,
@@ -186,8 +211,8 @@ class Pool:
         Parameters
         ----------
         answer : callable
-            `answer(item, level)` says whether the right level of the item, by its number, is above the level. Where it
-            raises, or says neither True nor False, it is called again.
+            `answer(item, level)` says whether the right level of the item, by its number, is above the level: True,
+            False, or how likely it is, from 0.0 to 1.0. Where it raises, or says anything else, it is called again.
         person : str
             The name of the program among the people.
         budget : int
@@ -207,6 +232,7 @@ class Pool:
         for name, value, least in (("budget", budget, 0), ("threads", threads, 1), ("retries", retries, 0)):
             if operator.index(value) < least:
                 raise ValueError(f"{name} is a number from {least} on; got {value!r}")
+        self._programs.add(person)
         progress = Progress(0, budget, 0, 0, "", 0.0)
         with open_journal(journal) as kept:
             for progress in Run(self, answer, person, budget, retries).go(threads, kept):
@@ -302,7 +328,7 @@ class Pool:
         names_of_columns = ("item", "cut", "placement", "propensity", "higher", "person")
         columns = (answers[name].tolist() for name in names_of_columns)
         for item, cut, placement, propensity, higher, person in zip(*columns, strict=True):
-            about = About(item=item, person=self._placements.people[person] or None)
+            about = About(item=item, person=self._placements.voices[person].name or None)
             log._add(self._placements.X[item], names[cut], names[placement], propensity, higher, about)
         return log
 
@@ -316,15 +342,31 @@ class Pool:
             raise ValueError(f"the target is an error in levels, 0 or more; got {target!r}")
         return Forecast(self._placements.items, self.error_rate_, self.seed_ + 4).remaining(target)
 
-    def _ask_one(self, person: str | None, among: Ints | None) -> ItemQuestion | None:
+    def _at_hand(self, person: WhoIsAtHand) -> list[AtHand]:
+        if person is None:
+            person = list(self.costs)
+        if isinstance(person, str):
+            person = [person]
+        names = [checked_about(None, name, None).person or "" for name in person]
+        some = list(person.values()) if isinstance(person, Mapping) else [None] * len(names)
+        items = [None if one is None else np.array([self._number(item) for item in one], np.int64) for one in some]
+        return [
+            AtHand(name, own, self.costs.get(name, 1.0), self._may_audit(name), name in self._programs)
+            for name, own in zip(names, items, strict=True)
+        ]
+
+    def _may_audit(self, name: str) -> bool:
+        return name not in self._programs if self.auditors is None else name in self.auditors
+
+    def _ask_one(self, at_hand: list[AtHand]) -> ItemQuestion | None:
         number, names = len(self._fates), self._scale.names
         auditing = {question.item for question, _ in self._open.values() if question.purpose == PURPOSES[AUDIT]}
-        found = self._placements.propose(number, auditing, person, among)
+        found = self._placements.propose(number, auditing, at_hand)
         if found is None:
             return None
         question = ItemQuestion(
             f"{self._key}-{number}", found.item, names[found.cut], names[found.placement], found.propensity, number,
-            PURPOSES[found.purpose],
+            PURPOSES[found.purpose], found.person,
         )  # fmt: skip
         self._fates.append(0)
         self._open[question.id] = question, found.checks

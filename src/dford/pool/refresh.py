@@ -11,7 +11,7 @@ from dford.engine._compiled import Bools, Floats, Ints
 from dford.engine.elementary import logs
 from dford.pool.audit import Audit
 from dford.pool.items import Items
-from dford.pool.people import AnswerColumns, modest_shares
+from dford.pool.people import AnswerColumns, Voice, modest_shares
 from dford.pool.reliability import Reliability, alike, by_people
 
 _INVERSIONS = np.array([0.0005, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.25])
@@ -60,6 +60,7 @@ class Calibration:
         audit: Audit,
         told: AnswerColumns,
         is_audit: Bools,
+        voices: Sequence[Voice],
         rate: float | None,
         repeats: Sequence[int],
     ) -> None:
@@ -72,14 +73,14 @@ class Calibration:
         self._items, places = np.unique(2 * told.item + is_audit, return_inverse=True)
         self._told = told._replace(item=places.astype(np.int64))
         self._prior = bounded(items.prior[self._items // 2], items.bounds[self._items // 2])
-        self._given, self._repeats = rate, tuple(repeats)
+        self._voices, self._given, self._repeats = tuple(voices), rate, tuple(repeats)
 
     def reliability(self) -> Reliability:
         """Of people, where there are several; else of all answers alike, by the questions that were asked again."""
-        n_people, n_levels = 1 + int(self._told.person.max(initial=0)), self._prior.shape[1]
-        if self._given is not None or n_people < 2:
-            return alike(believed_rate(self._given, *self._repeats), n_levels)
-        return by_people(self._told, self._prior, n_people)
+        is_one = len(self._voices) < 2 and not any(voice.eighths for voice in self._voices)
+        if self._given is not None or is_one:
+            return alike(believed_rate(self._given, *self._repeats), self._prior.shape[1])
+        return by_people(self._told, self._prior, self._voices)
 
     def priors(self, yes: Floats, reliability: Reliability) -> Priors:
         return Priors(posteriors.priors(yes, *self.sureness(yes, reliability)), reliability)

@@ -1,5 +1,6 @@
-"""How likely an answer is, by who gives it."""
+"""How likely an answer is, by who gives it, and how sure they say they are."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from dford.engine import people as engine
 from dford.engine._compiled import Floats, Ints
 from dford.engine.elementary import logs
-from dford.pool.people import KINDS, AnswerColumns, agree
+from dford.pool.people import KINDS, WEIGHTS, AnswerColumns, Voice, agree
 
 _NEVER = -1e6  # the logarithm of no chance at all; of two such answers, two are still more against a level than one
 
@@ -15,7 +16,7 @@ _NEVER = -1e6  # the logarithm of no chance at all; of two such answers, two are
 class Reliability(NamedTuple):
     """Of everybody, how likely each answer is by how far the right level is above the cut.
 
-    The first row is somebody of whom nothing is known; person p has row p + 1, if there are as many.
+    The first row is somebody of whom nothing is known; voice v has row v + 1, but where all are alike.
     """
 
     logs: Floats
@@ -43,6 +44,14 @@ class Reliability(NamedTuple):
         found: Floats = (sure[self.rows(people)] / best) ** 2
         return found
 
+    def extended(self, voices: Sequence[Voice]) -> "Reliability":
+        """With those who have come since, of whom nothing is known but how sure they say they are."""
+        new = [] if len(self.rates) == 1 else [voice.eighths for voice in voices[len(self.rates) - 1 :]]
+        if not new:
+            return self
+        more = _of_kinds(WEIGHTS[new], self.logs.shape[2])
+        return Reliability(*(np.concatenate(columns) for columns in zip(self, more, strict=True)))
+
 
 def alike(rate: float, n_levels: int) -> Reliability:
     """All people have this error rate, and none is strict."""
@@ -52,9 +61,13 @@ def alike(rate: float, n_levels: int) -> Reliability:
     return Reliability(np.array([[np.where(above, wrong, right), np.where(above, right, wrong)]]), np.array([rate]))
 
 
-def by_people(told: AnswerColumns, prior: Floats, n_people: int) -> Reliability:
-    """Each person has an error rate and a strictness, by what these answers say of items with these priors."""
-    kinds = np.concatenate([KINDS.weights[None], agree(told, prior, n_people).kinds])
-    yes = engine.mix(kinds, KINDS.chances(prior.shape[1]))
+def by_people(told: AnswerColumns, prior: Floats, voices: Sequence[Voice]) -> Reliability:
+    """Each voice has an error rate and a strictness, by what these answers say of items with these priors."""
+    kinds = agree(told, prior, [voice.eighths for voice in voices]).kinds
+    return _of_kinds(np.concatenate([WEIGHTS[:1], kinds]), 2 * prior.shape[1] - 1)
+
+
+def _of_kinds(kinds: Floats, width: int) -> Reliability:
+    yes = engine.mix(kinds, KINDS.chances((width + 1) // 2))
     found = logs(np.stack([1.0 - yes, yes], axis=1).ravel()).reshape(len(kinds), 2, -1)
     return Reliability(found, engine.mix(kinds, KINDS.error[:, None].copy())[:, 0])

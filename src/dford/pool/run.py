@@ -10,11 +10,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-import numpy as np
+from dford.pool.questions import ItemQuestion, split_answer
 
-from dford.pool.questions import ItemQuestion
-
-Answer = Callable[[int, Any], bool]
+Answer = Callable[[int, Any], bool | float]
 
 
 class Progress(NamedTuple):
@@ -34,8 +32,8 @@ class Progress(NamedTuple):
 class Outcome(NamedTuple):
     """What came of one question."""
 
-    higher: bool | None
-    """None where no call answered it."""
+    higher: bool | float | None
+    """As `tell` takes it; None where no call answered it."""
     calls: int
 
 
@@ -157,10 +155,9 @@ class Run:
     def _call(self, question: ItemQuestion) -> Outcome:
         for attempt in range(1, self._retries + 2):
             try:
-                said: object = self._answer(question.item, question.level)
-                if isinstance(said, (bool, np.bool_)):
-                    return Outcome(bool(said), attempt)
-                self._problem = f"an answer is True or False; got {said!r}"
+                said = self._answer(question.item, question.level)
+                higher, confidence = split_answer(said)
+                return Outcome(higher if confidence is None else float(said), attempt)
             except Exception as error:
                 self._problem = f"{type(error).__name__}: {error}"
             if attempt > self._retries or not self._spend():

@@ -10,6 +10,7 @@ from dford import learners, sparse_rows
 from dford.columns import Columns
 from dford.learners import OrdinalLearner, Rows
 from dford.pool.filling import Filling
+from dford.pool.people import Voice
 from dford.pool.placements import Placements
 from dford.pool.questions import ItemQuestion
 from dford.pool.refresh import Priors, Refresh
@@ -28,6 +29,9 @@ def parts(pool: Any) -> tuple[dict[str, Any], Arrays]:
         "columns": None if pool.columns_ is None else pool.columns_.to_json(),
         "error_rate": pool.error_rate,
         "audit": pool.audit,
+        "auditors": pool.auditors,
+        "costs": pool.costs,
+        "programs": sorted(pool._programs),
         "seed": pool.seed_,
         "open": [[*question[1:], checks] for question, checks in pool._open.values()],
     }
@@ -44,7 +48,7 @@ def placement_parts(placements: Placements) -> tuple[dict[str, Any], Arrays]:
     """What is known of items but for their features."""
     found = None if placements.refresh is None else placements.refresh.result()
     header = {
-        "people": placements.people,
+        "voices": placements.voices,
         "is_coming": found is not None,
         "learned": placements.learned,
         "next": placements.next,
@@ -74,6 +78,7 @@ def restore(pool: Any, header: dict[str, Any], arrays: Arrays, own: type[Ordinal
     pool.columns_ = None if header.get("columns") is None else Columns.from_json(header["columns"])
     restore_placements(pool._placements, header, arrays, own)
     pool._names, pool._fates = header["features"], bytearray(arrays["fates"].tobytes())
+    pool._programs = {str(name) for name in header["programs"]}
     for *given, checks in header["open"]:
         question = ItemQuestion(f"{pool._key}-{given[4]}", *given)
         pool._open[question.id] = question, checks
@@ -92,9 +97,9 @@ def restore_placements(
         or not 0 <= header["learned"] <= len(arrays["answers_item"])
     ):
         raise ValueError("the pool has items or answers that none could have")
-    placements.people = [str(name) for name in header["people"]]
+    placements.voices = [_voice(*voice) for voice in header["voices"]]
     placements.items.restore(arrays)
-    placements.answers.restore(arrays, n, k, len(placements.people))
+    placements.answers.restore(arrays, n, k, len(placements.voices))
     placements.reliability = _reliability("now", arrays, k)
     placements.learned, placements.next = header["learned"], header["next"]
     placements.repeats = list(header["repeats"])
@@ -105,6 +110,12 @@ def restore_placements(
     if header["is_coming"]:
         found = Priors(coming, _reliability("coming", arrays, k))
         placements.refresh = Refresh(lambda: found)
+
+
+def _voice(name: Any, eighths: Any) -> Voice:
+    if not isinstance(name, str) or eighths not in range(9):
+        raise ValueError("the pool has people that none could have")
+    return Voice(name, int(eighths))
 
 
 def _packed_reliability(name: str, reliability: Reliability) -> Arrays:

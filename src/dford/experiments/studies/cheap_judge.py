@@ -4,7 +4,7 @@ The program says the same whenever it is asked the same, as programs do: asking 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
@@ -22,8 +22,6 @@ COSTS = {name: 0.01 if name == JUDGE else 1.0 for name in WRONG}
 MIXES = {"people": "people alone", "judge": "the judge alone", "both": "the judge, and people"}
 TARGET = 0.1
 _MOST = {"people": 4.0, "judge": 6.0, "both": 10.0}  # answers an item, at most
-_FROM_THE_JUDGE = 6.0  # answers an item: then it has said most of what it can
-_PEOPLE_MEANWHILE = 0.05  # of the questions, so that the judge is compared with somebody
 _LOOKS = 20  # from one answer an item to the next
 
 
@@ -42,42 +40,29 @@ def place(dataset: str, mix: str, given: Dataset, items: int, run: int, seed: in
     random = np.random.RandomState([seed, run])
     some = random.permutation(len(given.y))[: min(items, ITEMS)]
     y, levels, n = given.y[some], np.unique(given.y).tolist(), len(some)
-    pool = Pool(given.X[some], levels, learner=Auto(dense=given.dense), random_state=random.randint(2**31))
-    drawn, noise = np.random.default_rng([seed, run]).spawn(2)
+    costs = {name: cost for name, cost in COSTS.items() if mix == "both" or (name == JUDGE) == (mix == "judge")}
+    pool = Pool(given.X[some], levels, learner=Auto(dense=given.dense), costs=costs, random_state=random.randint(2**31))
+    noise = np.random.default_rng([seed, run])
     slips = noise.random((n, len(levels))) < WRONG[JUDGE]
-    whom = _choice(mix, n, drawn)
 
     def told(item: int, level: Any, person: str) -> bool:
         slip = slips[item, levels.index(level)] if person == JUDGE else noise.random() < WRONG[person]
         return bool((y[item] > level) != slip)
 
     found, cost, error = list[Record](), 0.0, math.inf
+    if JUDGE in costs:  # by which the pool knows that it is a program
+        done = pool.run(lambda item, level: told(item, level, JUDGE), person=JUDGE, budget=max(n // _LOOKS, 1))
+        cost += COSTS[JUDGE] * done.calls
     while error > TARGET and len(found) < _MOST[mix] * _LOOKS:
         for _ in range(max(n // _LOOKS, 1)):
-            person = whom()
-            if (question := pool.ask(person=person)) is None:
+            if (question := pool.ask()) is None:
                 break  # all has been said
-            pool.tell(question, told(question.item, question.level, person), person)
-            cost += COSTS[person]
+            pool.tell(question, told(question.item, question.level, question.person))
+            cost += COSTS[question.person]
         error = float(np.abs(pool.levels_ - y).mean())
         row = record(PART, dataset, mix, run, answers=(len(found) + 1) / _LOOKS, cost=cost / n, mae=error)
         found.append(row | {"expected": expected_error(pool)})
     return found
-
-
-def _choice(mix: str, n_items: int, random: np.random.Generator) -> Callable[[], str]:
-    """Who is asked next: the judge first, and people when it has said what it can."""
-    people, asked = [name for name in WRONG if name != JUDGE], 0
-
-    def whom() -> str:
-        nonlocal asked
-        is_judge = mix == "judge" or (
-            mix == "both" and asked < _FROM_THE_JUDGE * n_items and random.random() >= _PEOPLE_MEANWHILE
-        )
-        asked += is_judge
-        return JUDGE if is_judge else str(random.choice(people))
-
-    return whom
 
 
 def tables(records: Sequence[Record]) -> list[Table]:

@@ -126,7 +126,7 @@ def _by_pool(
     for stop in stops:
         while n < stop and len(left):
             person = left.somebody()
-            question = pool.ask(person=str(person), among=left.items(person))
+            question = pool.ask(person={str(person): left.items(person)})
             if question is None:
                 left.silence(person)
                 continue

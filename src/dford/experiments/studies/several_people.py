@@ -17,6 +17,7 @@ from dford.experiments.studies.records import Record, Table, Task
 from dford.experiments.studies.running_error import Data, Dataset, Labels
 from dford.learners import Auto, Rows
 from dford.pool import Pool
+from dford.pool.people import Voice
 from dford.pool.reliability import Reliability, alike
 
 WRONG = {"ann": 0.05, "ben": 0.05, "cat": 0.05, "dan": 0.05, "eve": 0.3, "fay": 0.5}
@@ -114,7 +115,7 @@ def new_pool(asked: Asked, rates: dict[str, float] | None = None, error_rate: fl
         found = [alike(rate, len(asked.levels)) for rate in (fmean(rates.values()), *rates.values())]
         placements = pool._placements
         for name in rates:
-            placements.number(name)
+            placements.number(Voice(name))
         placements.known = Reliability(*(np.concatenate(one) for one in zip(*found, strict=True)))
         placements.reliability = placements.known
     return pool

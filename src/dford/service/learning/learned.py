@@ -13,7 +13,9 @@ from dford.estimates import Estimate
 from dford.learners import LiveLearner, Rows
 from dford.pool import saving
 from dford.pool.answers import Answer
+from dford.pool.choice import AtHand
 from dford.pool.forecast import Forecast
+from dford.pool.people import Voice
 from dford.pool.placements import AUDIT_SHARE, Placements, ProposedQuestion
 from dford.scale import Scale
 from dford.service import refusal
@@ -73,7 +75,7 @@ class Learned:
                     Answer(
                         int(page.number[i]), int(page.item[i]) - 1, int(page.level[i]) - 1, int(page.prediction[i]) - 1,
                         float(page.propensity[i]), bool(page.higher[i]), int(page.purpose[i]), int(page.checks[i]),
-                        self.placements.number(page.person[i]),
+                        self.placements.number(Voice(page.person[i])),
                     )
                 )  # fmt: skip
 
@@ -112,7 +114,8 @@ class Learned:
             if wanted > self.n_items:
                 raise refusal.busy(f"item {wanted} is new, and the server is still learning; try again in a moment")
             return self.placements.propose_about(wanted - 1, number)
-        return self.placements.propose(number, {item - 1 for item in items if busy[item]}, person)
+        at_hand = [] if person is None else [AtHand(person)]
+        return self.placements.propose(number, {item - 1 for item in items if busy[item]}, at_hand)
 
     def standing(self) -> Standing | None:
         if self.placements is None:

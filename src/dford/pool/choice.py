@@ -1,0 +1,78 @@
+"""Whom to ask what: of all people at hand, the question whose answer is expected to tell most for what it costs."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from dford.engine import people as engine
+from dford.engine._compiled import Bools, Ints
+from dford.pool.answers import Answers
+from dford.pool.items import Items
+from dford.pool.people import Voice
+from dford.pool.reliability import Reliability
+
+_LOOKED_AT = 50  # items of each person
+
+
+class AtHand(NamedTuple):
+    """Somebody who can be asked now."""
+
+    name: str
+    items: Ints | None = None
+    """Those that they can speak of, where it is not all."""
+    cost: float = 1.0
+    """Of an answer, beside others'."""
+    may_audit: bool = True
+    is_program: bool = False
+    """One answers the same again, so nothing is asked of it twice."""
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether they may have said all that they can."""
+        return self.items is not None or self.is_program
+
+
+class Choice(NamedTuple):
+    """What to ask, and of whom: their place among those at hand."""
+
+    item: int
+    cut: int
+    who: int
+    cuts: Ints
+    """All that may be asked about this item of them."""
+
+
+def choose(
+    items: Items, answers: Answers, reliability: Reliability, voices: Sequence[Voice], at_hand: Sequence[AtHand]
+) -> Choice | None:
+    """Nobody is asked what they have answered. How sure somebody will be is not known: as most often, it is taken."""
+    counts = np.bincount(answers["person"], minlength=len(voices))
+    own = [[v for v, voice in enumerate(voices) if voice.name == one.name] for one in at_hand]
+    usual = np.array([max(some, key=lambda v: counts[v], default=-1) for some in own])
+    looked_at = [_look(items, answers, one.items, some) for one, some in zip(at_hand, own, strict=True)]
+    item, is_answered = (np.concatenate(columns) for columns in zip(*looked_at, strict=True))
+    who = np.repeat(np.arange(len(at_hand)), [len(few) for few, _ in looked_at])
+    rows, costs = reliability.rows(usual), np.array([one.cost for one in at_hand])
+    pair, cut = engine.most_telling(items.beliefs(item), rows[who], reliability.logs[:, 1], costs[who], is_answered)
+    return None if pair < 0 else Choice(int(item[pair]), int(cut), int(who[pair]), np.flatnonzero(~is_answered[pair]))
+
+
+def _look(items: Items, answers: Answers, among: Ints | None, voices: Sequence[int]) -> tuple[Ints, Bools]:
+    """Some items that are most in doubt, and which cuts of each need not be asked about of this person.
+
+    Those come first whose best question the person has not answered.
+    """
+    own = np.isin(answers["person"], voices)
+    item, cut = answers["item"][own], answers["cut"][own]
+    is_left, place = np.ones(len(items), np.bool_), np.full(len(items), -1)
+    is_left[item[items.best_cuts(item) == cut]] = False
+    some = np.flatnonzero(is_left) if among is None else among[is_left[among]]
+    few = items.best_few(_LOOKED_AT, some)
+    few = few if len(few) else items.best_few(_LOOKED_AT, among)
+    place[few] = np.arange(len(few))
+    cuts, bounds = np.arange(items.n_levels - 1), items.bounds[few]
+    is_answered = (cuts < bounds[:, :1]) | (cuts >= bounds[:, 1:])
+    known = place[item] >= 0
+    is_answered[place[item[known]], cut[known]] = True
+    return few, is_answered

@@ -1,0 +1,178 @@
+"""Whom a pool asks what: by what an answer tells and costs, people check programs, and how sure somebody is counts."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dford
+import naive_people
+from dford import NewtonLogit, Pool
+from dford.datasets import make_synthetic
+from dford.engine import people as engine
+
+LEVELS = [1, 2, 3, 4, 5]
+X, y = make_synthetic(200, random_state=0)
+
+
+def new(**options: Any) -> Pool:
+    return Pool(X, LEVELS, learner=NewtonLogit(), random_state=0, **options)
+
+
+def flipped(question: Any, rate: float, random: np.random.Generator) -> bool:
+    return bool((y[question.item] > question.level) != (random.random() < rate))
+
+
+@settings(max_examples=50)
+@given(st.data())
+def test_the_question_is_the_one_whose_answer_tells_most_for_its_cost(data: Any) -> None:
+    n_levels, n = data.draw(st.integers(2, 4)), data.draw(st.integers(1, 5))
+    share = st.floats(0.01, 1.0)
+    beliefs = np.array([data.draw(st.lists(share, min_size=n_levels, max_size=n_levels)) for _ in range(n)])
+    beliefs /= beliefs.sum(axis=1, keepdims=True)
+    chance = st.lists(st.floats(0.02, 0.98), min_size=2 * n_levels - 1, max_size=2 * n_levels - 1)
+    chances = np.array([data.draw(chance) for _ in range(2)])
+    rows, costs = (
+        np.array([data.draw(st.integers(0, 1)) for _ in range(n)]),
+        np.array([data.draw(st.floats(0.01, 10)) for _ in range(n)]),
+    )
+    is_answered = np.array([[data.draw(st.booleans()) for _ in range(n_levels - 1)] for _ in range(n)])
+    pair, cut = engine.most_telling(beliefs, rows, np.log(chances), costs, is_answered)
+    slow = naive_people.most_telling(beliefs.tolist(), chances[rows].tolist(), costs.tolist(), is_answered.tolist())
+    best = max(slow.values(), default=0.0)
+    if pair < 0:
+        assert best < 1e-9
+    else:
+        assert slow[pair, cut] == pytest.approx(best, rel=1e-4, abs=1e-9)
+
+
+def test_a_cheap_program_is_asked_first_and_people_where_it_has_said_all_that_helps() -> None:
+    pool, random = new(costs={"judge": 0.01, "ann": 1.0}, auditors=["ann"]), np.random.default_rng(0)
+    asked, seen = [], set()
+    for _ in range(1200):
+        question = pool.ask()
+        asked.append(question.person)
+        if question.purpose == "place" and question.propensity > 0.5:
+            assert (question.person, question.item, question.level) not in seen
+        seen.add((question.person, question.item, question.level))
+        assert question.purpose != "audit" or question.person == "ann"
+        pool.tell(question, flipped(question, 0.15 if question.person == "judge" else 0.02, random))
+    first, last = (part.count("ann") for part in (asked[:400], asked[-400:]))
+    assert first < 100 < last
+    assert pool.people_["judge"].answers == asked.count("judge")
+    alone = new(error_rate=0.02)
+    for _ in range(asked.count("ann")):
+        question = alone.ask()
+        alone.tell(question, flipped(question, 0.02, random))
+    assert np.abs(pool.levels_ - y).mean() < np.abs(alone.levels_ - y).mean()
+
+
+def test_people_check_a_program() -> None:
+    """It is neither asked to audit nor asked again, and people audit until the audit has its share."""
+    pool, random, calls = new(), np.random.default_rng(0), []
+
+    def judge(item: int, level: Any) -> bool:
+        calls.append((item, level))
+        return bool(y[item] > level)
+
+    done = pool.run(judge, person="judge", budget=500)
+    assert done.answers == len(set(calls)) == len(calls)
+    assert np.isnan(pool.audited_error_.value)
+    purposes = []
+    for _ in range(60):
+        question = pool.ask(person="ann")
+        purposes.append(question.purpose)
+        pool.tell(question, flipped(question, 0.0, random))
+    assert 9 < purposes.count("audit") < 45, "by its share alone there would be 3"
+    assert pool.audited_error_.high < 4
+    assert pool.people_["judge"].judged + pool.people_["ann"].judged > 0
+
+
+def test_a_program_that_has_said_all_it_can_is_asked_no_more() -> None:
+    pool = Pool(np.empty((3, 0)), LEVELS, random_state=0)
+    done = pool.run(lambda item, level: item >= level, person="judge", budget=100)
+    assert 3 <= done.answers <= 3 * 4
+    assert pool.ask(person="judge") is None
+    assert pool.ask(person="ann") is not None
+
+
+def test_nobody_at_hand_is_asked_nothing() -> None:
+    pool = new()
+    assert pool.ask(person=[]) is None
+    assert pool.ask(3, person={}) == []
+    assert pool.ask(person={"ann": []}) is None
+    assert pool.ask(person=["ann", "ben"]).person in {"ann", "ben"}
+
+
+def test_whoever_answers_may_be_another_than_the_one_asked() -> None:
+    pool = new()
+    question = pool.ask(person="ann")
+    pool.tell(question, True, person="ben")
+    pool.tell(pool.ask(person="ann"), True)
+    assert {name: person.answers for name, person in pool.people_.items()} == {"ben": 1, "ann": 1}
+
+
+def sure_or_not(pool: Pool, says: Any, n: int, seed: int = 0) -> None:
+    """One person is right in 95%; a judge, asked more often, in 98% or 55%, and it knows when."""
+    random = np.random.default_rng(seed)
+    for i in range(n):
+        person = ("ann", "judge")[i % 4 > 0]
+        question = pool.ask(person=person)
+        knows = random.random() < 0.5
+        right = 0.95 if person == "ann" else 0.98 if knows else 0.55
+        higher = flipped(question, 1.0 - right, random)
+        pool.tell(question, higher if person == "ann" else says(higher, right))
+
+
+def test_how_sure_somebody_is_counts() -> None:
+    off = np.zeros(2)
+    for seed in range(4):
+        for i, says in enumerate((lambda yes, p: p if yes else 1 - p, lambda yes, p: yes)):
+            pool = Pool(X, LEVELS, learner=NewtonLogit(), audit=0, random_state=seed)
+            sure_or_not(pool, says, 500, seed)
+            off[i] += np.abs(pool.levels_ - y).mean()
+    assert off[0] < 0.9 * off[1], off
+
+
+def test_a_boast_is_found_out() -> None:
+    """Whoever says 1.0 and is right in 55% weighs little, once people have answered."""
+    pool = new()
+    sure_or_not(pool, lambda yes, p: float(yes), 600)
+    judge = [number for number, voice in enumerate(pool._placements.voices) if voice.name == "judge"]
+    ann = [number for number, voice in enumerate(pool._placements.voices) if voice.name == "ann"]
+    rates = pool._placements.reliability.rates
+    assert rates[1 + judge[0]] > 0.15 > rates[1 + ann[0]]
+
+
+def test_with_probabilities_costs_and_auditors_it_has_the_same_bits_again_and_goes_on_from_a_file(
+    tmp_path: Path,
+) -> None:
+    pools = [new(costs={"ann": 1.0, "judge": 0.5}, auditors=["ann"]) for _ in range(2)]
+    for pool in pools:
+        sure_or_not(pool, lambda yes, p: p if yes else 1 - p, 150)
+        pool.run(lambda item, level: bool(y[item] > level), person="program", budget=20)
+    pools[0].save(tmp_path / "pool")
+    pools[0] = dford.load(tmp_path / "pool")
+    files = []
+    for pool in pools:
+        sure_or_not(pool, lambda yes, p: p if yes else 1 - p, 150, seed=1)
+        assert {pool.ask().person for _ in range(20)} <= {"ann", "judge"}
+        pool.save(tmp_path / "pool")
+        files.append((tmp_path / "pool").read_bytes())
+    assert files[0] == files[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"costs": {"ann": 0}}, "a cost is a number above 0; 'ann' has 0"),
+        ({"costs": {"ann": float("nan")}}, "a cost is a number above 0; 'ann' has nan"),
+        ({"auditors": "ann"}, "auditors are a list of names; got 'ann'"),
+    ],
+)
+def test_bad_costs_and_auditors_get_one_sentence(options: dict[str, Any], problem: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=problem):
+        new(**options)
