@@ -49,19 +49,21 @@ def place(dataset: str, mix: str, given: Dataset, items: int, run: int, seed: in
         slip = slips[item, levels.index(level)] if person == JUDGE else noise.random() < WRONG[person]
         return bool((y[item] > level) != slip)
 
-    found, cost, error = list[Record](), 0.0, math.inf
+    found, each, answers, cost = list[Record](), max(n // _LOOKS, 1), 0, 0.0
     if JUDGE in costs:  # by which the pool knows that it is a program
-        done = pool.run(lambda item, level: told(item, level, JUDGE), person=JUDGE, budget=max(n // _LOOKS, 1))
-        cost += COSTS[JUDGE] * done.calls
-    while error > TARGET and len(found) < _MOST[mix] * _LOOKS:
-        for _ in range(max(n // _LOOKS, 1)):
+        answers = pool.run(lambda item, level: told(item, level, JUDGE), person=JUDGE, budget=each).answers
+        cost = COSTS[JUDGE] * answers
+    for _ in range(round(_MOST[mix] * _LOOKS)):
+        for _ in range(each):
             if (question := pool.ask()) is None:
                 break  # all has been said
             pool.tell(question, told(question.item, question.level, question.person))
-            cost += COSTS[question.person]
+            answers, cost = answers + 1, cost + COSTS[question.person]
         error = float(np.abs(pool.levels_ - y).mean())
-        row = record(PART, dataset, mix, run, answers=(len(found) + 1) / _LOOKS, cost=cost / n, mae=error)
+        row = record(PART, dataset, mix, run, answers=answers / n, cost=cost / n, mae=error)
         found.append(row | {"expected": expected_error(pool)})
+        if error <= TARGET or question is None:
+            break
     return found
 
 
