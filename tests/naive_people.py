@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 Answer = tuple[int, int, int, bool]  # item, person, cut from 0, and whether the level is above it
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 def combinations(
@@ -78,3 +79,23 @@ def dawid_skene(answers: Sequence[tuple[int, int, bool]], n_items: int, n_people
             logs[item] += np.log(confusion[person, :, answer])
         right = 1 / (1 + np.exp(logs[:, 0] - logs[:, 1]))
     return right, confusion
+
+
+def dawid_skene_of_levels(item: Ints, person: Ints, level: Ints, added: float) -> Floats:
+    """The same for any number of classes, of labels: how likely each is of each item.
+
+    What is added to every count matters: it keeps people with few labels from never having been wrong.
+    """
+    right = np.zeros((1 + item.max(), 1 + level.max()))
+    np.add.at(right, (item, level), 1)
+    right /= right.sum(axis=1, keepdims=True)
+    for _ in range(50):
+        confusion = np.full((1 + person.max(), right.shape[1], right.shape[1]), added)
+        for label in range(right.shape[1]):
+            np.add.at(confusion[:, :, label], person[level == label], right[item[level == label]])
+        confusion /= confusion.sum(axis=2, keepdims=True)
+        logs = np.tile(np.log(right.mean(axis=0)), (len(right), 1))
+        np.add.at(logs, item, np.log(confusion[person, :, level]))
+        right = np.exp(logs - logs.max(axis=1, keepdims=True))
+        right /= right.sum(axis=1, keepdims=True)
+    return right

@@ -59,6 +59,15 @@ def _rated() -> str:
     return "id,text,ratings\n" + "".join(lines)
 
 
+def _labels() -> str:
+    """Ten items in each other's order, labelled by two people who agree and one who never says more than 2."""
+    lines = [f"{person},{100 - item},{min(1 + item % 4, most)}\n" for item in range(10) for person, most in RATERS]
+    return "person,item,level\n" + "".join([*lines, "3,100,2\n"])
+
+
+RATERS = ((7, 4), (3, 2), (5, 4))
+
+
 CONTENT: dict[str, Callable[[], str | bytes]] = {
     "abalone/abalone.data": _abalone,
     "parkinsons/parkinsons_updrs.data": lambda: _table(22, header="subject#,age\n").rstrip("\n"),
@@ -73,6 +82,8 @@ CONTENT: dict[str, Callable[[], str | bytes]] = {
     "eachmovie_sample/data_test.csv.gz": lambda: _votes((2, 4)),
     "rated_texts/movies.csv": _rated,
     "rated_texts/tweets.csv": _rated,
+    "raters/labels.csv": _labels,
+    "raters/gold.csv": lambda: "item,level\n98,3\n97,4\n12,1\n",
 }
 
 

@@ -207,7 +207,7 @@ def test_the_judge_of_the_docs_answers_as_they_say(tmp_path: Path) -> None:
     count = re.search(r"\b(\d+) answers in \d+ s; \1 of 500 questions", done.stdout)
     assert count is not None
     assert 30 <= int(count[1]) <= 30 * 3, "it is asked nothing twice, so with few items it is done before its budget"
-    assert "There is nothing to ask judge right now: it has said all it can" in done.stdout
+    assert "There is nothing to ask judge now: it has said all it can" in done.stdout
     told = stored(tmp_path, schema.answers)
     assert {one.person for one in told} == {"judge"}
     assert {0.625, 0.875} <= {one.confidence for one in told}

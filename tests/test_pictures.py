@@ -21,7 +21,14 @@ from dford.experiments import Results
 from dford.experiments.reproduction.cells import Cell
 from dford.experiments.reproduction.paper import EXPLORATIONS, LABEL_SAMPLING, REGULARIZATIONS, SETTINGS, WINDOWS
 from dford.experiments.reproduction.series import COLUMNS
-from dford.experiments.studies import held_out, noise_and_drift, placement_error, running_error
+from dford.experiments.studies import (
+    cheap_judge,
+    held_out,
+    noise_and_drift,
+    placement_error,
+    running_error,
+    several_people,
+)
 from dford.learners._trace import Trace
 from dford.plotting import PICTURES, draw_bars, draw_curves
 from dford.plotting._looks import LOOKS
@@ -114,12 +121,29 @@ def pool_records(datasets: list[str]) -> list[Record]:
     return ways + limits
 
 
+def people_records(datasets: list[str]) -> list[Record]:
+    return [
+        {"part": part, "dataset": d, "way": way, "run": run, "answers": n / 4, "mae": mae}
+        for d, part in ((d, "raters" if d == datasets[0] else "placed") for d in datasets)
+        for place, way in enumerate(several_people.WAYS)
+        for run in (1, 2)
+        for n, mae in zip(range(1, 13), falling(12, place), strict=True)
+    ] + [
+        {"part": "judge", "dataset": d, "way": mix, "run": run, "cost": n / 100 * 4**place, "mae": mae}
+        for d in datasets
+        for place, mix in enumerate(cheap_judge.MIXES)
+        for run in (1, 2)
+        for n, mae in zip(range(1, 10 + run), falling(9 + run, place), strict=True)
+    ]
+
+
 STUDIES: dict[str, Callable[[list[str]], list[Record]]] = {
     "pass": pass_records,
     "flips": flip_records,
     "drift": drift_records,
     "reliability": reliability_records,
     "pool": pool_records,
+    "people": people_records,
 }
 
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import naive_people
 from dford import Auto, NewtonLogit
-from dford.datasets import load, load_rated_texts
+from dford.datasets import load, load_rated_texts, load_raters
 from dford.datasets._catalogue import CATALOGUE
 from dford.datasets._readers import Numbers
 from dford.datasets.rated_texts import TEXTS
@@ -84,3 +85,14 @@ def test_a_learner_of_texts_is_far_better_than_the_best_constant(learner: Auto |
     hidden = loaded.target[rest]
     constant = min(np.abs(hidden - level).mean() for level in range(1, 6))
     assert np.abs(learner.predict([loaded.data[i] for i in rest]) - hidden).mean() < 0.75 * constant
+
+
+def test_raters_have_the_documented_labels_and_their_median_is_as_far_off_as_is_known() -> None:
+    loaded = load_raters()
+    item, person, level = loaded.labels.T
+    assert (len(item), len(np.unique(item)), len(loaded.people), len(loaded.gold)) == (55522, 6624, 817, 201)
+    assert np.bincount(level)[1:].tolist() == [42211, 6329, 2672, 4310]
+    known, right = np.array(list(loaded.gold)), np.array(list(loaded.gold.values()))
+    assert np.abs(loaded.target[known] - right).mean() == pytest.approx(53 / 201), "0.264"
+    beliefs = naive_people.dawid_skene_of_levels(item, person, level - 1, added=0.1)
+    assert np.abs(1 + beliefs.argmax(axis=1)[known] - right).mean() == pytest.approx(62 / 201), "0.308"

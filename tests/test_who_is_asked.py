@@ -111,7 +111,7 @@ def test_the_audit_holds_the_error_though_answers_are_wrong() -> None:
 def test_a_program_that_has_said_all_it_can_is_asked_no_more() -> None:
     pool = Pool(np.empty((3, 0)), LEVELS, random_state=0)
     done = pool.run(lambda item, level: item >= level, person="judge", budget=100)
-    assert 3 <= done.answers <= 3 * 4
+    assert done.answers == 3 * 4
     assert pool.ask(person="judge") is None
     assert pool.ask(person="ann") is not None
 
@@ -188,6 +188,7 @@ def test_with_probabilities_costs_and_auditors_it_has_the_same_bits_again_and_go
         ({"costs": {"ann": 0}}, "a cost is a number above 0; 'ann' has 0"),
         ({"costs": {"ann": float("nan")}}, "a cost is a number above 0; 'ann' has nan"),
         ({"auditors": "ann"}, "auditors are a list of names; got 'ann'"),
+        ({"programs": "judge"}, "programs are a list of names; got 'judge'"),
     ],
 )
 def test_bad_costs_and_auditors_get_one_sentence(options: dict[str, Any], problem: str) -> None:

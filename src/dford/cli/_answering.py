@@ -112,7 +112,7 @@ def answer(service: "Service", project: "Project", how: Answering) -> Ending:
     done = run.progress()
     _say(done, time.monotonic() - begin)
     if run.ran_dry and done.asked < how.budget:
-        print(f"There is nothing to ask {how.person} right now: it has said all it can, or others are asked about the rest")
+        print(f"There is nothing to ask {how.person} now: it has said all it can, or others are asked about the rest")
     _report(service, project, how)
     return ending
 

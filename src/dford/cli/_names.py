@@ -1,7 +1,7 @@
 """The names that help and completion show, which must not wait for what they name to be imported. A test compares."""
 
 LEARNERS = ("auto", "boosting", "dford", "newton", "prank", "pril")
-STUDIES = ("pass", "split", "flips", "drift", "reliability", "pool")
+STUDIES = ("pass", "split", "flips", "drift", "reliability", "pool", "people")
 EXPERIMENTS = ("figure-1", "grid", "truncation", "curves", "label-sampling", "regret")
 BACKENDS = ("processes", "dask", "ray")
 PLAYED = (
@@ -30,5 +30,6 @@ KEPT = (
     "movielens",
     "movies",
     "tweets",
+    "raters",
 )
 """Datasets that have files."""

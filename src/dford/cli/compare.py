@@ -70,6 +70,8 @@ def add(program: "typer.Typer") -> None:
         pool: up to 2,000 items are placed, with all answers right and with one in ten wrong; where several people rated
         each item (movies, tweets), with their answers.
 
+        people: several people answer, of whom some are often wrong; on raters, real ones. And a cheap judge.
+
         On a table of yours: dford compare wines.csv --target rating --levels bad,ok,good
 
         Each study writes its tables (.md), all of its figures (.csv) and, but for split, a picture (.png).
@@ -152,6 +154,8 @@ def _tasks(
     unable = [k for k in learners if k in one.dense or (is_own(k) and not get_tags(new_own(k)).input_tags.sparse)]
     if named and texts and unable:
         raise ValueError(f"{unable[0]} does not learn from texts, and {texts[0]} has some; auto and newton do")
+    if labels := [name for name, given in data.items() if given.labelled is not None and not one.takes_labels]:
+        raise ValueError(f"{labels[0]} has no features, so the study {study} does not take it; people does")
     able = [k for k in learners if k not in unable]
     plain = {name: given for name, given in data.items() if name not in texts}
     return [

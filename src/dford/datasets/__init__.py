@@ -7,6 +7,7 @@ from dford.datasets.movies import load_eachmovie, load_movielens
 from dford.datasets.normalise import normalise
 from dford.datasets.ranking import load_mslr
 from dford.datasets.rated_texts import load_rated_texts
+from dford.datasets.raters import load_raters
 from dford.datasets.registry import load
 from dford.datasets.synthetic import make_synthetic
 from dford.datasets.tables import load_abalone, load_bank, load_california, load_computer, load_parkinsons
@@ -28,6 +29,7 @@ __all__ = [
     "load_mslr",
     "load_parkinsons",
     "load_rated_texts",
+    "load_raters",
     "load_table",
     "make_synthetic",
     "normalise",

@@ -147,6 +147,16 @@ def _rated(name: str) -> File:
     return File(name, (f"rated_texts/{name}.csv",), readers.medians, by_hand=by_hand)
 
 
+def _raters(name: str, sha256: str, shape: tuple[int, int], mean: str) -> File:
+    by_hand = "make labels.csv (person, item, level) and gold.csv (item, level) of Get-Another-Label's data by hand"
+    return File("raters", (f"raters/{name}.csv",), readers.csv, sha256, *shape, mean=mean, by_hand=by_hand)
+
+
+_RATERS = (
+    _raters("labels", "17378330d711fa30cb901406f2618ab6de00c9767ef382db543669d23737ee7e", (55522, 3), "1.443122"),
+    _raters("gold", "759f85013a700eceb32a3df49330c8e4a9081de62e1905824073174e4f04eb44", (911, 2), "2.316136"),
+)
+
 CATALOGUE = {
     "abalone": Entry((_ABALONE,), "4,177 × 10", 4, "CC BY 4.0"),
     "parkinsons": Entry((_PARKINSONS,), "5,875 × 20", 10, "CC BY 4.0"),
@@ -160,4 +170,5 @@ CATALOGUE = {
     "movielens": Entry((_MOVIELENS,), "by viewer", 5, "not for profit"),
     "movies": Entry((_rated("movies"),), "texts", 5, "the file's own"),
     "tweets": Entry((_rated("tweets"),), "texts", 5, "the file's own"),
+    "raters": Entry(_RATERS, "6,624 × 0", 4, "Apache 2.0"),
 }

@@ -11,6 +11,7 @@ from dford.datasets._data_folder import Folder
 from dford.datasets.movies import load_eachmovie, load_movielens
 from dford.datasets.ranking import load_mslr
 from dford.datasets.rated_texts import load_rated_texts
+from dford.datasets.raters import RATERS, load_raters
 from dford.datasets.synthetic import make_synthetic
 from dford.datasets.tables import load_abalone, load_bank, load_california, load_computer, load_parkinsons
 
@@ -22,7 +23,7 @@ def load(name: str, data: Folder = None, **options: Any) -> Loaded:
     ----------
     name : str
         abalone, parkinsons, california, computer, cpu_small, bank8FM, bank32nh, mslr, eachmovie, movielens, movies,
-        tweets or synthetic.
+        tweets, raters or synthetic.
     data : path, optional
         The folder of the files; else the environment variable DFORD_DATA, else the user's cache.
     **options
@@ -82,6 +83,7 @@ LOADERS: dict[str, Callable[..., Loaded]] = {
     "movielens": load_movielens,
     "movies": partial(load_rated_texts, "movies"),
     "tweets": partial(load_rated_texts, "tweets"),
+    RATERS: load_raters,
     "synthetic": _load_synthetic,
 }
 

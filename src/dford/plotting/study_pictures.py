@@ -148,12 +148,55 @@ def draw_pool(records: Records, path: Path) -> None:
     finish(figure, list(panels.values()), path, title=title, x="answers an item", y="levels off")
 
 
+def draw_people(records: Records, path: Path) -> None:
+    """Draw the error of the placements against answers an item, by what is made of who answered; a panel a dataset.
+
+    Where a judge answered, too, the error against what it cost is a picture of its own, `.judge` in its name.
+    """
+    if judged := [record for record in records if record["part"] == "judge"]:
+        _draw_judge(judged, path.with_suffix(f".judge{path.suffix}"))
+    if placed := [record for record in records if record["part"] in ("placed", "raters")]:
+        _draw_placed(placed, path)
+
+
+def _draw_placed(placed: Records, path: Path) -> None:
+    figure, panels = _panels(placed)
+    for dataset, panel in panels.items():
+        for way, (name, look) in _BY_PEOPLE.items():
+            if own := [r for r in placed if (r["dataset"], r["way"]) == (dataset, way)]:
+                answers, errors = _by_run(own)
+                _plot(panel, answers, errors["mae"], look, look.dashes, name)
+        panel.set_xlim(0, None)
+        from_zero(panel)
+    title = "Error of the levels where people differ: two of six are wrong in 30% and in half of their answers"
+    if real := {record["dataset"] for record in placed if record["part"] == "raters"}:
+        also = f"{', '.join(sorted(real))}: real people"
+        title = f"{title}; {also}" if len(real) < len(panels) else f"Error of the levels, {also}"
+    finish(figure, list(panels.values()), path, title=title, x="answers an item", y="levels off")
+
+
+def _draw_judge(records: Records, path: Path) -> None:
+    figure, panels = _panels(records)
+    for dataset, panel in panels.items():
+        for mix, (name, look) in _MIXES.items():
+            own = [r for r in records if (r["dataset"], r["way"]) == (dataset, mix)]
+            for run in dict.fromkeys(r["run"] for r in own):  # each ends where it has reached the target
+                costs, errors = ([r[key] for r in own if r["run"] == run] for key in ("cost", "mae"))
+                panel.plot(costs, errors, color=look.colour, linestyle=look.dashes, label=name)
+        panel.axhline(0.1, color="black", linestyle=":", linewidth=1, label="the target")
+        panel.set_xscale("log")
+        from_zero(panel)
+    title = "Error of the levels by what the answers cost: a person's 1, and a judge's, 15% wrong, a hundredth"
+    finish(figure, list(panels.values()), path, title=title, x="cost an item (log scale)", y="levels off")
+
+
 PICTURES: dict[str, Callable[[Records, Path], None]] = {
     "pass": draw_pass,
     "flips": draw_flips,
     "drift": draw_drift,
     "reliability": draw_reliability,
     "pool": draw_pool,
+    "people": draw_people,
 }
 _NAMES = {
     "auto": "Auto",
@@ -171,6 +214,18 @@ _PLACED = {
     "bisection": "answers alone, no features",
     "learner": "Auto alone, an item's own answers not counted",
     "labels": "exact labels (never wrong) for as many bits, trees for the rest",
+}
+_BY_PEOPLE = {
+    "votes": ("votes, no features", Look("#8C8C8C", "-", "s")),
+    "dawid-skene": ("Dawid–Skene, no features", Look("#AA4499", "-", "^")),
+    "alike": ("Pool, all answers alike", Look("#332288", "--", "D")),
+    "people": ("Pool, by who gave them", Look("#000000", "-", "o")),
+    "known": ("Pool that is told the error rates", Look("#44AA99", ":", "v")),
+}
+_MIXES = {
+    "people": ("people alone", Look("#332288", "--", "D")),
+    "judge": ("the judge alone", Look("#8C8C8C", "-", "s")),
+    "both": ("the judge, and people", Look("#000000", "-", "o")),
 }
 
 

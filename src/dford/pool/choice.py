@@ -61,15 +61,16 @@ def choose(
 def _look(items: Items, answers: Answers, among: Ints | None, voices: Sequence[int]) -> tuple[Ints, Bools]:
     """Some items that are most in doubt, and which cuts of each need not be asked about of this person.
 
-    Those come first whose best question the person has not answered.
+    Those come first whose best question the person has not answered; and others that they have not said all about.
     """
     own = np.isin(answers["person"], voices)
-    item, cut = answers["item"][own], answers["cut"][own]
-    is_left, place = np.ones(len(items), np.bool_), np.full(len(items), -1)
-    is_left[item[items.best_cuts(item) == cut]] = False
-    some = np.flatnonzero(is_left) if among is None else among[is_left[among]]
-    few = items.best_few(_LOOKED_AT, some)
-    few = few if len(few) else items.best_few(_LOOKED_AT, among)
+    item, cut = (column.astype(np.int64) for column in (answers["item"][own], answers["cut"][own]))
+    order, place = np.zeros(len(items), np.int8), np.full(len(items), -1)
+    order[item[items.best_cuts(item) == cut]] = 1
+    said = np.bincount(np.unique(item * items.n_levels + cut) // items.n_levels, minlength=len(items))
+    order[said >= items.bounds[:, 1] - items.bounds[:, 0]] = 2
+    some = np.arange(len(items)) if among is None else among
+    few = np.concatenate([items.best_few(_LOOKED_AT, some[order[some] == first]) for first in (0, 1)])[:_LOOKED_AT]
     place[few] = np.arange(len(few))
     cuts, bounds = np.arange(items.n_levels - 1), items.bounds[few]
     is_answered = (cuts < bounds[:, :1]) | (cuts >= bounds[:, 1:])

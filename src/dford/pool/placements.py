@@ -20,7 +20,7 @@ from dford.pool.fold_learners import FoldLearners
 from dford.pool.items import Items
 from dford.pool.people import AnswerColumns, Basis, Person, Voice, known_or_shared, read_people
 from dford.pool.refresh import Calibration, Priors, Refresh, believed_rate, bounded, next_stage
-from dford.pool.reliability import alike
+from dford.pool.reliability import Reliability, alike
 from dford.scale import Scale
 
 AUDIT_SHARE = 0.05  # of the questions judge the placements, where nothing else is said
@@ -53,6 +53,8 @@ class Placements:
     def __init__(self, scale: Scale, learner: LiveLearner, error_rate: float | None, audit: float, seed: int) -> None:
         self.scale, self.error_rate, self.audit_share, self.seed = scale, error_rate, audit, seed
         self.reliability = alike(believed_rate(error_rate), len(scale))
+        self.known: Reliability | None = None
+        """How likely answers are, where somebody knows: not to be found by the answers."""
         self.voices: list[Voice] = []
         """Who has answered, and how sure of it, in the order of their first answers."""
         self.items = Items(len(scale), seed + 1)
@@ -300,7 +302,7 @@ class Placements:
         lacking = self.filling.lacking(self.X)
 
         def work() -> Priors:
-            reliability = calibration.reliability()
+            reliability = self.known or calibration.reliability()
             if not X.shape[1]:
                 return calibration.shares(reliability)
             learners.learn(X, *told)

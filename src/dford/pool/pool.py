@@ -57,8 +57,11 @@ class Pool:
     audit : float, default=0.05
         The share of the questions that settle items drawn at random, to judge the placements by; 0 for none.
     auditors : sequence of str, optional
-        Whose answers judge the placements: those of all people where not given, but never those of programs that
-        answer by `run`. They are asked more of it where others have answered so much that the audit has fallen behind.
+        Whose answers judge the placements: those of all people where not given, but never those of programs. They are
+        asked more of it where others have answered so much that the audit has fallen behind.
+    programs : sequence of str, optional
+        Who answers the same whenever asked the same, so that nothing is asked of them twice. Whoever answers by `run`
+        is one.
     costs : mapping of person to number, optional
         What an answer of each person costs, beside others'; 1 where nothing is said. Where it is given, `ask` says for
         whom a question is: whose answer is expected to tell most for what it costs.
@@ -104,6 +107,7 @@ class Pool:
         error_rate: float | None = None,
         audit: float = AUDIT_SHARE,
         auditors: Sequence[str] | None = None,
+        programs: Sequence[str] = (),
         costs: Mapping[str, float] | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -113,10 +117,11 @@ class Pool:
             raise ValueError(f"audit is the share of questions that judge, from 0 to 0.5; got {audit!r}")
         if wrong := [name for name, cost in (costs or {}).items() if not 0 < cost < np.inf]:
             raise ValueError(f"a cost is a number above 0; {wrong[0]!r} has {(costs or {})[wrong[0]]!r}")
-        if isinstance(auditors, str):
-            raise TypeError(f"auditors are a list of names; got {auditors!r}")
+        for name, given in (("auditors", auditors), ("programs", programs)):
+            if isinstance(given, str):
+                raise TypeError(f"{name} are a list of names; got {given!r}")
         self.auditors, self.costs = None if auditors is None else list(auditors), dict(costs or {})
-        self._programs: set[str] = set()
+        self.programs = list(programs)
         learner = Auto() if learner is None else learner
         if not isinstance(learner, LiveLearner) or not hasattr(learner, "predict_proba"):
             raise TypeError(f"a pool needs a learner with ask, tell and predict_proba, such as Auto(); got {learner!r}")
@@ -232,7 +237,8 @@ class Pool:
         for name, value, least in (("budget", budget, 0), ("threads", threads, 1), ("retries", retries, 0)):
             if operator.index(value) < least:
                 raise ValueError(f"{name} is a number from {least} on; got {value!r}")
-        self._programs.add(person)
+        if person not in self.programs:
+            self.programs.append(person)
         progress = Progress(0, budget, 0, 0, "", 0.0)
         with open_journal(journal) as kept:
             for progress in Run(self, answer, person, budget, retries).go(threads, kept):
@@ -352,12 +358,12 @@ class Pool:
         some = list(person.values()) if isinstance(person, Mapping) else [None] * len(names)
         items = [None if one is None else np.array([self._number(item) for item in one], np.int64) for one in some]
         return [
-            AtHand(name, own, self.costs.get(name, 1.0), self._may_audit(name), name in self._programs)
+            AtHand(name, own, self.costs.get(name, 1.0), self._may_audit(name), name in self.programs)
             for name, own in zip(names, items, strict=True)
         ]
 
     def _may_audit(self, name: str) -> bool:
-        return name not in self._programs if self.auditors is None else name in self.auditors
+        return name not in self.programs if self.auditors is None else name in self.auditors
 
     def _ask_one(self, at_hand: list[AtHand]) -> ItemQuestion | None:
         number, names = len(self._fates), self._scale.names

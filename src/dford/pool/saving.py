@@ -31,7 +31,7 @@ def parts(pool: Any) -> tuple[dict[str, Any], Arrays]:
         "audit": pool.audit,
         "auditors": pool.auditors,
         "costs": pool.costs,
-        "programs": sorted(pool._programs),
+        "programs": pool.programs,
         "seed": pool.seed_,
         "open": [[*question[1:], checks] for question, checks in pool._open.values()],
     }
@@ -78,7 +78,6 @@ def restore(pool: Any, header: dict[str, Any], arrays: Arrays, own: type[Ordinal
     pool.columns_ = None if header.get("columns") is None else Columns.from_json(header["columns"])
     restore_placements(pool._placements, header, arrays, own)
     pool._names, pool._fates = header["features"], bytearray(arrays["fates"].tobytes())
-    pool._programs = {str(name) for name in header["programs"]}
     for *given, checks in header["open"]:
         question = ItemQuestion(f"{pool._key}-{given[4]}", *given)
         pool._open[question.id] = question, checks

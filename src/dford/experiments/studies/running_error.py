@@ -15,6 +15,7 @@ from dford.columns import Columns
 from dford.datasets import load, make_synthetic
 from dford.datasets._data_folder import Folder
 from dford.datasets.rated_texts import TEXTS
+from dford.datasets.raters import RATERS
 from dford.experiments.one_pass import scaled_as_they_come
 from dford.experiments.own_learner import is_own, new_own
 from dford.experiments.studies.records import Record, Table, Task
@@ -43,7 +44,7 @@ DATASETS = (
     "synthetic-poly",
 )
 """Those that are played where none is named."""
-ALL_DATASETS = (*DATASETS, *TEXTS)
+ALL_DATASETS = (*DATASETS, *TEXTS, RATERS)
 LEARNERS = {
     "auto": "Auto",
     "newton": "Newton- Logit",
@@ -69,6 +70,16 @@ class Raters(NamedTuple):
         return bool(random.choice(self.ratings[item]) > self.cuts[level - 1])
 
 
+class Labelled(NamedTuple):
+    """Labels by people who are told apart, and the levels of some items that are known."""
+
+    labels: Labels
+    """Item, person and level of each."""
+    people: Sequence[str]
+    gold: Mapping[int, int]
+    n_levels: int
+
+
 class Dataset(NamedTuple):
     """Rows and their levels, from 1."""
 
@@ -77,6 +88,8 @@ class Dataset(NamedTuple):
     dense: int | None = None
     """Where rows are sparse, as those of texts are: how many of the first columns are not."""
     raters: Raters | None = None
+    labelled: Labelled | None = None
+    """Where there are labels of people, and no features."""
 
 
 Data = Mapping[str, Dataset]
@@ -106,6 +119,10 @@ def gather(names: Sequence[str], data: Folder = None, seed: int = 0, rounds: int
             loaded = load(name, data=data)
             X = Columns({"text": "text"}).fit_transform(loaded.data)
             found[name] = Dataset(X, loaded.target, 0, Raters(loaded.ratings, loaded.cuts))
+        elif name == RATERS:
+            loaded = load(name, data=data)
+            labelled = Labelled(loaded.labels, loaded.people, loaded.gold, len(loaded.target_names))
+            found[name] = Dataset(loaded.data, loaded.target, labelled=labelled)
         else:
             found[name] = Dataset(*load(name, data=data, return_X_y=True))
     return found

@@ -3,8 +3,17 @@
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
+from dford.datasets.raters import RATERS
 from dford.datasets.registry import check_name
-from dford.experiments.studies import held_out, noise_and_drift, placement_error, running_error
+from dford.experiments.studies import (
+    cheap_judge,
+    held_out,
+    noise_and_drift,
+    placement_error,
+    real_people,
+    running_error,
+    several_people,
+)
 from dford.experiments.studies.records import Record, Table, Task
 
 
@@ -25,6 +34,22 @@ class Study(NamedTuple):
     """Learners that do not learn from texts."""
     takes_own: bool = False
     """Whether a learner of the user's may take part."""
+    takes_labels: bool = False
+    """Whether datasets without features, of labels by people, may take part."""
+
+
+def _people_tasks(data: running_error.Data, ways: Sequence[str], items: int, runs: int, seed: int = 0) -> list[Task]:
+    plain = {name: given for name, given in data.items() if given.labelled is None}
+    simulated = [way for way in ways if way != cheap_judge.JUDGE]
+    return [
+        *several_people.tasks(plain, simulated, items, runs, seed),
+        *real_people.tasks(data, ways, runs, seed),
+        *(cheap_judge.tasks(plain, items, runs, seed) if cheap_judge.JUDGE in ways else []),
+    ]
+
+
+def _people_tables(records: Sequence[Record]) -> list[Table]:
+    return [table for study in (several_people, real_people, cheap_judge) for table in study.tables(records)]
 
 
 _FEW = ("abalone", "california", "synthetic-poly")
@@ -82,6 +107,15 @@ STUDIES = {
         5,
         placement_error.tasks,
         placement_error.tables,
+    ),
+    "people": Study(
+        (*several_people.WAYS, cheap_judge.JUDGE),
+        (*several_people.WAYS, cheap_judge.JUDGE),
+        [*(name for name in running_error.DATASETS if name != "synthetic-poly"), RATERS],
+        3,
+        _people_tasks,
+        _people_tables,
+        takes_labels=True,
     ),
 }
 

@@ -1,0 +1,261 @@
+"""People who differ: placements of answers that weigh by who gave them, beside ways that know less and more.
+
+Six simulated people answer, one drawn at random for each question. What somebody would do without a library, votes and
+Dawid and Skene (1979), has no features: it asks about item after item, halving what its answers leave, and both read
+the same answers.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from statistics import fmean
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dford.engine._compiled import Bools, Floats, Ints
+from dford.experiments.studies.records import Record, Table, Task
+from dford.experiments.studies.running_error import Data, Dataset, Labels
+from dford.learners import Auto, Rows
+from dford.pool import Pool
+from dford.pool.people import Voice
+from dford.pool.reliability import Reliability, alike
+
+WRONG = {"ann": 0.05, "ben": 0.05, "cat": 0.05, "dan": 0.05, "eve": 0.3, "fay": 0.5}
+"""How often each of the people is wrong."""
+WAYS = {
+    "alike": "all alike",
+    "people": "by who gave them",
+    "known": "error rates known",
+    "votes": "votes",
+    "dawid-skene": "Dawid–Skene",
+}
+ITEMS = 2000
+SHARES = (1.0, 2.0, 3.0)
+LOOKS = 4  # from one answer an item to the next
+_USUAL = 0.1  # how often votes take an answer to be wrong
+_ADDED = 0.1  # to the counts of Dawid and Skene, so that nobody is never wrong
+_ROUNDS = 50
+_ROUNDING = 1e-9  # bounds are sums of the grid that the rates were tried on
+
+
+def record(part: str, dataset: str, way: str, run: int, **figures: Any) -> Record:
+    """A row of the study, whose parts have not the same figures."""
+    empty = dict.fromkeys(("answers", "cost", "mae", "expected", "person", "true", "value", "low", "high", "count"), "")
+    return {"part": part, "dataset": dataset, "way": way, "run": run + 1} | empty | figures
+
+
+def tasks(data: Data, ways: Sequence[str], items: int, runs: int, seed: int = 0) -> list[Task]:
+    """Everything there is to do where people are simulated."""
+    return [
+        (place, (dataset, way, given, items, run, seed))
+        for run in range(runs)
+        for dataset, given in data.items()
+        for way in ways
+    ]
+
+
+def place(dataset: str, way: str, given: Dataset, items: int, run: int, seed: int) -> list[Record]:
+    """Place some rows of a shuffle; then, where the way tells people apart, say what it found of them."""
+    random = np.random.RandomState([seed, run])
+    some = random.permutation(len(given.y))[: min(items, ITEMS)]
+    y, levels = given.y[some], np.unique(given.y).tolist()
+    own_seed, people, noise = random.randint(2**31), *np.random.default_rng([seed, run]).spawn(2)
+
+    names = list(WRONG)
+
+    def told(item: int, level: Any, person: int) -> bool:
+        return bool((y[item] > level) != (noise.random() < WRONG[names[person]]))
+
+    asked = Asked(given.X[some], levels, own_seed, lambda item: int(people.integers(len(names))), told, given.dense)
+    looks = [n / LOOKS for n in range(1, int(LOOKS * SHARES[-1]) + 1)]
+    stops = [round(share * len(some)) for share in looks]
+    found = []
+    if way in ("votes", "dawid-skene"):
+        for share, told_so_far in zip(looks, ask_in_turns(asked, stops), strict=True):
+            placed = READINGS[way](told_so_far, len(some), len(levels))
+            found.append(_error(dataset, way, run, share, np.array(levels)[placed] - y))
+        return found
+    pool = new_pool(asked, WRONG if way == "known" else None)
+    for share, _ in zip(looks, _ask_pool(pool, asked, stops, way != "alike", people), strict=True):
+        found.append(_error(dataset, way, run, share, pool.levels_ - y, expected_error(pool)))
+    people_found = pool.people_.values() if way == "people" else ()
+    return found + [
+        record(
+            "person", dataset, way, run, person=one.name, true=WRONG[one.name], answers=one.answers, count=one.judged
+        )
+        | one.error_rate._asdict()
+        for one in people_found
+    ]
+
+
+def _error(
+    dataset: str, way: str, run: int, share: float, off: Labels, expected: float | str = "", part: str = "placed"
+) -> Record:
+    return record(part, dataset, way, run, answers=share, mae=float(np.abs(off).mean()), expected=expected)
+
+
+class Asked(NamedTuple):
+    """What is to be placed, and whom to ask."""
+
+    X: Rows
+    levels: list[Any]
+    seed: int
+    somebody: Callable[[int], int | None]
+    """Who is asked about an item, by number; None where nobody can be."""
+    told: Callable[[int, Any, int], bool]
+    """What a person says about an item and a level."""
+    dense: int | None = None
+
+
+def new_pool(asked: Asked, rates: dict[str, float] | None = None, error_rate: float | None = None) -> Pool:
+    """A pool; one that is told how often everybody is wrong, which none is, where it is to show what is possible."""
+    learner = Auto(dense=asked.dense)
+    pool = Pool(asked.X, asked.levels, learner=learner, error_rate=error_rate, random_state=asked.seed)
+    if rates is not None:
+        found = [alike(rate, len(asked.levels)) for rate in (fmean(rates.values()), *rates.values())]
+        placements = pool._placements
+        for name in rates:
+            placements.number(Voice(name))
+        placements.known = Reliability(*(np.concatenate(one) for one in zip(*found, strict=True)))
+        placements.reliability = placements.known
+    return pool
+
+
+def _ask_pool(
+    pool: Pool, asked: Asked, stops: Sequence[int], named: bool, people: np.random.Generator
+) -> Iterator[int]:
+    """Have people answer a pool until each of these numbers of answers; it hears who they are, or does not."""
+    n, names = 0, list(WRONG)
+    for stop in stops:
+        while n < stop:
+            person = int(people.integers(len(names)))
+            name = names[person] if named else None
+            question = pool.ask(person=name)
+            pool.tell(question, asked.told(question.item, question.level, person), name)
+            n += 1
+        yield n
+
+
+def expected_error(pool: Pool) -> float:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # where the audit contradicts it: the table has the error beside it
+        return pool.expected_error_
+
+
+class Told(NamedTuple):
+    """Answers, in columns."""
+
+    item: Ints
+    person: Ints
+    cut: Ints
+    higher: Bools
+
+
+def ask_in_turns(asked: Asked, stops: Sequence[int]) -> Iterator[Told]:
+    """Ask about item after item, each time at the level that halves what the item's own answers leave of it."""
+    n_items, n_levels = asked.X.shape[0], len(asked.levels)
+    logs, rows, n = np.zeros((n_items, n_levels)), list[tuple[int, int, int, bool]](), 0
+    for stop in stops:
+        while n < stop:
+            item, n = n % n_items, n + 1
+            if (person := asked.somebody(item)) is None:
+                continue
+            belief = np.exp(logs[item] - logs[item].max())
+            cut = int(np.abs(belief.cumsum()[:-1] / belief.sum() - 0.5).argmin())
+            higher = asked.told(item, asked.levels[cut], person)
+            logs[item] += np.log(np.where((np.arange(n_levels) > cut) == higher, 1 - _USUAL, _USUAL))
+            rows.append((item, person, cut, higher))
+        yield Told(*(np.array(column) for column in zip(*rows, strict=True)))
+
+
+def vote(told: Told, n_items: int, n_levels: int) -> Ints:
+    """Where most answers about an item are right, and in the middle of such levels.
+
+    It is the median of the levels that are as likely as their answers are, when one in ten of these is wrong.
+    """
+    return _medians(_beliefs(told, np.tile([_USUAL, 1 - _USUAL], (len(told.item), 1)), np.ones(n_levels), n_items))
+
+
+def dawid_skene(told: Told, n_items: int, n_levels: int) -> Ints:
+    """Dawid and Skene (1979) for levels and yes or no, by EM: how often each person says yes above a cut, and below it.
+
+    It begins with the votes.
+    """
+    above = np.arange(n_levels) > told.cut[:, None]
+    beliefs = _beliefs(told, np.tile([_USUAL, 1 - _USUAL], (len(told.item), 1)), np.ones(n_levels), n_items)
+    for _ in range(_ROUNDS):
+        is_above = (beliefs[told.item] * above).sum(axis=1)
+        yes = [
+            (_ADDED + np.bincount(told.person, weight * told.higher)) / (2 * _ADDED + np.bincount(told.person, weight))
+            for weight in (1 - is_above, is_above)
+        ]
+        beliefs = _beliefs(told, np.stack(yes, axis=1)[told.person], beliefs.mean(axis=0), n_items)
+    return _medians(beliefs)
+
+
+READINGS: dict[str, Callable[[Told, int, int], Ints]] = {"votes": vote, "dawid-skene": dawid_skene}
+
+
+def _beliefs(told: Told, yes: Floats, shares: Floats, n_items: int) -> Floats:
+    """How likely each level is; `yes` is how likely each answer was to be yes, below its cut and above it."""
+    above = np.arange(len(shares)) > told.cut[:, None]
+    chances = np.where(above, yes[:, 1:], yes[:, :1])
+    terms = np.log(np.where(told.higher[:, None], chances, 1 - chances))
+    logs = np.log(shares) + np.stack([np.bincount(told.item, term, n_items) for term in terms.T], axis=1)
+    chances = np.exp(logs - logs.max(axis=1, keepdims=True))
+    found: Floats = chances / chances.sum(axis=1, keepdims=True)
+    return found
+
+
+def _medians(beliefs: Floats) -> Ints:
+    found: Ints = (beliefs.cumsum(axis=1) >= 0.5).argmax(axis=1)
+    return found
+
+
+def tables(records: Sequence[Record]) -> list[Table]:
+    """The errors, and what was found of people."""
+    placed, people = ([r for r in records if r["part"] == part] for part in ("placed", "person"))
+    return [*([error_table(placed, SHARES, WHO)] if placed else []), *([_people(people)] if people else [])]
+
+
+WHO = "six people, of whom four are wrong in 5% of their answers, one in 30% and one in 50%"
+
+
+def error_table(records: Sequence[Record], shares: Sequence[float], who: str) -> Table:
+    ways = [way for way in WAYS if any(r["way"] == way for r in records)]
+    rows, expecting = [], [way for way in ways if way == "people"]
+    for dataset in dict.fromkeys(r["dataset"] for r in records):
+        own = {way: [r for r in records if (r["dataset"], r["way"]) == (dataset, way)] for way in ways}
+        cells = [_cells(own[way], "mae", shares) for way in ways] + [
+            _cells(own[way], "expected", shares) for way in expecting
+        ]
+        rows.append([dataset, *cells])
+    header = ["dataset", *(WAYS[way] for way in ways), *("Pool expects, by who" for _ in expecting)]
+    after = " / ".join(f"{share:g}" for share in shares)
+    return Table(f"Levels off after {after} answers an item; {who}; {of_runs(records)}", header, rows)
+
+
+def of_runs(records: Sequence[Record]) -> str:
+    runs = max(r["run"] for r in records)
+    return f"mean of {runs} runs" if runs > 1 else "one run"
+
+
+def _cells(records: Sequence[Record], figure: str, shares: Sequence[float]) -> str:
+    means = [fmean(r[figure] for r in records if r["answers"] == share) for share in shares]
+    return " / ".join(f"{mean:.3f}".removeprefix("0") for mean in means)
+
+
+def _people(records: Sequence[Record]) -> Table:
+    rates, rows = list(dict.fromkeys(WRONG.values())), []
+    for dataset in dict.fromkeys(r["dataset"] for r in records):
+        row = [dataset]
+        for rate in rates:
+            own = [r for r in records if (r["dataset"], r["true"]) == (dataset, rate)]
+            held = sum(r["low"] - _ROUNDING <= rate <= r["high"] + _ROUNDING for r in own)
+            width = fmean(r["high"] - r["low"] for r in own)
+            row.append(f"{fmean(r['value'] for r in own):.2f} ± {width / 2:.2f}, {held} of {len(own)}")
+        judged = [r["count"] for r in records if r["dataset"] == dataset]
+        rows.append([*row, f"{fmean(judged):.0f}"])
+    header = ["dataset", *(f"{rate:.0%} wrong" for rate in rates), "answers judged by, a person"]
+    title = "Error rates found: their mean ± half of the interval, and how many intervals hold the true one"
+    return Table(f"{title}; {of_runs(records)}", header, rows)
