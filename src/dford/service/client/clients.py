@@ -118,6 +118,7 @@ class Client:
     predict = _blocking(Operations.predict)
     levels = _blocking(Operations.levels)
     state = _blocking(Operations.state)
+    people = _blocking(Operations.people)
 
     def close(self) -> None:
         """Close the connections to the server."""

@@ -132,6 +132,11 @@ class Operations(ABC):
         """Counts, thresholds, and the error that the answers alone show."""
         return dict((await self._exchange("GET", f"{self._place}/state")).json())
 
+    async def people(self) -> dict[str, dict[str, Any]]:
+        """By name, what the answers say of everybody who gave them, as `GET …/people`. Needs the role `admin`."""
+        response = await self._exchange("GET", f"{self._place}/people", timeout=_LONG)
+        return {one["name"]: one for one in response.json()["people"]}
+
     async def _add(self, path: str, key: str | None = None, **request: Any) -> Any:
         """Post what adds something. The key makes a second try, after a broken line, the same request."""
         headers = {"Idempotency-Key": key or uuid.uuid4().hex, "Content-Type": "application/json"}

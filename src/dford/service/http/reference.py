@@ -70,6 +70,7 @@ _GROUPS = {
     "Items": {"items", "items.csv", "preview.csv"},
     "Questions and answers": {"questions", "answers", "release"},
     "Predictions and state": {"predictions", "state", "levels"},
+    "People": {"people"},
     "Keys": {"keys"},
     "Files": {"log.csv", "log.parquet", "levels.csv"},
 }

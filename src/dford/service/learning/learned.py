@@ -1,5 +1,6 @@
 """What a project's answers have taught: its learner, and where its items stand."""
 
+import copy
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, cast
@@ -14,6 +15,7 @@ from dford.learners import LiveLearner, Rows
 from dford.pool import saving
 from dford.pool.answers import Answer
 from dford.pool.forecast import Forecast
+from dford.pool.people import Person
 from dford.pool.placements import AUDIT_SHARE, Placements, ProposedQuestion
 from dford.scale import Scale
 from dford.service import refusal
@@ -140,6 +142,16 @@ class Learned:
             Forecast(items, self.placements.error_rate_of_answers(), self.placements.seed + 4),
         )
         return lambda target: (expected, known.remaining(target))
+
+    def people(self) -> Callable[[], dict[str, Person]] | None:
+        """What is known of everybody. Whatever can change is copied now; finding it takes seconds, and is for later."""
+        if self.placements is None:
+            return None
+        still, items = copy.copy(self.placements), copy.copy(self.placements.items)
+        items.prior, items.bounds = items.prior.copy(), items.bounds.copy()
+        # answers are only ever added to
+        still.items, still.answers, still.people = items, copy.copy(still.answers), [*still.people]
+        return still.read_people
 
 
 def new(project: Project) -> Learned:

@@ -1,0 +1,45 @@
+"""People over HTTP: who answers how."""
+
+from typing import Any
+
+from fastapi import FastAPI
+
+from dford.service.http import people_models as models
+from dford.service.http.access import Access, Admin
+from dford.service.refusal import Refusal
+from dford.service.views.figures import figures
+
+
+def add(app: FastAPI) -> None:
+    @app.get("/projects/{project}/people", response_model=models.People)
+    def people(to: Admin) -> Any:
+        """Read what the answers say of everybody who gave them. It may be a minute old, as it takes a while to make.
+
+        ```
+        GET /projects/rain/people
+        → 200
+        {"sequence": 1, "stale": false, "people": [{"name": "root", "answers": 1, "seconds_per_answer": null,
+         "latest": ..., "judged": 0, "error_rate": {"value": ..., "low": ..., "high": ...}, "strictness": {...},
+         "agreement": null, "gold": null, "flag": null}]}
+        ```
+
+        Error rate and strictness rest on the answers that are `judged`: those of audits, those to questions that were
+        asked again, and those about items that are settled. With few of them they are what is believed of anybody, and
+        the interval is wide. Where the learner has no probabilities, it is 409 `no-placements`.
+        """
+        to.service.with_columns(to.project)
+        return _figures(to)
+
+
+def _figures(to: Access) -> dict[str, Any]:
+    service, project = to.service, to.project
+
+    def make() -> dict[str, Any]:
+        fold = service.fold(project).near()
+        find, sequence = fold.look(lambda model, sequence: (model.people(), sequence))
+        if find is None:
+            sentence = f"{project.learner} has no probabilities, so nothing is known of how people answer"
+            raise Refusal(409, "no-placements", sentence, "project")
+        return figures(service.database, project, find(), sequence, fold.is_stale())
+
+    return service.overviews.latest(f"{project.name}/people", make)

@@ -1,0 +1,91 @@
+"""People on the page: in words that claim no more than the answers tell, and for admins alone."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from browsing import home
+from serving import learned, serving
+from test_service_people import answered, bearer, locked
+from test_service_pool import new_project, things
+
+
+def estimate(value: float, low: float, high: float) -> dict[str, float]:
+    return {"value": value, "low": low, "high": high}
+
+
+VAGUE, NOBODY = estimate(0.15, 0.0, 0.44), estimate(0.0, -0.55, 0.55)
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Any:
+    """What the page says of figures."""
+    with serving(tmp_path_factory.mktemp("words") / "log.db") as client:
+        page = browser.new_page()
+        page.goto(home(client))
+        yield lambda **figures: page.evaluate(
+            "async (figures) => (await import('/page/people.js')).inWords(figures)",
+            {"agreement": None, "error_rate": VAGUE, "strictness": NOBODY, "gold": None, "judged": 3, **figures},
+        )
+        page.close()
+
+
+@pytest.mark.parametrize(
+    ("figures", "said"),
+    [
+        ({}, "Too few answers to say yet."),
+        ({"agreement": estimate(1.0, 0.2, 1.0)}, "Too few answers to say yet."),
+        (
+            {"agreement": estimate(0.94, 0.88, 0.98)},
+            "Answers like the others 94% of the time. Too few to say how many are wrong: 3 could be judged.",
+        ),
+        (
+            {"error_rate": estimate(0.05, 0.01, 0.1), "strictness": estimate(0.25, 0.1, 0.4)},
+            "About 5% of the answers are wrong; a little stricter than the others.",
+        ),
+        (
+            {"error_rate": estimate(0.05, 0.01, 0.1), "strictness": estimate(-1.2, -1.5, -0.9)},
+            "About 5% of the answers are wrong; much milder than the others.",
+        ),
+        (
+            {
+                "gold": estimate(0.9, 0.8, 0.95),
+                "error_rate": estimate(0.1, 0.0, 0.2),
+                "strictness": estimate(0.0, -0.3, 0.3),
+            },
+            "Right about 90% of the items whose level is known; about 10% of the answers are wrong; about as strict as "
+            "the others.",
+        ),
+    ],
+)
+def test_no_more_is_said_than_the_answers_tell(words: Any, figures: Any, said: str) -> None:
+    assert words(**figures) == said
+
+
+def test_admins_see_who_answers_how_and_others_how_many(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+    page, guest, asked = new_page(), new_page(viewport={"width": 360, "height": 700}), list[str]()
+    guest.on("request", lambda request: asked.append(request.url))
+    rows, right = things(40)
+    with serving(tmp_path / "log.db") as client:
+        root = locked(client)
+        project = new_project(client, rows)
+        keys = answered(client, project, right, 150)
+        learned(client, project)
+        page.goto(home(client) + f"#/things/watch?key={root}")
+        dan = page.locator(".people > li", has_text="dan")
+        expect(dan.locator(".flag")).to_contain_text("Often")
+        expect(dan).to_contain_text("50 answers")
+        expect(page.locator(".people > li", has_text="ann").locator(".flag")).to_have_count(0)
+        dan.get_by_text("Figures").click()
+        expect(dan.locator("dl")).to_contain_text("rest on")
+        assert Axe().run(page).response["violations"] == []
+        ann = keys["ann"]["Authorization"].removeprefix("Bearer ")
+        guest.goto(home(client) + f"#/things/watch?key={ann}")
+        expect(guest.locator(".bars", has_text="dan")).to_contain_text("50")
+        expect(guest.locator(".unsure")).to_be_visible()
+        assert not any(url.endswith("/people") for url in asked)
+        assert client.get(f"{project}/people", headers=bearer(ann)).status_code == 403
