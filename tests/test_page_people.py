@@ -9,9 +9,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from browsing import home
-from serving import learned, serving
+from serving import learned, ok, serving
 from test_service_people import answered, bearer, locked
-from test_service_pool import new_project, things
+from test_service_pool import levels, new_project, things
 
 
 def estimate(value: float, low: float, high: float) -> dict[str, float]:
@@ -89,3 +89,26 @@ def test_admins_see_who_answers_how_and_others_how_many(tmp_path: Path, new_page
         expect(guest.locator(".unsure")).to_be_visible()
         assert not any(url.endswith("/people") for url in asked)
         assert client.get(f"{project}/people", headers=bearer(ann)).status_code == 403
+
+
+def test_an_admin_settles_a_contested_item_and_takes_it_back(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+    page, rows, right = new_page(), *things(30)
+    with serving(tmp_path / "log.db") as client:
+        root = locked(client)
+        project = new_project(client, rows)
+        answered(client, project, right, 150)
+        learned(client, project)
+        found = ok(client.get(f"{project}/contested"))["contested"][0]
+        page.goto(home(client) + f"#/things/watch?key={root}")
+        row = page.locator(".contested > li").first
+        expect(row.locator(".said")).to_contain_text(f"{found['answers'][0]['person']}: ")
+        assert row.locator(".said li").count() == len(found["answers"])
+        page.get_by_label(f"Right level of item {found['item']}").select_option("severe")
+        page.get_by_label(f"Settle item {found['item']}").click()
+        expect(row).to_contain_text("settled at severe by root")
+        assert learned(client, project)["sequence"] == 151
+        assert Axe().run(page).response["violations"] == []
+        assert levels(client, project)[found["item"] - 1]["level"] == "severe"
+        page.get_by_label(f"Take back what was settled about item {found['item']}").click()
+        expect(row).to_contain_text("not settled any more")
+        assert levels(client, project)[found["item"] - 1]["settled_by"] == ""

@@ -57,6 +57,9 @@ def test_each_role_may_do_its_part_and_no_more(
             ("GET", "/levels.csv", None, "admin"),
             ("GET", "/keys", None, "admin"),
             ("GET", "/people", None, "admin"),
+            ("GET", "/contested", None, "admin"),
+            ("PUT", "/settled/3", {"level": "mild"}, "admin"),
+            ("DELETE", "/settled/3", None, "admin"),
         ]
         order = ["predict", "answer", "admin"]
         for method, path, body, needed in requests:

@@ -40,7 +40,7 @@ def test_two_servers_on_one_store_have_one_state(database: str) -> None:
 
 
 def test_two_servers_one_killed_at_random_moments_lose_nothing(database: str) -> None:
-    kill_test(database, kills=3, people=4, learner="DFORD", seconds=0.2, count=2)
+    kill_test(database, kills=3, people=4, learner="NewtonLogit", seconds=0.2, count=2)
 
 
 def test_a_database_that_goes_away_is_a_clear_503_and_nothing_is_lost(

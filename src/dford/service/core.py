@@ -9,14 +9,16 @@ from sqlalchemy import Connection
 from dford.columns import Column, Columns
 from dford.service.learning.fold import Fold
 from dford.service.learning.folds import Folds
+from dford.service.learning.log_reader import head_of
 from dford.service.learning.next_question import NextQuestion
-from dford.service.projects import answering, imports, items, projects
+from dford.service.projects import answering, imports, items, projects, settling
 from dford.service.projects.answering import RecordedAnswer, SentAnswer
 from dford.service.projects.asking import AskedQuestion, Limits, QuestionRequest
 from dford.service.projects.columns import check
 from dford.service.projects.image_source import ImageSource
 from dford.service.projects.keys import Keys
 from dford.service.projects.projects import Project, require_columns
+from dford.service.projects.settling import Settlement
 from dford.service.projects.uploads import Bounds, ReadyItems, ReadyRound
 from dford.service.refusal import Refusal
 from dford.service.settings import Settings
@@ -133,6 +135,20 @@ class Service:
     def ask(self, project: Project, request: QuestionRequest) -> AskedQuestion | int:
         """A new question, or the number of the one that was asked by the same key before."""
         return self._next_question.ask(self.fold(project), project, request)
+
+    def settle(self, project: Project, item: int, lowest: str, highest: str, person: str) -> Settlement:
+        """Somebody knows the level of an item, or the lowest and the highest that it can be."""
+        projects.require_placements(project)
+        low, high = settling.places_of(project, lowest, highest)
+        job = partial(settling.settle, project=project.id, item=item, lowest=low, highest=high, person=person)
+        settled = self.write(project, job)
+        self.follow(project, settled.sequence)
+        return settled
+
+    def take_back(self, project: Project, item: int, person: str) -> None:
+        """What was settled about an item is not known any more."""
+        self.write(project, partial(settling.take_back, project=project.id, item=item, person=person))
+        self.follow(project, head_of(self.database, project.id))
 
     # learning
 

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 
 from dford.service.core import Service
 from dford.service.learning import learned, snapshots
-from dford.service.learning.log_reader import Arrivals, Rounds, head_of
+from dford.service.learning.log_reader import NOTHING_SETTLED, Arrivals, Rounds, head_of
 from dford.service.learning.next_question import wording_of
 from dford.service.projects import answering, asking
 from dford.service.projects.asking import AskedQuestion, Limits, QuestionRequest, Subject, Wording
@@ -103,7 +103,7 @@ def _simulate(project: Project) -> tuple[list[tuple[int, Wording, bool]], snapsh
             np.array([n]), np.array([n]), rows[found.item : found.item + 1], level, prediction, propensity, said, item,
             np.array([found.purpose]), np.array([found.checks]), ["simulated"],
         )  # fmt: skip
-        model.learn(page, slice(1), arrivals)
+        model.learn(page, slice(1), arrivals, NOTHING_SETTLED)
     model.settle()
     return told, snapshots.Snapshot(_ANSWERS, _ANSWERS, *model.packing()(), snapshots.versions())
 

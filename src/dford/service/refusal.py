@@ -52,6 +52,7 @@ CODES = {
     (409, "not-answered"): "The question has no answer to take back.",
     (409, "project-exists"): "There is a project of this name already.",
     (409, "retracted"): "The answer was taken back, and the question takes no other. Ask again.",
+    (409, "settled"): "The level of the item is settled, so nothing is asked about it. Take that back first.",
     (409, "skipped"): "The question was skipped, and takes no answer. Ask again.",
     (413, "too-large"): "The body is larger than `body_bytes`.",
     (422, "bad-archive"): "The file is not a ZIP archive of images, is encrypted, or unpacks to too much.",
@@ -63,6 +64,10 @@ CODES = {
     (422, "no-encoder"): "Images were described by an encoder that this server does not have.",
     (422, "not-a-category"): "A column of categories in order got another one.",
     (422, "not-a-date"): "A column of dates got something else.",
+    (
+        422,
+        "not-a-level",
+    ): "The project has no such level, or the range from the lowest to the highest is empty or the whole scale.",
     (422, "not-a-number"): "A column of numbers got something else, or a number beyond 1e40.",
     (422, "not-a-vector"): "A column of vectors got something else, or one of another length.",
     (422, "not-an-image"): "A file is no PNG, JPEG, WebP or GIF that can be read, or is too large.",

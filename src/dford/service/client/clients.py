@@ -119,6 +119,8 @@ class Client:
     levels = _blocking(Operations.levels)
     state = _blocking(Operations.state)
     people = _blocking(Operations.people)
+    settle = _blocking(Operations.settle)
+    unsettle = _blocking(Operations.unsettle)
 
     def close(self) -> None:
         """Close the connections to the server."""

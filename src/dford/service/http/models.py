@@ -195,12 +195,12 @@ class Prediction(BaseModel):
     score: float | None = Field(description="Where it lies, on the scale of the thresholds.")
 
 
-_STALE = "Whether the state still holds an answer that was taken back: one without it is on its way."
+STALE = "Whether the state still holds an answer that was taken back: one without it is on its way."
 
 
 class Predictions(BaseModel):
     sequence: int = Field(description="Up to which all answers were learned.")
-    stale: bool = Field(description=_STALE)
+    stale: bool = Field(description=STALE)
     thresholds: list[float] | None = Field(description="What scores are compared with, where the learner does that.")
     predictions: list[Prediction] = Field(description="In the order asked for: items, then rows.")
 
@@ -227,10 +227,11 @@ class Levels(BaseModel):
     """How the items of the pool are predicted, as of one moment not long ago."""
 
     sequence: int = Field(description="Of the last answer learned from, then.")
-    stale: bool = Field(description=_STALE)
+    stale: bool = Field(description=STALE)
     items: int
     counts: dict[str, int] = Field(description="Of items, by level.")
     unsure: list[Unsure] = Field(description="The items that are least certain, least first.")
+    settled: int = Field(description="Of items, how many have a level, or a range of levels, that somebody settled.")
     expected_error: float | None = Field(
         description="How far items are from their right levels on the mean, by the probabilities; null without any."
     )
@@ -268,9 +269,9 @@ class State(BaseModel):
     open: int = Field(description="Questions that wait for an answer, and have not expired.")
     answers: int = Field(description="Those taken back are left out.")
     retractions: int
-    sequence: int = Field(description="Of the last answer or retraction.")
+    sequence: int = Field(description="Of the last answer, retraction or settlement.")
     learned: int = Field(description="The sequence number up to which the learner has learned.")
-    stale: bool = Field(description=_STALE)
+    stale: bool = Field(description=STALE)
     thresholds: list[float] | None = Field(description="Between the levels, as scores, if the learner has them.")
     mae: Estimate | None = Field(description="The mean error in levels, without labels, at 95% at all times at once.")
     curve: list[Point] = Field(description="The same over time.")

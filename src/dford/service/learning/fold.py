@@ -224,9 +224,12 @@ class Fold:
         most = log_reader.PAGE if answers else log_reader.MANY
         page = next(log_reader.pages(self._database, self.project, state.sequence, head, most=most), None)
         as_of = state.as_of if taken_back else head
+        until = head if page is None or len(page.level) < most else int(page.sequence[-1])
+        settled = log_reader.settled(self._database, self.project, state.sequence, until)
         arrivals = state.arrivals(self._database, self.project, news.items, head)
         if page is None:
             with self._held(state):
+                state.model.decide(settled, head + 1, arrivals)
                 state.model.admit(arrivals, arrivals.before(head + 1))
                 state.sequence, state.as_of = head, as_of
             return
@@ -239,7 +242,7 @@ class Fold:
                     end = begin + state.model.prepare(end - begin)
                 moment = time.perf_counter()
                 with self._held(state):
-                    state.model.learn(page, slice(begin, end), arrivals)
+                    state.model.learn(page, slice(begin, end), arrivals, settled)
                     state.sequence, state.as_of = int(page.sequence[end - 1]), as_of
                 self._pace = max((time.perf_counter() - moment) / (end - begin), 1e-6)
                 begin = end
@@ -249,8 +252,9 @@ class Fold:
             raise
         if begin == count < most:
             with self._held(state):
+                state.model.decide(settled, head + 1, arrivals)
                 state.model.admit(arrivals, arrivals.before(head + 1))
-                state.sequence = head  # after the last answer there are retractions at most
+                state.sequence = head  # after the last answer there are retractions and settlements at most
         self._keep_now_and_then(state, head, taken_back)
 
     @contextmanager

@@ -15,11 +15,10 @@ from dford.learners import LiveLearner, Rows
 from dford.pool import saving
 from dford.pool.answers import Answer
 from dford.pool.forecast import Forecast
-from dford.pool.people import Person
 from dford.pool.placements import AUDIT_SHARE, Placements, ProposedQuestion
 from dford.scale import Scale
 from dford.service import refusal
-from dford.service.learning.log_reader import Arrivals, Rounds
+from dford.service.learning.log_reader import Arrivals, Rounds, Settlements
 from dford.service.learning.snapshots import Snapshot
 from dford.service.projects.projects import Project
 
@@ -50,8 +49,9 @@ class Standing(NamedTuple):
 class Learned:
     """The fold of a project's answers. It has placements where its learner has probabilities."""
 
-    def __init__(self, learner: LiveLearner, placements: Placements | None) -> None:
+    def __init__(self, learner: LiveLearner, placements: Placements | None, decided: int = 0) -> None:
         self.learner, self.placements = learner, placements
+        self._decided = decided  # up to which it knows what was settled
         self._open: set[int] = set()
 
     @property
@@ -63,7 +63,16 @@ class Learned:
         if self.placements is not None and until > self.n_items:
             self.placements.add(arrivals.X[self.n_items - arrivals.after : until - arrivals.after])
 
-    def learn(self, page: Rounds, part: slice, arrivals: Arrivals) -> None:
+    def decide(self, settled: Settlements, before: int, arrivals: Arrivals) -> None:
+        """Know what was settled before this number of the log."""
+        if self.placements is not None:
+            for i in settled.between(self._decided, before):
+                self.admit(arrivals, arrivals.before(int(settled.sequence[i])))
+                lowest, highest = int(settled.lowest[i]), int(settled.highest[i])
+                self.placements.decide(int(settled.item[i]) - 1, lowest, highest)
+        self._decided = max(self._decided, before - 1)
+
+    def learn(self, page: Rounds, part: slice, arrivals: Arrivals, settled: Settlements) -> None:
         level, prediction = (self.learner.classes_[places[part] - 1] for places in (page.level, page.prediction))
         self.learner.learn_many(page.X[part], level, prediction, page.propensity[part], page.higher[part])
         if self.placements is None:
@@ -71,6 +80,7 @@ class Learned:
         for i in range(*part.indices(len(page.level))):
             if page.item[i]:
                 self.admit(arrivals, arrivals.before(int(page.sequence[i])))
+                self.decide(settled, int(page.sequence[i]), arrivals)
                 self.placements.count(
                     Answer(
                         int(page.number[i]), int(page.item[i]) - 1, int(page.level[i]) - 1, int(page.prediction[i]) - 1,
@@ -143,15 +153,14 @@ class Learned:
         )
         return lambda target: (expected, known.remaining(target))
 
-    def people(self) -> Callable[[], dict[str, Person]] | None:
-        """What is known of everybody. Whatever can change is copied now; finding it takes seconds, and is for later."""
-        if self.placements is None:
-            return None
+    def still(self) -> Placements:
+        """The placements as they are now, for what takes long: whatever can change is copied, but for the learners."""
+        assert self.placements is not None
         still, items = copy.copy(self.placements), copy.copy(self.placements.items)
         items.prior, items.bounds = items.prior.copy(), items.bounds.copy()
         # answers are only ever added to
         still.items, still.answers, still.people = items, copy.copy(still.answers), [*still.people]
-        return still.read_people
+        return still
 
 
 def new(project: Project) -> Learned:
@@ -175,7 +184,7 @@ def loads(project: Project, kept: Snapshot, X: Rows) -> Learned:
             saving.restore_placements(placements, header, arrays)
         except (LookupError, TypeError, AttributeError) as error:
             raise ValueError(f"{name} holds no placements that this dford knows ({error!r})") from None
-    return Learned(learner, placements)
+    return Learned(learner, placements, kept.sequence)
 
 
 def digest(model: bytes, placements: bytes | None) -> str:

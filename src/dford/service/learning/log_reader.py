@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dford.learners import Rows
 from dford.service.projects.projects import Project
 from dford.service.store.database import Database
-from dford.service.store.schema import answers, heads, items, questions, retractions
+from dford.service.store.schema import answers, heads, items, questions, retractions, settlements
 
 PAGE = 1000
 MANY = 8000  # where nobody waits for the model that learns them
@@ -59,8 +59,34 @@ def arrivals(database: Database, project: Project, after: int, until: int) -> Ar
                 return Arrivals(after, np.array(sequences, dtype=np.int64), project.rows(rows))
 
 
+class Settlements(NamedTuple):
+    """What was settled, in order; levels count from 0, and a range of all of them settles nothing."""
+
+    sequence: NDArray[np.int64]
+    item: NDArray[np.int64]
+    lowest: NDArray[np.int64]
+    highest: NDArray[np.int64]
+
+    def between(self, after: int, before: int) -> range:
+        """Where those with numbers above `after` and below `before` are."""
+        first, last = (np.searchsorted(self.sequence, number).tolist() for number in (after + 1, before))
+        return range(first, last)
+
+
+NOTHING_SETTLED = Settlements(*np.empty((4, 0), np.int64))
+
+
+def settled(database: Database, project: Project, after: int, until: int) -> Settlements:
+    """What was settled, or taken back, with numbers in (after, until]."""
+    with database.reading() as connection:
+        rows = connection.execute(_SETTLED, {"project": project.id, "after": after, "until": until}).all()
+    columns = np.array([(row[0], row[1], row[2] or 1, row[3] or len(project.levels)) for row in rows], dtype=np.int64)
+    sequence, item, lowest, highest = columns.reshape(-1, 4).T
+    return Settlements(sequence, item, lowest - 1, highest - 1)
+
+
 def head_of(database: Database, project: int) -> int:
-    """The sequence number of the last answer or retraction."""
+    """The sequence number of the last answer, retraction or settlement."""
     with database.reading() as connection:
         return int(connection.scalar(_HEAD, {"project": project}) or 0)
 
@@ -91,7 +117,7 @@ def pages(
 
 
 def heads_of(database: Database, project: int) -> tuple[int, int]:
-    """The sequence number of the last answer or retraction, and the number of the last item."""
+    """The sequence number of the last answer, retraction or settlement, and the number of the last item."""
     with database.reading() as connection:
         row = connection.execute(_HEADS, {"project": project}).one()
     return row.sequence, row.item
@@ -144,6 +170,15 @@ _ARRIVALS = (
     )
     .order_by(items.c.number)
     .limit(sa.bindparam("most"))
+)
+_SETTLED = (
+    sa.select(settlements.c.sequence, settlements.c.item, settlements.c.lowest, settlements.c.highest)
+    .where(
+        settlements.c.project == sa.bindparam("project"),
+        settlements.c.sequence > sa.bindparam("after"),
+        settlements.c.sequence <= sa.bindparam("until"),
+    )
+    .order_by(settlements.c.sequence)
 )
 _HEAD = sa.select(heads.c.sequence).where(heads.c.project == sa.bindparam("project"))
 _retracted = sa.exists().where(

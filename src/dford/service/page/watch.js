@@ -2,6 +2,7 @@
 
 import { asProblem } from "./api.js";
 import { draw } from "./chart.js";
+import { ContestedItems } from "./contested.js";
 import { el, fill, number, setText } from "./dom.js";
 import { imagePath, Images } from "./images.js";
 import { imagesOf, summary } from "./item.js";
@@ -52,6 +53,7 @@ class WatchView {
     const isAdmin = project.role === "admin";
     this.people = card("People", isAdmin ? "Who answers how." : "Answers given, including those undone later.", isAdmin ? "card whole" : "card");
     this.peopleFigures = new PeopleFigures(project, this.people);
+    const contested = isAdmin ? card("Contested items", "People's answers contradict each other most here. Settle what you know: it then holds, whatever the answers say.", "card whole") : null;
     this.unsure = card("Least certain items", "Another answer helps most here.", "card whole");
     fill(main, el("h1", { tabindex: "-1" }, "Watch"), this.note, this.figures, this.placed, this.doubt,
       el("div", { class: "cards" }, cards), this.when);
@@ -60,6 +62,7 @@ class WatchView {
     /** @type {Server.Levels | null} */
     this.shown = null;
     this.images = new Images(project, THUMBNAIL);
+    this.contested = contested && new ContestedItems(project, contested, new Images(project, THUMBNAIL));
     this.timer = 0;
     this.listeners = new AbortController();
     const { signal } = this.listeners;
@@ -73,6 +76,7 @@ class WatchView {
     this.listeners.abort();
     clearTimeout(this.timer);
     this.images.close();
+    this.contested?.images.close();
   }
 
   async refresh() {
@@ -82,6 +86,7 @@ class WatchView {
       await this.project.refresh();
       const { state } = this.project;
       this.peopleFigures.refresh(); // it may take a while, and nothing waits for it
+      this.contested?.refresh();
       const seen = `${state.learned}/${state.items}/${state.items_done}/${state.sequence}/${state.stale}`;
       if (seen !== this.seen) {
         this.showState(state);

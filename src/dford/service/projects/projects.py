@@ -128,6 +128,13 @@ def require_columns(project: Project) -> None:
         raise Refusal(409, "no-columns", "the project has no columns yet; set them, or add items", "columns")
 
 
+def require_placements(project: Project) -> None:
+    """Refuse what only a project whose items are placed can do."""
+    if not hasattr(CLASSES[project.learner], "predict_proba"):
+        sentence = f"{project.learner} has no probabilities, so its items are not placed; take another learner"
+        raise Refusal(409, "no-placements", sentence, "project")
+
+
 def no_project(name: str) -> Refusal:
     return Refusal(404, "no-project", f"there is no project {name[:64]!r}", "project")
 

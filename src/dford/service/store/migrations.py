@@ -50,8 +50,17 @@ def _placements(connection: Connection) -> None:
         connection.execute(sa.text(f"ALTER TABLE {table} ADD COLUMN {column}"))
 
 
+def _settlements(connection: Connection) -> None:
+    """Somebody may know an item's level."""
+    double = "DOUBLE PRECISION" if connection.dialect.name == "postgresql" else "DOUBLE"
+    columns = "project INTEGER NOT NULL, sequence INTEGER NOT NULL, item INTEGER NOT NULL, lowest INTEGER"
+    rest = f"highest INTEGER, person TEXT NOT NULL, at {double} NOT NULL, PRIMARY KEY (project, sequence)"
+    connection.execute(sa.text(f"CREATE TABLE settlements ({columns}, {rest})"))
+    connection.execute(sa.text("ALTER TABLE pool ADD COLUMN settled INTEGER"))
+
+
 # Number n makes version n of n - 1, in SQL of its own: schema.py says what they come to, and may change later.
-MIGRATIONS: list[Callable[[Connection], None]] = [_first, _expiry, _as_of, _placements]
+MIGRATIONS: list[Callable[[Connection], None]] = [_first, _expiry, _as_of, _placements, _settlements]
 
 
 def migrate(connection: Connection) -> None:

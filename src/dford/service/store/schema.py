@@ -1,7 +1,8 @@
 """The tables.
 
-The log is projects, columns, items, questions, answers, skips and retractions: rows are added, never changed. The
-rest can be made again from it, or is no part of it: heads (the next numbers), pool, leases, snapshots, keys, requests.
+The log is projects, columns, items, questions, answers, skips, retractions and settlements: rows are added, never
+changed. The rest can be made again from it, or is no part of it: heads (the next numbers), pool, leases, snapshots,
+keys, requests.
 """
 
 import sqlalchemy as sa
@@ -64,7 +65,7 @@ questions = Table(
     Column("checks", Integer),  # the question that is asked again
 )
 Index("questions_by_key", questions.c.project, questions.c.person, questions.c.key, unique=True)
-# answers and retractions of a project share one sequence, so that a state has a number
+# answers, retractions and settlements of a project share one sequence, so that a state has a number
 answers = Table(
     "answers",
     metadata,
@@ -86,6 +87,17 @@ retractions = Table(
     *_who_and_when(),
 )
 Index("retractions_by_question", retractions.c.project, retractions.c.question, unique=True)
+# what somebody knows of an item's level: the latest about it holds
+settlements = Table(
+    "settlements",
+    metadata,
+    _project(),
+    _number("sequence"),
+    Column("item", Integer, nullable=False),
+    Column("lowest", Integer),  # none of both: what was settled before is taken back
+    Column("highest", Integer),
+    *_who_and_when(),
+)
 
 heads = Table(
     "heads",
@@ -95,7 +107,14 @@ heads = Table(
     Column("question", Integer, nullable=False),
     Column("sequence", Integer, nullable=False),
 )
-pool = Table("pool", metadata, _project(), _number("item"), Column("turns", Integer, nullable=False))
+pool = Table(
+    "pool",
+    metadata,
+    _project(),
+    _number("item"),
+    Column("turns", Integer, nullable=False),
+    Column("settled", Integer),  # the sequence number of the settlement that holds
+)
 Index("pool_by_turns", pool.c.project, pool.c.turns, pool.c.item)
 leases = Table(
     "leases",

@@ -12,7 +12,7 @@ from dford.feedback import Question
 from dford.log import FeedbackLog
 from dford.service.learning import log_reader
 from dford.service.learning.learned import Standing
-from dford.service.projects import items
+from dford.service.projects import items, settling
 from dford.service.projects.projects import Project
 from dford.service.projects.uploads import apart, feature_names
 from dford.service.refusal import Refusal
@@ -55,12 +55,16 @@ def log_file(database: Database, project: Project, suffix: str) -> bytes:
 
 
 def levels_file(database: Database, project: Project, packed: bytes, standing: Standing | None) -> bytes:
-    """One line per item: its number, what was shown, its level, the probabilities, and what its answers leave."""
+    """One line per item: its number, what was shown, its level, the probabilities, and what its answers leave.
+
+    Where somebody settled the level, that is what is left.
+    """
     model = loaded(packed)
+    settled = settling.in_force(database, project)
     known, shown = _intervals(database, project), [column.name for column in project.columns]
     text = io.StringIO(newline="")
     out = csv.writer(text)
-    own = ["level", *(f"P({level})" for level in project.levels), "lowest", "highest", "answers"]
+    own = ["level", *(f"P({level})" for level in project.levels), "lowest", "highest", "answers", "settled_by"]
     out.writerow(["item", *apart(shown, ["item", *own]), *own])
     for page in items.pages(database, project.id):
         placed = None if standing is None else standing.placed.between(page[0].number, page[-1].number)
@@ -68,13 +72,15 @@ def levels_file(database: Database, project: Project, packed: bytes, standing: S
         for row, one in zip(page, predicted, strict=True):
             values = json.loads(row.shown)
             low, high, count = known.get(row.number, (1, len(project.levels), 0))
+            if (said := settled.get(row.number)) is not None:
+                low, high = said.lowest, said.highest
             # answers may contradict each other: then nothing is known
             interval = [project.levels[low - 1], project.levels[high - 1]] if low <= high else ["", ""]
             chances = one["probabilities"] or {}
             out.writerow(
                 [row.number, *(values.get(name) for name in shown), one["level"]]
                 + [chances.get(level, "") for level in project.levels]
-                + [*interval, count]
+                + [*interval, count, "" if said is None else said.person]
             )
     return text.getvalue().encode()
 

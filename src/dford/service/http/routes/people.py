@@ -6,7 +6,7 @@ from fastapi import FastAPI
 
 from dford.service.http import people_models as models
 from dford.service.http.access import Access, Admin
-from dford.service.refusal import Refusal
+from dford.service.projects.projects import require_columns, require_placements
 from dford.service.views.figures import figures
 
 
@@ -27,7 +27,8 @@ def add(app: FastAPI) -> None:
         asked again, and those about items that are settled. With few of them they are what is believed of anybody, and
         the interval is wide. Where the learner has no probabilities, it is 409 `no-placements`.
         """
-        to.service.with_columns(to.project)
+        require_columns(to.project)
+        require_placements(to.project)
         return _figures(to)
 
 
@@ -36,10 +37,7 @@ def _figures(to: Access) -> dict[str, Any]:
 
     def make() -> dict[str, Any]:
         fold = service.fold(project).near()
-        find, sequence = fold.look(lambda model, sequence: (model.people(), sequence))
-        if find is None:
-            sentence = f"{project.learner} has no probabilities, so nothing is known of how people answer"
-            raise Refusal(409, "no-placements", sentence, "project")
-        return figures(service.database, project, find(), sequence, fold.is_stale())
+        still, sequence = fold.look(lambda model, sequence: (model.still(), sequence))
+        return figures(service.database, project, still.read_people(), sequence, fold.is_stale())
 
     return service.overviews.latest(f"{project.name}/people", make)

@@ -152,7 +152,7 @@ def add(app: FastAPI) -> None:
         ```
         POST /projects/rain/questions/1/retract
         → 200
-        {"question": 1, "sequence": 3}
+        {"question": 1, "sequence": 5}
         ```
 
         The log keeps both. The question takes no other answer: ask again. Another person's answer needs the role
@@ -224,7 +224,7 @@ def add(app: FastAPI) -> None:
         GET /projects/rain/levels
         → 200
         {"sequence": 1, "stale": false, "items": 4, "counts": {"calm": ...},
-         "unsure": [{"item": ..., "sureness": ...}, ...], "expected_error": ..., "audited_error": null,
+         "unsure": [{"item": ..., "sureness": ...}, ...], "settled": 0, "expected_error": ..., "audited_error": null,
          "error_rate": ...}
         ```
         """
