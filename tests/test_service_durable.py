@@ -28,9 +28,7 @@ from serving import ROWS, learned, ok, problem, replayed, serving, set_up
 SAVED = Path(__file__).parent / "saved" / "0.1.0-service.db"
 
 
-@pytest.mark.parametrize(
-    ("learner", "kills"), [("DFORD", 4), ("NewtonLogit", 3)]
-)  # with the latter, levels are settled
+@pytest.mark.parametrize(("learner", "kills"), [("DFORD", 4), ("NewtonLogit", 3)])
 def test_killed_at_random_moments_it_loses_nothing_and_does_nothing_twice(
     tmp_path: Path, learner: str, kills: int
 ) -> None:

@@ -12,7 +12,7 @@ from dford.engine import people as people_engine
 from dford.engine._compiled import Bools, Floats, Ints
 from dford.estimates import Estimate
 from dford.learners import LiveLearner, Rows
-from dford.pool.answers import AUDIT, CHECK, PLACE, Answer, Answers
+from dford.pool.answers import AUDIT, CHECK, GOLD, PLACE, Answer, Answers
 from dford.pool.audit import Audit
 from dford.pool.filling import Filling
 from dford.pool.fold_learners import FoldLearners
@@ -87,7 +87,12 @@ class Placements:
         return self.people.index(person)
 
     def propose(
-        self, number: int, auditing: Collection[int] = (), person: str | None = None, among: Ints | None = None
+        self,
+        number: int,
+        auditing: Collection[int] = (),
+        person: str | None = None,
+        among: Ints | None = None,
+        may_audit: bool = True,
     ) -> ProposedQuestion | None:
         """What is best asked now, by draw `number` of the stream; None where no answer would tell anything.
 
@@ -96,16 +101,17 @@ class Placements:
         are given, it is about one of these, and places it.
         """
         why, what = counter.uniforms(self.seed, np.array([2 * number, 2 * number + 1])).tolist()
+        audits = self.audit_share if may_audit else 0.0
         share = _CHECKS if self.error_rate is None and len(self.answers) >= _FIRST_CHECK else 0.0
         found, purpose, checks = None, PLACE, -1
         if among is not None:
             found = self._best(person, among)
             return None if found is None else self._question(*found, PLACE, -1, what)
-        if why < self.audit_share:
+        if why < audits:
             if (found := self.audit.pick(auditing)) is not None:
                 purpose = AUDIT
-        elif why < self.audit_share + share:
-            drawn = int((why - self.audit_share) / share * len(self.answers))
+        elif why < audits + share:
+            drawn = int((why - audits) / share * len(self.answers))
             item, cut = int(self.answers["item"][drawn]), int(self.answers["cut"][drawn])
             if self.answers["purpose"][drawn] != AUDIT and self.items.is_free(item, cut):
                 found, purpose, checks = (item, cut), CHECK, int(self.answers["question"][drawn])
@@ -152,8 +158,9 @@ class Placements:
             if earlier is not None and self.answers["cut"][earlier] == answer.cut:
                 self.repeats[0] += 1
                 self.repeats[1] += bool(self.answers["higher"][earlier]) != answer.higher
-        logs = self.reliability.of(answer.person, answer.cut, answer.higher)
-        (self.audit if answer.purpose == AUDIT else self.items).answer(answer.item, logs)
+        if answer.purpose != GOLD:  # which judges the person, and not the item
+            logs = self.reliability.of(answer.person, answer.cut, answer.higher)
+            (self.audit if answer.purpose == AUDIT else self.items).answer(answer.item, logs)
         self.answers.append(answer._replace(is_taught=self._is_taught(answer)))
         if len(self.answers) == self.next:
             if self.refresh is not None:
@@ -261,6 +268,8 @@ class Placements:
 
     def _is_taught(self, answer: Answer) -> bool:
         """Who is often wrong teaches seldom: as often as it takes for all answers that teach to be worth as much."""
+        if answer.purpose == GOLD:
+            return False
         if len(self.reliability.rates) == 1:
             return True
         draw = counter.uniforms(self.seed + 5, np.array([answer.question]))[0]
@@ -291,8 +300,8 @@ class Placements:
 
     def _take_effect(self, found: Priors) -> None:
         self.reliability = found.reliability
-        audited = self.answers["purpose"] == AUDIT
-        own, others = (self.answers.told(np.flatnonzero(which)) for which in (~audited, audited))
+        audited, is_gold = (self.answers["purpose"] == purpose for purpose in (AUDIT, GOLD))
+        own, others = (self.answers.told(np.flatnonzero(which)) for which in (~(audited | is_gold), audited))
         self.items.believe(found.prior, self._evidence(own, len(self.items)))
         places = self.audit.places(others.item)
         self.audit.believe(self._evidence(others._replace(item=places), len(self.audit.items)))

@@ -21,6 +21,7 @@ from dford.service.projects import answering, asking
 from dford.service.projects.asking import AskedQuestion, Limits, QuestionRequest, Subject, Wording
 from dford.service.projects.columns import encode
 from dford.service.projects.projects import Project, all_projects
+from dford.service.projects.rules import Rules
 from dford.service.table_project import TableProject, fill_project
 
 LEVELS = ["calm", "mild", "strong", "severe"]
@@ -92,7 +93,7 @@ def _simulate(project: Project) -> tuple[list[tuple[int, Wording, bool]], snapsh
     arrivals, told = Arrivals(0, np.zeros(_DAYS, np.int64), rows), list[tuple[int, Wording, bool]]()
     model.admit(arrivals, _DAYS)
     for n in range(1, _ANSWERS + 1):
-        found = model.propose(n, {})
+        found = model.propose(n, {}, "simulated", Rules())
         assert found is not None
         wording = wording_of(found)
         higher = (severity(items[found.item]) > wording.level) != (chance.random() < _WRONG)

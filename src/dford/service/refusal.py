@@ -29,6 +29,7 @@ CODES = {
     (403, "foreign"): "The server has no keys, and the request names another host than this machine, or comes through "
     "a proxy or from another site's page.",
     (403, "not-allowed"): "The key's role is too low, or it is for one project and this is for all.",
+    (403, "not-shown"): "The project does not show people what is known of them.",
     (403, "not-yours"): "Another person was asked this question, or gave this answer, and the key is no admin's.",
     (404, "http-404"): "Nothing is at this path.",
     (404, "no-image"): "The folder of the project's images has no such file, or it is no PNG, JPEG, WebP or GIF, or is "
@@ -60,6 +61,8 @@ CODES = {
     "than `features_per_item`.",
     (422, "bad-learner"): "There is no such learner, or it cannot have these parameters.",
     (422, "bad-log"): "The file is not a log of this project: its columns, its levels or its numbers.",
+    (422, "bad-rules"): "A project whose choice of the next item is not `pool` cannot have gold questions, auditors or "
+    "several answers per item.",
     (422, "invalid"): "The request is not of the form described here: `field` says where.",
     (422, "no-encoder"): "Images were described by an encoder that this server does not have.",
     (422, "not-a-category"): "A column of categories in order got another one.",

@@ -147,6 +147,15 @@ class Operations(ABC):
         """Take back what was settled about an item: its answers place it again. Needs the role `admin`."""
         await self._exchange("DELETE", f"{self._place}/settled/{operator.index(item)}")
 
+    async def settings(self, changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """How people are asked, after these changes of gold, answers_per_item, auditors, own_figures. Needs `admin`."""
+        path = f"{self._place}/settings"
+        now: dict[str, Any] = (await self._exchange("GET", path)).json()
+        if not changes:
+            return now
+        del now["gold_column"]
+        return dict((await self._exchange("PUT", path, json={**now, **changes})).json())
+
     async def _add(self, path: str, key: str | None = None, **request: Any) -> Any:
         """Post what adds something. The key makes a second try, after a broken line, the same request."""
         headers = {"Idempotency-Key": key or uuid.uuid4().hex, "Content-Type": "application/json"}

@@ -45,7 +45,30 @@ class Column(_In):
     )
 
 
-class NewProject(_In):
+class Asking(_In):
+    """How people are asked. All but own_figures needs the choice `pool`."""
+
+    gold: float = Field(
+        0.0,
+        ge=0,
+        le=0.5,
+        description="The share of the questions that judge people: about items whose level is settled, which look like "
+        "any other.",
+    )
+    answers_per_item: Annotated[int, Field(ge=1, le=100)] = Field(
+        1, description="Items about which fewer people have answered go before the others."
+    )
+    auditors: list[Text] | None = Field(
+        None, max_length=1000, description="The names of those whose questions may audit; null for all."
+    )
+    own_figures: bool = Field(False, description="Whether people may read what is known of themselves.")
+
+
+class AskingOut(Asking):
+    gold_column: str | None = Field(description="The column of added tables that has known levels.")
+
+
+class NewProject(Asking):
     name: Name = Field(description="In lower case, as it is in paths.")
     levels: list[Text] = Field(min_length=2, max_length=100, description="The scale, lowest first.")
     columns: list[Column] | None = Field(None, description="Read from the first items where not given.")
@@ -61,6 +84,11 @@ class NewProject(_In):
     )
     target: float = Field(0.1, ge=0, le=100, description="The expected error of the items, in levels, that is enough.")
     reveal: bool = Field(False, description="Whether the page shows where an item stands before it is answered.")
+    gold_column: Text | None = Field(
+        None,
+        description="A column of the tables that are added, with levels that are known, or nothing. It is neither "
+        "shown nor learned from, and these levels are settled.",
+    )
 
 
 class ProjectOut(BaseModel):

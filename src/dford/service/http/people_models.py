@@ -38,6 +38,10 @@ class People(BaseModel):
     people: list[Figures] = Field(description="Those with most answers first.")
 
 
+class Mine(BaseModel):
+    figures: Figures | None
+
+
 class Settle(BaseModel):
     """A level, or the lowest and the highest."""
 

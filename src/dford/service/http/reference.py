@@ -66,7 +66,7 @@ Besides, `http-405` is a method that its path does not have, `http-400` a reques
 """
 # what follows the project in a path, or stands alone, in the order in which one needs it
 _GROUPS = {
-    "Projects": {"", "columns"},
+    "Projects": {"", "columns", "settings"},
     "Items": {"items", "items.csv", "preview.csv"},
     "Questions and answers": {"questions", "answers", "release"},
     "Predictions and state": {"predictions", "state", "levels"},

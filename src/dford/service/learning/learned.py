@@ -13,14 +13,17 @@ from dford.engine import posteriors
 from dford.estimates import Estimate
 from dford.learners import LiveLearner, Rows
 from dford.pool import saving
-from dford.pool.answers import Answer
+from dford.pool.answers import PLACE, Answer
 from dford.pool.forecast import Forecast
 from dford.pool.placements import AUDIT_SHARE, Placements, ProposedQuestion
 from dford.scale import Scale
 from dford.service import refusal
+from dford.service.learning import gold
+from dford.service.learning.coverage import Coverage
 from dford.service.learning.log_reader import Arrivals, Rounds, Settlements
 from dford.service.learning.snapshots import Snapshot
 from dford.service.projects.projects import Project
+from dford.service.projects.rules import Rules
 
 
 class Placed(NamedTuple):
@@ -53,6 +56,7 @@ class Learned:
         self.learner, self.placements = learner, placements
         self._decided = decided  # up to which it knows what was settled
         self._open: set[int] = set()
+        self._coverage = Coverage()
 
     @property
     def n_items(self) -> int:
@@ -73,8 +77,10 @@ class Learned:
         self._decided = max(self._decided, before - 1)
 
     def learn(self, page: Rounds, part: slice, arrivals: Arrivals, settled: Settlements) -> None:
-        level, prediction = (self.learner.classes_[places[part] - 1] for places in (page.level, page.prediction))
-        self.learner.learn_many(page.X[part], level, prediction, page.propensity[part], page.higher[part])
+        own = np.arange(len(page.level))[part]
+        own = own[page.teaches[own]]
+        level, prediction = (self.learner.classes_[places[own] - 1] for places in (page.level, page.prediction))
+        self.learner.learn_many(page.X[own], level, prediction, page.propensity[own], page.higher[own])
         if self.placements is None:
             return
         for i in range(*part.indices(len(page.level))):
@@ -109,7 +115,7 @@ class Learned:
         return lambda: (finish(), None if parts is None else persistence.pack(*parts))
 
     def propose(
-        self, number: int, busy: Mapping[int, bool], wanted: int | None = None, person: str | None = None
+        self, number: int, busy: Mapping[int, bool], person: str, rules: Rules, wanted: int | None = None
     ) -> ProposedQuestion | None:
         """What is best asked of this person, of all items but the busy ones, of which the audited ones are so marked.
 
@@ -124,7 +130,14 @@ class Learned:
             if wanted > self.n_items:
                 raise refusal.busy(f"item {wanted} is new, and the server is still learning; try again in a moment")
             return self.placements.propose_about(wanted - 1, number)
-        return self.placements.propose(number, {item - 1 for item in items if busy[item]}, person)
+        if rules.gold and (found := gold.propose(self.placements, number, person, rules.gold)) is not None:
+            return found
+        auditing, may_audit = {item - 1 for item in items if busy[item]}, rules.may_audit(person)
+        found = self.placements.propose(number, auditing, person, may_audit=may_audit)
+        if rules.answers_per_item > 1 and found is not None and found.purpose == PLACE:
+            lacking = self._coverage.lacking(self.placements, rules.answers_per_item, person)
+            found = self.placements.propose(number, person=person, among=lacking) or found
+        return found
 
     def standing(self) -> Standing | None:
         if self.placements is None:
@@ -135,11 +148,12 @@ class Learned:
             placed, items.expected_error(), self.placements.audited_error(), self.placements.error_rate_of_answers()
         )
 
-    def place(self, numbers: Sequence[int]) -> Placed | None:
-        """Where these items stand, if that is known of all."""
+    def place(self, numbers: Sequence[int], with_settled: bool = True) -> Placed | None:
+        """Where these items stand, if that is known of all; or where they would stand if no level were settled."""
         if self.placements is None or not numbers or max(numbers) > self.n_items:
             return None
-        beliefs = self.placements.with_audit().beliefs(np.array(numbers, dtype=np.int64) - 1)
+        items, some = self.placements.with_audit(), np.array(numbers, dtype=np.int64) - 1
+        beliefs = items.beliefs(some) if with_settled else gold.unsettled(items, some.tolist())
         return Placed(np.array([posteriors.place_one(belief) for belief in beliefs]), beliefs)
 
     def forecast(self) -> Callable[[float], tuple[float, Estimate]] | None:

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from dford.learners import Rows
+from dford.pool.answers import GOLD
 from dford.service.projects.projects import Project
 from dford.service.store.database import Database
 from dford.service.store.schema import answers, heads, items, questions, retractions, settlements
@@ -32,6 +33,12 @@ class Rounds(NamedTuple):
     checks: NDArray[np.int64]
     """The question that was asked again, or -1."""
     person: Sequence[str]
+
+    @property
+    def teaches(self) -> NDArray[np.bool_]:
+        """Which of them the learner learns from: what judges people does not teach."""
+        found: NDArray[np.bool_] = self.purpose != GOLD
+        return found
 
 
 class Arrivals(NamedTuple):
@@ -92,7 +99,7 @@ def head_of(database: Database, project: int) -> int:
 
 
 def count(database: Database, project: int, until: int, as_of: int) -> int:
-    """How many answers with numbers up to `until` no retraction up to `as_of` takes back."""
+    """How many answers with numbers up to `until` that teach no retraction up to `as_of` takes back."""
     with database.reading() as connection:
         return int(connection.scalar(_COUNT, {"project": project, "after": 0, "until": until, "as_of": as_of}) or 0)
 
@@ -192,7 +199,9 @@ _counts = (
     answers.c.sequence <= sa.bindparam("until"),
     ~_retracted,
 )
-_COUNT = sa.select(sa.func.count()).select_from(answers).where(*_counts)
+_asked = (questions.c.project == answers.c.project) & (questions.c.number == answers.c.question)
+_taught = sa.select(sa.func.count()).select_from(answers).join(questions, _asked)
+_COUNT = _taught.where(*_counts, questions.c.purpose != GOLD)
 _ROUNDS = (
     sa.select(
         answers.c.sequence,
@@ -208,7 +217,7 @@ _ROUNDS = (
         questions.c.x.label("own"),
         items.c.x.label("pooled"),
     )
-    .join(questions, (questions.c.project == answers.c.project) & (questions.c.number == answers.c.question))
+    .join(questions, _asked)
     .join(items, (items.c.project == questions.c.project) & (items.c.number == questions.c.item), isouter=True)
     .where(*_counts)
     .order_by(answers.c.sequence)

@@ -7,7 +7,7 @@ from functools import partial
 from dford.pool.placements import ProposedQuestion
 from dford.scale import Scale
 from dford.service.learning.fold import Fold
-from dford.service.projects import asking
+from dford.service.projects import asking, rules
 from dford.service.projects.asking import AskedQuestion, Claims, Limits, QuestionRequest, Subject, Wording
 from dford.service.projects.projects import Project
 from dford.service.refusal import busy
@@ -55,8 +55,11 @@ class NextQuestion:
 
     @contextmanager
     def _by_pool(self, fold: Fold, project: Project, request: QuestionRequest) -> Iterator[tuple[Subject, asking.Word]]:
+        with self._database.reading() as connection:
+            current = rules.read(connection, project.id)
+
         def choose(number: int, assigned: dict[int, bool]) -> tuple[int, Wording] | None:
-            found = fold.look(lambda model, _: model.propose(number, assigned, request.item, request.person))
+            found = fold.look(lambda model, _: model.propose(number, assigned, request.person, current, request.item))
             return None if found is None else (found.item + 1, wording_of(found))
 
         with self._claims.chosen(self._database, project.id, request.item, fold.sequence, choose) as (subject, wording):

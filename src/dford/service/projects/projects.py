@@ -170,7 +170,7 @@ def create(
             parameters=json.dumps(parameters),
             seed=secrets.randbits(32) if seed is None else seed,
             at=time.time(),
-            choice=choice or ("pool" if has_placements else "turns"),
+            choice=choice_of(choice, learner),
             target=target,
             reveal=reveal,
         )
@@ -179,6 +179,11 @@ def create(
     number = int(created.inserted_primary_key[0])
     connection.execute(heads.insert().values(project=number, item=0, question=0, sequence=0))
     return number
+
+
+def choice_of(choice: str | None, learner: str) -> str:
+    """The one that is said, or else the pool's, if the learner has probabilities."""
+    return choice or ("pool" if hasattr(CLASSES[learner], "predict_proba") else "turns")
 
 
 def set_columns(connection: Connection, project: int, chosen: Sequence[Column]) -> None:

@@ -40,6 +40,8 @@ def settle_many(
     connection: Connection, project: int, known: Mapping[int, tuple[int | None, int | None]], person: str
 ) -> None:
     """The lowest and the highest level of items, in this order; None for both takes back what was settled."""
+    if not known:
+        return
     head: int = connection.execute(_HEAD, {"project_": project, "count": len(known)}).scalar_one()
     now, first = time.time(), head - len(known) + 1
     rows = [(project, first + i, item, *bounds, person, now) for i, (item, bounds) in enumerate(known.items())]

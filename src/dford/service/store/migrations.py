@@ -59,8 +59,16 @@ def _settlements(connection: Connection) -> None:
     connection.execute(sa.text("ALTER TABLE pool ADD COLUMN settled INTEGER"))
 
 
+def _rules(connection: Connection) -> None:
+    """Projects say how people are asked."""
+    double = "DOUBLE PRECISION" if connection.dialect.name == "postgresql" else "DOUBLE"
+    columns = f"project INTEGER NOT NULL, gold {double} NOT NULL, gold_column TEXT, answers_per_item INTEGER NOT NULL"
+    rest = "auditors TEXT, own_figures BOOLEAN NOT NULL, PRIMARY KEY (project)"
+    connection.execute(sa.text(f"CREATE TABLE rules ({columns}, {rest})"))
+
+
 # Number n makes version n of n - 1, in SQL of its own: schema.py says what they come to, and may change later.
-MIGRATIONS: list[Callable[[Connection], None]] = [_first, _expiry, _as_of, _placements, _settlements]
+MIGRATIONS: list[Callable[[Connection], None]] = [_first, _expiry, _as_of, _placements, _settlements, _rules]
 
 
 def migrate(connection: Connection) -> None:

@@ -2,7 +2,7 @@
 
 The log is projects, columns, items, questions, answers, skips, retractions and settlements: rows are added, never
 changed. The rest can be made again from it, or is no part of it: heads (the next numbers), pool, leases, snapshots,
-keys, requests.
+rules, keys, requests.
 """
 
 import sqlalchemy as sa
@@ -137,6 +137,17 @@ snapshots = Table(
     Column("versions", Text, nullable=False),  # of the libraries that made it, as JSON
     Column("model", LargeBinary, nullable=False),
     Column("placements", LargeBinary),  # where items stand; none where the learner has no probabilities
+)
+# how people are asked, which may change; a project without a row has what projects.rules.Rules says
+rules = Table(
+    "rules",
+    metadata,
+    _project(),
+    Column("gold", Double, nullable=False),
+    Column("gold_column", Text),
+    Column("answers_per_item", Integer, nullable=False),
+    Column("auditors", Text),  # JSON; none: all
+    Column("own_figures", Boolean, nullable=False),
 )
 keys = Table(
     "keys",

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from dford.feedback import Question
 from dford.log import FeedbackLog
+from dford.pool.answers import GOLD
 from dford.service.learning import log_reader
 from dford.service.learning.learned import Standing
 from dford.service.projects import items, settling
@@ -23,12 +24,14 @@ from dford.service.views.worker_views import loaded
 
 
 def read_log(database: Database, project: Project) -> FeedbackLog:
-    """The answers that count, in order."""
+    """The answers that count, in order, without those that judge people."""
     log, names = FeedbackLog(project.levels), project.levels
     for page in log_reader.pages(database, project, 0, log_reader.head_of(database, project.id)):
         who = _who_and_when(database, project, int(page.sequence[0]), int(page.sequence[-1]))
         columns = (column.tolist() for column in (*page[:2], *page[3:8]))
         for r, (sequence, number, level, prediction, propensity, higher, item) in enumerate(zip(*columns, strict=True)):
+            if not page.teaches[r]:
+                continue
             asked = Question("", page.X[r], names[level - 1], names[prediction - 1], float(propensity), int(number))
             person, at = who[sequence]
             log.append(asked, bool(higher), item=int(item) or None, person=person, time=at)
@@ -95,7 +98,12 @@ def _intervals(database: Database, project: Project) -> dict[int, tuple[int, int
             (retractions.c.project == answers.c.project) & (retractions.c.question == answers.c.question),
             isouter=True,
         )
-        .where(questions.c.project == project.id, questions.c.item.is_not(None), retractions.c.sequence.is_(None))
+        .where(
+            questions.c.project == project.id,
+            questions.c.item.is_not(None),
+            questions.c.purpose != GOLD,
+            retractions.c.sequence.is_(None),
+        )
     )
     known: dict[int, tuple[int, int, int]] = {}
     with database.reading() as connection:

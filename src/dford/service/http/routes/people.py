@@ -5,8 +5,9 @@ from typing import Any
 from fastapi import FastAPI
 
 from dford.service.http import people_models as models
-from dford.service.http.access import Access, Admin
+from dford.service.http.access import Access, Admin, Answering
 from dford.service.projects.projects import require_columns, require_placements
+from dford.service.refusal import Refusal
 from dford.service.views.figures import figures
 
 
@@ -30,6 +31,25 @@ def add(app: FastAPI) -> None:
         require_columns(to.project)
         require_placements(to.project)
         return _figures(to)
+
+    @app.get("/projects/{project}/people/mine", response_model=models.Mine)
+    def mine(to: Answering) -> Any:
+        """Read what one's own answers say of oneself, where the project shows that. It may be a minute old.
+
+        ```
+        GET /projects/rain/people/mine
+        → 403
+        {"code": "not-shown", "sentence": "this project does not show people what is known of them", ...}
+        ```
+
+        Null for somebody who has not answered yet.
+        """
+        require_columns(to.project)
+        require_placements(to.project)
+        if not to.service.rules(to.project).own_figures:
+            raise Refusal(403, "not-shown", "this project does not show people what is known of them", "project")
+        people = _figures(to)["people"]
+        return {"figures": next((one for one in people if one["name"] == to.person), None)}
 
 
 def _figures(to: Access) -> dict[str, Any]:

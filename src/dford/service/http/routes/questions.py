@@ -178,6 +178,9 @@ def add(app: FastAPI) -> None:
         {"sequence": 1, "stale": false, "thresholds": [...],
          "predictions": [{"level": ..., "probabilities": {"calm": ...}, "score": ...}, {...}]}
         ```
+
+        A level that is settled is told to admins and to keys of the role `predict` alone: people may be asked about it,
+        to judge them.
         """
         service, project = to.service, to.project
         fold = service.fold(project).near()
@@ -188,12 +191,12 @@ def add(app: FastAPI) -> None:
             stale = fold.is_stale()
             content = fold.look(
                 lambda model, sequence: predictions.body(
-                    model.learner, sequence, stale, project, X, model.place(numbers)
+                    model.learner, sequence, stale, project, X, model.place(numbers, not to.is_asked)
                 )
             )
         else:
             sequence, packed, stale = fold.packed()
-            placed = fold.look(lambda model, _: model.place(numbers))
+            placed = fold.look(lambda model, _: model.place(numbers, not to.is_asked))
             given = project, packed, sequence, stale, numbers, rows, placed
             content = service.view(len(numbers) + len(rows), predictions.response, *given)
         return Response(content, media_type="application/json")
