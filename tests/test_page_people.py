@@ -112,3 +112,59 @@ def test_an_admin_settles_a_contested_item_and_takes_it_back(tmp_path: Path, new
         page.get_by_label(f"Take back what was settled about item {found['item']}").click()
         expect(row).to_contain_text("not settled any more")
         assert levels(client, project)[found["item"] - 1]["settled_by"] == ""
+
+
+def test_how_people_are_asked_is_set_on_the_page(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+    page = new_page(viewport={"width": 360, "height": 700})
+    with serving(tmp_path / "log.db") as client:
+        project = new_project(client, things(20)[0], auditors=["ann"])
+        page.goto(home(client) + "#/things/setup")
+        expect(page.get_by_label("Who audits")).to_have_value("ann")
+        page.get_by_label("Gold questions, % of all").fill("12.5")
+        page.get_by_label("People per item").fill("3")
+        page.get_by_label("Who audits").fill("ann\n o'neill, ben \n")
+        page.get_by_label("People see their own figures").check()
+        assert Axe().run(page).response["violations"] == []
+        page.get_by_role("button", name="Save").click()
+        expect(page.locator("#notices")).to_contain_text("from the next question on")
+        said = {"gold": 0.125, "answers_per_item": 3, "auditors": ["ann", "o'neill, ben"], "own_figures": True}
+        assert ok(client.get(f"{project}/settings")) == {**said, "gold_column": None}
+        page.reload()
+        expect(page.get_by_label("People see their own figures")).to_be_checked()
+        expect(page.get_by_label("Gold questions, % of all")).to_have_value("12.5")
+        page.get_by_label("Who audits").fill("")
+        page.get_by_role("button", name="Save").click()
+        expect(page.locator("#notices")).to_contain_text("from the next question on")
+        assert ok(client.get(f"{project}/settings"))["auditors"] is None
+
+
+def test_a_column_of_a_new_project_has_known_levels(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+    page, file = new_page(), tmp_path / "days.csv"
+    lines = [f"{n % 7},{n % 3},{['low', 'high', ''][n % 3]}\n" for n in range(30)]
+    file.write_text("size,weight,truth\n" + "".join(lines))
+    with serving(tmp_path / "log.db") as client:
+        page.goto(home(client) + "#/new")
+        page.set_input_files("#file", file)
+        page.get_by_label("How weight is read").select_option("gold")
+        page.get_by_label("How truth is read").select_option("gold")
+        expect(page.get_by_label("How weight is read")).to_have_value("number")
+        page.get_by_role("button", name="Create project").click()
+        expect(page.locator(".question em")).to_be_visible(timeout=60_000)
+        expect(page.locator(".item")).not_to_contain_text("truth")
+        assert ok(client.get("/projects/days/settings"))["gold_column"] == "truth"
+        assert ok(client.get("/projects/days/levels"))["settled"] == 20
+        assert [one["name"] for one in ok(client.get("/projects/days"))["columns"]] == ["size", "weight"]
+
+
+def test_people_see_themselves_where_the_project_says_so(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+    guest, rows, right = new_page(), *things(40)
+    with serving(tmp_path / "log.db") as client:
+        locked(client)
+        project = new_project(client, rows, own_figures=True)
+        keys = answered(client, project, right, 90)
+        learned(client, project)
+        ann = keys["ann"]["Authorization"].removeprefix("Bearer ")
+        guest.goto(home(client) + f"#/things/watch?key={ann}")
+        expect(guest.locator(".people > li")).to_have_count(1)
+        expect(guest.locator(".people > li")).to_contain_text("ann")
+        expect(guest.locator(".bars", has_text="dan")).to_contain_text("30")

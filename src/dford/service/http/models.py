@@ -101,6 +101,7 @@ class ProjectOut(BaseModel):
     choice: Literal["pool", "turns"] = Field(description="Of the next item.")
     target: float = Field(description="The expected error of the items, in levels, that is enough.")
     reveal: bool = Field(description="Whether the page shows where an item stands before it is answered.")
+    own_figures: bool = Field(description="Whether people may read what is known of themselves.")
 
 
 class Columns(_In):

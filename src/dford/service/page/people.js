@@ -20,7 +20,11 @@ export class PeopleFigures {
   constructor(project, box) {
     this.project = project;
     this.box = box;
-    this.isWanted = project.role === "admin"; // until the server says that the learner cannot tell
+    this.isAdmin = project.role === "admin";
+    // until the server says that the learner cannot tell
+    this.isWanted = this.isAdmin || (project.role === "answer" && project.description.own_figures);
+    this.own = el("div", {}); // below the counts, of whoever sees no more than themselves
+    if (!this.isAdmin) box.after(this.own);
     this.isAsking = false;
     /** @type {Server.People | null} */
     this.shown = null;
@@ -33,8 +37,8 @@ export class PeopleFigures {
     if (!this.isWanted || this.isAsking || !sequence || isLatest) return;
     this.isAsking = true;
     try {
-      this.shown = await this.project.send("GET", "/people");
-      this.show();
+      if (this.isAdmin) this.show(await this.project.send("GET", "/people"));
+      else this.showOwn(await this.project.send("GET", "/people/mine"));
     } catch (error) {
       if (asProblem(error).code === "no-placements") this.isWanted = false;
     } finally {
@@ -42,8 +46,15 @@ export class PeopleFigures {
     }
   }
 
-  show() {
-    if (this.shown?.people.length) fill(this.box, el("ul", { class: "people" }, this.shown.people.map(row)));
+  /** @param {Server.People} shown */
+  show(shown) {
+    this.shown = shown;
+    if (shown.people.length) fill(this.box, el("ul", { class: "people" }, shown.people.map(row)));
+  }
+
+  /** @param {Server.Mine} mine */
+  showOwn({ figures }) {
+    if (figures) fill(this.own, el("ul", { class: "people" }, row(figures)));
   }
 }
 

@@ -4,6 +4,7 @@ import sqlalchemy as sa
 from fastapi import FastAPI
 
 from dford.columns import Column, ImageReader
+from dford.service.core import Service
 from dford.service.http import models
 from dford.service.http.access import Admin, Reading, Repeat, Server
 from dford.service.projects import projects, rules
@@ -23,7 +24,8 @@ def add(app: FastAPI) -> None:
         {"name": "rain", "levels": ["calm", "mild", "strong", "severe"], "seed": 5}
         → 201
         {"name": "rain", "levels": ["calm", "mild", "strong", "severe"], "columns": null, "learner": "Auto",
-         "parameters": {}, "seed": 5, "choice": "pool", "target": 0.1, "reveal": false}
+         "parameters": {}, "seed": 5, "choice": "pool", "target": 0.1, "reveal": false,
+         "own_figures": false}
         ```
         """
         projects.make_learner(body.learner, body.parameters, body.levels, body.seed or 0)
@@ -41,7 +43,7 @@ def add(app: FastAPI) -> None:
             return number
 
         service.add(None, job, repeat)
-        return _out(service.project(body.name))
+        return _out(service, service.project(body.name))
 
     @app.get("/projects")
     def all_projects(service: Server) -> list[models.ProjectOut]:
@@ -53,7 +55,7 @@ def add(app: FastAPI) -> None:
         [{"name": "rain", "levels": ["calm", ...], ...}]
         ```
         """
-        return [_out(project) for project in projects.all_projects(service.database)]
+        return [_out(service, project) for project in projects.all_projects(service.database)]
 
     @app.get("/projects/{project}")
     def project(to: Reading) -> models.ProjectOut:
@@ -65,7 +67,7 @@ def add(app: FastAPI) -> None:
         {"name": "rain", ..., "columns": null, ...}
         ```
         """
-        return _out(to.project)
+        return _out(to.service, to.project)
 
     @app.get("/projects/{project}/settings")
     def settings(to: Admin) -> models.AskingOut:
@@ -108,7 +110,8 @@ def add(app: FastAPI) -> None:
         ```
         """
         images = to.service.images.reader()
-        return _out(to.service.set_columns(to.project, [_column_in(column, images) for column in body.columns]))
+        columns = [_column_in(column, images) for column in body.columns]
+        return _out(to.service, to.service.set_columns(to.project, columns))
 
 
 def new_rules(body: models.NewProject) -> Rules:
@@ -121,9 +124,10 @@ def new_rules(body: models.NewProject) -> Rules:
     return found
 
 
-def _out(project: Project) -> models.ProjectOut:
+def _out(service: Service, project: Project) -> models.ProjectOut:
     columns = [column_out(column) for column in project.columns] or None
-    return models.ProjectOut(**{**project._asdict(), "columns": columns})
+    own_figures = service.rules(project).own_figures
+    return models.ProjectOut(**{**project._asdict(), "columns": columns, "own_figures": own_figures})
 
 
 def column_out(column: Column) -> models.Column:
