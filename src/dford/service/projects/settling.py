@@ -56,6 +56,14 @@ def take_back(connection: Connection, project: int, item: int, person: str) -> N
         settle_many(connection, project, {item: (None, None)}, person)
 
 
+def refuse_settled(connection: Connection, project: int, item: int) -> None:
+    """Refuse what is to be asked about an item whose level is settled."""
+    one = _THERE.where(HAS_ONE_LEVEL)
+    if connection.scalar(one, {"project_": project, "item": item}) is not None:
+        sentence = f"the level of item {item} is settled, so there is nothing to ask about it; take that back first"
+        raise Refusal(409, "settled", sentence, "item")
+
+
 def in_force(database: Database, project: Project) -> dict[int, Settlement]:
     """What is settled, by item."""
     with database.reading() as connection:
@@ -88,6 +96,12 @@ def _in_force(connection: Connection, project: int, item: int) -> Settlement | N
     return None if row is None else Settlement(*row)
 
 
+# of an item of the pool
+HAS_ONE_LEVEL = sa.exists().where(
+    settlements.c.project == pool.c.project,
+    settlements.c.sequence == pool.c.settled,
+    settlements.c.lowest == settlements.c.highest,
+)
 _project: Any = sa.bindparam("project_")
 _HEAD = (
     heads.update()
