@@ -7,6 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from dford import Client, NewtonLogit, Pool
+from dford.service.learning import fold
 from dford.service.learning.verify import verify
 from dford.service.store import schema
 from dford.service.views import levels as overviews
@@ -191,6 +192,22 @@ def test_who_answered_about_settled_items_is_judged_by_them(file: Path) -> None:
         assert people["dan"]["flag"] == "wrong"
         assert people["ann"]["judged"] == people["ann"]["answers"] == 50
         assert problem(client.post(f"{project}/questions")) == (404, "nothing-to-ask"), "all are settled"
+
+
+def test_many_levels_settled_at_once_are_learned_some_at_a_time(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fold, "_AT_ONCE", 7)
+    rows, right = things(50)
+    known = [{**row, "truth": LEVELS[y]} for row, y in zip(rows, right, strict=True)]
+    with serving(file, snapshot_every=10) as client:
+        project = new_project(client, rows[:5], gold_column="truth")
+        answer(client, project, right, 15)
+        ok(client.post(f"{project}/items", json={"items": known}))
+        state = learned(client, project)
+        assert (state["answers"], state["sequence"]) == (15, 65)
+        assert [row["level"] for row in levels(client, project)[5:]] == [LEVELS[y] for y in right]
+        answer(client, project, right, 5)
+        state = learned(client, project)
+    assert replayed(file, "things") == state["digest"]
 
 
 def test_with_turns_nothing_is_asked_about_what_is_settled(file: Path) -> None:

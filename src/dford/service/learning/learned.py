@@ -69,7 +69,7 @@ class Learned:
 
     def decide(self, settled: Settlements, before: int, arrivals: Arrivals) -> None:
         """Know what was settled before this number of the log."""
-        if self.placements is not None:
+        if self.placements is not None and len(settled.sequence):
             for i in settled.between(self._decided, before):
                 self.admit(arrivals, arrivals.before(int(settled.sequence[i])))
                 lowest, highest = int(settled.lowest[i]), int(settled.highest[i])
