@@ -134,7 +134,10 @@ def test_a_known_level_that_is_none_is_refused_and_nothing_is_added(file: Path) 
         bad = [{**rows[0], "truth": "stormy"}]
         response = client.post(f"{project}/items", json={"items": bad})
         assert problem(response) == (422, "not-a-level")
-        assert "'stormy' in the column 'truth' of known levels is not one of calm, mild" in response.json()["sentence"]
+        assert (
+            "'stormy' in row 1 of the column 'truth' of known levels is not one of calm, mild"
+            in response.json()["sentence"]
+        )
         text = "size,weight,truth\n1,2,\n1,2, calm \n"
         ok(client.post(f"{project}/items.csv", content=text, headers={"Content-Type": "text/csv"}))
         assert [row["settled_by"] != "" for row in levels(client, project)] == [True] * 2 + [False] * 4 + [True]
@@ -150,7 +153,7 @@ def test_a_table_has_its_known_levels_in_a_column(file: Path) -> None:
         assert (count, [column.name for column in project.columns]) == (30, ["size", "weight"])
         assert [row["settled_by"] for row in levels(client, "/projects/table")] == ["local"] * 10 + [""] * 20
         assert fill_project(client.service, table._replace(gold=""))[1] == 0, "the project knows its column"
-        with pytest.raises(ValueError, match="has known levels in 'truth'"):
+        with pytest.raises(ValueError, match="has the column 'truth' of known levels; name another"):
             fill_project(client.service, table._replace(gold="size"))
         with pytest.raises(ValueError, match="there is no column 'gold' of known levels in the file, which has size"):
             fill_project(client.service, table._replace(name="other", gold="gold"))

@@ -69,7 +69,7 @@ class GoldColumn(NamedTuple):
             if place is not None:
                 known[i] = place
             elif not is_missing(value):
-                said = f"{str(value)[:64]!r} in the column {self.name!r} of known levels is not one of "
+                said = f"{str(value)[:64]!r} in row {i + 1} of the column {self.name!r} of known levels is not one of "
                 raise Refusal(422, "not-a-level", said + ", ".join(self.levels), f"{field}.{i}.{self.name}")
         return [{name: value for name, value in row.items() if name != self.name} for row in rows], known
 
