@@ -158,10 +158,8 @@ def _compare(project: Project, table: TableProject, asking: Rules) -> None:
     if table.target not in {None, project.target}:
         raise _differs(project.name, f"has the target {project.target:g}")
     if table.gold and table.gold != asking.gold_column:
-        column = asking.gold_column
-        raise _differs(
-            project.name, f"has {'no column' if column is None else f'the column {column!r}'} of known levels"
-        )
+        column = "no column" if asking.gold_column is None else f"the column {asking.gold_column!r}"
+        raise _differs(project.name, f"has {column} of known levels")
     read = {column.name: column.kind for column in project.columns}
     for name, kind in table.kinds.items() if read else ():
         if read.get(name) != kind:
