@@ -6,30 +6,32 @@ from dford.engine._compiled import Ints
 from dford.pool.answers import GOLD
 from dford.pool.placements import Placements
 
+_PEOPLE = 2**31  # more than there are
+
 
 class Coverage:
     """Goes on from the last look: answers are only ever added to."""
 
     def __init__(self) -> None:
         self._seen = 0
-        self._by_person: dict[str, set[int]] = {}
+        self._pairs = np.empty(0, np.int64)  # of items and people, as numbers, in order
         self._people = np.empty(0, np.int64)
 
     def lacking(self, placements: Placements, n: int, person: str) -> Ints:
         """The items that fewer than n people have answered about, and not this one."""
-        answers, missing = placements.answers, len(placements.items) - len(self._people)
-        self._people = np.concatenate([self._people, np.zeros(missing, np.int64)])
-        new = range(self._seen, len(answers))
-        for i in new:
-            if answers["purpose"][i] != GOLD:
-                self._add(int(answers["item"][i]), placements.people[int(answers["person"][i])])
-        self._seen = len(answers)
-        few = self._people < n
-        few[list(self._by_person.get(person, ()))] = False
-        return np.flatnonzero(few)
+        self._look(placements)
+        is_lacking = self._people < n
+        if person in placements.people:
+            own = self._pairs % _PEOPLE == placements.people.index(person)
+            is_lacking[self._pairs[own] // _PEOPLE] = False
+        return np.flatnonzero(is_lacking)
 
-    def _add(self, item: int, person: str) -> None:
-        own = self._by_person.setdefault(person, set())
-        if item not in own:
-            own.add(item)
-            self._people[item] += 1
+    def _look(self, placements: Placements) -> None:
+        answers, more = placements.answers, len(placements.items) - len(self._people)
+        item, who, purpose = (answers[name][self._seen :].astype(np.int64) for name in ("item", "person", "purpose"))
+        self._seen = len(answers)
+        told = np.unique(_PEOPLE * item[purpose != GOLD] + who[purpose != GOLD])
+        new = told[~np.isin(told, self._pairs, assume_unique=True)]
+        self._pairs = np.insert(self._pairs, np.searchsorted(self._pairs, new), new)
+        self._people = np.concatenate([self._people, np.zeros(more, np.int64)])
+        self._people += np.bincount(new // _PEOPLE, minlength=len(self._people))
