@@ -24,7 +24,7 @@ from dford.service.projects import settling
 from dford.service.settings import Settings
 from dford.service.store.database import Database
 from killing import Server, kill_test
-from serving import LEVELS, ROWS, learned, ok, problem, replayed, serving, set_up
+from serving import LEVELS, ROWS, caught_up, learned, ok, problem, replayed, serving, set_up
 
 SAVED = Path(__file__).parent / "saved" / "0.1.0-service.db"
 
@@ -249,7 +249,7 @@ class Rounds(RuleBasedStateMachine):
     @invariant()
     def counts_are_those_of_what_happened(self) -> None:
         if hasattr(self, "client"):
-            state = ok(self.client.get(f"{self.project}/state"))
+            state = caught_up(self.client, self.project)
             fates = list(self.fates.values())
             assert state["answers"] == fates.count("answered")
             assert state["open"] == fates.count("open")

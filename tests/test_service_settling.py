@@ -1,5 +1,6 @@
 """Levels that somebody knows: events of the log, which hold whatever the answers say."""
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from dford import Client, NewtonLogit, Pool
-from dford.service.learning import fold
+from dford.service.learning import fold, log_reader
 from dford.service.learning.verify import verify
 from dford.service.store import schema
 from dford.service.views import levels as overviews
@@ -208,6 +209,31 @@ def test_many_levels_settled_at_once_are_learned_some_at_a_time(file: Path, monk
         answer(client, project, right, 5)
         state = learned(client, project)
     assert replayed(file, "things") == state["digest"]
+
+
+def test_what_was_just_taken_back_is_asked_about_once_that_is_learned(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(file) as client:
+        project = new_project(client, things(3)[0])
+        settle(client, project, 2, LEVELS[0])
+        learned(client, project)
+        go_on, read = threading.Event(), log_reader.settled
+
+        def later(*given: Any) -> Any:
+            assert go_on.wait(120)
+            return read(*given)
+
+        monkeypatch.setattr(log_reader, "settled", later)
+        try:
+            assert client.delete(f"{project}/settled/2").status_code == 204
+            response = client.post(f"{project}/questions", json={"item": 2})
+        finally:
+            go_on.set()
+        assert problem(response) == (503, "busy")
+        assert "not settled any more, and the server is still learning" in response.json()["sentence"]
+        learned(client, project)
+        assert ok(client.post(f"{project}/questions", json={"item": 2}))["item"] == 2
 
 
 def test_with_turns_nothing_is_asked_about_what_is_settled(file: Path) -> None:

@@ -127,8 +127,9 @@ class Learned:
             self.placements.items.set_open(item - 1, item in items)
         self._open = items
         if wanted is not None:
-            if wanted > self.n_items:
-                raise refusal.busy(f"item {wanted} is new, and the server is still learning; try again in a moment")
+            if wanted > self.n_items or not self.placements.items.is_in_doubt(wanted - 1):
+                what = "new" if wanted > self.n_items else "not settled any more"
+                raise refusal.busy(f"item {wanted} is {what}, and the server is still learning; try again in a moment")
             return self.placements.propose_about(wanted - 1, number)
         if rules.gold and (found := gold.propose(self.placements, number, person, rules.gold)) is not None:
             return found
