@@ -67,8 +67,8 @@ export class ContestedItems {
     const button = el("button", { type: "button", "aria-label": `Settle item ${one.item}` }, "Settle");
     const row = el("li", {}, this.itself(one),
       el("p", { class: "note" }, `Item ${number(one.item)} · now ${one.level}, ${number(100 * one.probabilities[one.level], 0)}% certain`),
-      el("ul", { class: "said" }, one.answers.map(({ person, level, higher }) => el("li", {},
-        el("b", { dir: "auto" }, person), `: ${higher ? "above" : "not above"} `, el("span", { dir: "auto" }, level)))),
+      el("ul", { class: "said" }, [...byPerson(one.answers)].map(([person, answers]) => el("li", {},
+        el("b", { dir: "auto" }, person), ": ", el("span", { dir: "auto" }, answers.join(", "))))),
       el("p", { class: "settle" }, "Right level: ", select, " ", button));
     button.addEventListener("click", () => busy(button, async () => {
       const settled = await this.project.send("PUT", `/settled/${one.item}`, { json: { level: select.value } });
@@ -95,4 +95,16 @@ export class ContestedItems {
     }));
     return row;
   }
+}
+
+/**
+ * What each person said, in order.
+ * @param {Server.GivenAnswer[]} answers
+ */
+function byPerson(answers) {
+  /** @type {Map<string, string[]>} */
+  const said = new Map();
+  for (const { person, level, higher } of answers)
+    said.set(person, [...said.get(person) ?? [], `${higher ? "above" : "not above"} ${level}`]);
+  return said;
 }

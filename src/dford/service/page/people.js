@@ -10,6 +10,7 @@ const FLAGS = {
   wrong: "Often wrong: more than one answer in five. Look at some of their answers, or talk to them.",
   differs: "Often differs from the others: more than one answer in four. Look at the contested items, or talk to them.",
 };
+const FEW = 20; // answers, with which nobody expects more to be known
 const VAGUE = 0.25; // an interval that is wider says too little to be put into words
 
 export class PeopleFigures {
@@ -70,7 +71,7 @@ function row(figures) {
 
 /** @param {Server.Figures} figures */
 function activity({ answers, seconds_per_answer: seconds, latest }) {
-  const pace = seconds === null || seconds >= 3600 ? null
+  const pace = seconds === null || seconds < 0.05 || seconds >= 3600 ? null
     : seconds < 90 ? `about ${number(seconds, seconds < 10 ? 1 : 0)} s each` : `about ${number(seconds / 60, 0)} min each`;
   const last = latest && `last ${new Date(1000 * latest).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })}`;
   return [`${number(answers)} ${answers === 1 ? "answer" : "answers"}`, pace, last].filter(Boolean).join(" · ");
@@ -80,14 +81,16 @@ function activity({ answers, seconds_per_answer: seconds, latest }) {
  * Only what the answers really tell.
  * @param {Server.Figures} figures
  */
-export function inWords({ agreement, error_rate: wrong, strictness, gold, judged }) {
+export function inWords({ answers, agreement, error_rate: wrong, strictness, gold, judged }) {
   const said = [
     tells(agreement) && `answers like the others ${percent(agreement.value)} of the time`,
     tells(gold) && `right about ${percent(gold.value)} of the items whose level is known`,
     tells(wrong) && `about ${percent(wrong.value)} of the answers are wrong`,
     strictnessInWords(strictness),
   ].filter(Boolean).join("; ");
-  if (!said) return "Too few answers to say yet.";
+  if (!said && answers < FEW) return "Too few answers to say yet.";
+  const alone = agreement ? "" : ", and nobody else has answered about the same items";
+  if (!said) return `Too little to say yet: ${number(judged)} of ${number(answers)} answers could be judged${alone}.`;
   const few = tells(wrong) ? "" : ` Too few to say how many are wrong: ${number(judged)} could be judged.`;
   return `${said[0].toUpperCase()}${said.slice(1)}.${few}`;
 }
