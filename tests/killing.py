@@ -24,7 +24,7 @@ import sqlalchemy as sa
 from dford.service.store import schema
 from dford.service.store.database import Database
 from postgres import BINARIES, new_database, temporary_cluster
-from serving import learned, replayed, set_up
+from serving import LEVELS, learned, replayed, set_up
 
 # Imports take seconds, so each server is a fork of a process that has them, and has compiled what it will call. All
 # servers of a process of the tests come from one such nursery, each by way of a nurse of its own, who starts it again.
@@ -146,20 +146,24 @@ class Server:
 
 
 class Told(NamedTuple):
-    """What was acknowledged, by question: answers with their place in the log, retractions likewise, and skips."""
+    """What was acknowledged, by question: answers with their place in the log, retractions likewise, and skips.
+
+    And by their place in the log, what was settled: items and the lowest levels that they can be.
+    """
 
     answers: dict[int, tuple[bool, int]]
     retractions: dict[int, int]
     skips: dict[int, bool]
+    settled: dict[int, tuple[int, int]]
 
 
 class Person(threading.Thread):
-    """Answers what it is asked, skips some and takes some back; when the line breaks it sends the same again, as it
-    cannot know what was done."""
+    """Answers what it is asked, skips some and takes some back, and settles levels where these are known; when the line
+    breaks it sends the same again, as it cannot know what was done."""
 
-    def __init__(self, number: int, address: list[str], told: Told) -> None:
+    def __init__(self, number: int, address: list[str], told: Told, settles: bool) -> None:
         super().__init__()
-        self.number, self._address, self._told = number, address, told
+        self.number, self._address, self._told, self._settles = number, address, told, settles
         self._random, self.stop = random.Random(number), False
         self.conflicts: list[str] = []
 
@@ -188,12 +192,25 @@ class Person(threading.Thread):
             if back is not None:
                 self._told.retractions[number] = back["sequence"]
 
-    def _insist(self, client: httpx.Client, path: str, **request: Any) -> Any:
+        if self._settles and 0.9 < act < 0.95:
+            self._settle(client)
+
+    def _settle(self, client: httpx.Client) -> None:
+        # of 230 items, so that most are left to ask about
+        path, lowest = f"/settled/{self._random.randrange(1, 31)}", self._random.randrange(3)
+        ends = {"lowest": LEVELS[lowest], "highest": LEVELS[lowest + 1]}
+        said = self._insist(client, path, "PUT", json=ends)
+        if said is not None:
+            self._told.settled[said["sequence"]] = said["item"], lowest + 1
+        if self._random.random() < 0.3:
+            self._insist(client, path, "DELETE")
+
+    def _insist(self, client: httpx.Client, path: str, method: str = "POST", **request: Any) -> Any:
         while not self.stop:
             try:
-                response = client.post(f"{self._address[0]}/projects/rain{path}", **request)
-                if response.status_code == 200:
-                    return response.json()
+                response = client.request(method, f"{self._address[0]}/projects/rain{path}", **request)
+                if response.is_success:
+                    return response.json() if response.content else None
                 if response.status_code == 409:
                     self.conflicts.append(response.text)
                     return None
@@ -205,13 +222,13 @@ class Person(threading.Thread):
 
 def kill_test(database: str, kills: int, people: int, learner: str, seconds: float = 0.5, count: int = 1) -> str:
     """Run it, on one server or several, and say what was found; it raises where something is lost."""
-    chance, told = random.Random(0), Told({}, {}, {})
+    chance, told = random.Random(0), Told({}, {}, {}, {})
     servers = [Server(database, learner, lease_seconds=1, snapshot_every=50) for _ in range(count)]
     with httpx.Client(base_url=servers[0].url, timeout=120) as client:
         set_up(client, learner=learner)
         client.post("/projects/rain/items", json={"items": [{"size": float(i)} for i in range(200)]})
     addresses = [[server.url] for server in servers]
-    crowd = [Person(n, addresses[n % count], told) for n in range(people)]
+    crowd = [Person(n, addresses[n % count], told, learner != "DFORD") for n in range(people)]
     for person in crowd:
         person.start()
     try:
@@ -246,7 +263,8 @@ def kill_test(database: str, kills: int, people: int, learner: str, seconds: flo
     assert closing < 5
     return (
         f"{kills} kills, {count} server(s), {people} people, {learner}: {len(told.answers):,} answers, "
-        f"{len(told.retractions):,} retractions and {len(told.skips):,} skips acknowledged, 0 lost, 0 twice; "
+        f"{len(told.retractions):,} retractions, {len(told.skips):,} skips and {len(told.settled):,} settled levels "
+        f"acknowledged, 0 lost, 0 twice; "
         f"state equal to a clean replay; closed in {closing:.1f} s"
     )
 
@@ -258,6 +276,7 @@ def _compare(database: str, told: Told) -> None:
         answers = connection.execute(sa.select(schema.answers)).all()
         retractions = connection.execute(sa.select(schema.retractions)).all()
         skips = connection.execute(sa.select(schema.skips)).all()
+        settled = connection.execute(sa.select(schema.settlements)).all()
     opened.close()
     for rows in (answers, retractions, skips):
         assert len({row.question for row in rows}) == len(rows), "applied twice"
@@ -265,11 +284,12 @@ def _compare(database: str, told: Told) -> None:
         {row.question: (bool(row.higher), row.sequence) for row in answers},
         {row.question: row.sequence for row in retractions},
         {row.question: True for row in skips},
+        {row.sequence: (row.item, row.lowest) for row in settled},
     )
     pairs: Iterator[tuple[dict[int, Any], dict[int, Any]]] = zip(told, kept, strict=True)
     for acknowledged, there in pairs:
         lost = [number for number, what in acknowledged.items() if there.get(number) != what]
-        assert not lost, f"{len(lost)} acknowledged are not in the log, among them question {lost[0]}"
+        assert not lost, f"{len(lost)} acknowledged are not in the log, among them {lost[0]}"
 
 
 if __name__ == "__main__":

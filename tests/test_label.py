@@ -54,6 +54,7 @@ class TestSheet:
             ({"rows": [{"note": "x"}] * 4}, "has another item 1 than row 1"),
             ({"kinds": {"size": "text"}}, "reads the column 'size' as number; .*--project"),
             ({"kinds": {"sise": "text"}}, "reads the column 'sise' as none"),
+            ({"gold": "note"}, "has no column of known levels; .*--project"),
             ({"rows": (*ROWS[:4], {"size": "many", "note": ""})}, "row 5: column 'size' takes a number; got 'many'"),
         ],
     )
@@ -67,6 +68,8 @@ class TestSheet:
         ("change", "match"),
         [
             ({"levels": []}, "needs --levels"),
+            ({"gold": "truth"}, "there is no column 'truth' of known levels in the file, which has size, note"),
+            ({"gold": "note"}, "'item 0' in row 1 of the column 'note' of known levels is not one of calm, mild"),
             ({"levels": ["a", ""]}, "levels.1 ''"),
             ({"levels": ["a", "a"]}, "differ"),
             ({"name": "Rain!"}, "name 'Rain!'"),
@@ -87,6 +90,14 @@ class TestSheet:
         assert fill_project(one, TableProject("rain", self.ROWS, LEVELS))[1] == 6
         assert one.writer.commits == before + 1
         one.close()
+
+
+def test_the_column_of_known_levels_is_named_by_gold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables, file = list[TableProject](), tmp_path / "days.csv"
+    file.write_text(SHEET)
+    monkeypatch.setattr(label, "_label", lambda table, *_: tables.append(table))
+    assert main(["label", str(file), "--levels", "blue,red", "--gold", "colour"]) == 0
+    assert tables[0].gold == "colour"
 
 
 @pytest.mark.parametrize(

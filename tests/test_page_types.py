@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from dford.service.http import models
+from dford.service.http import models, people_models
 
 ROOT = Path(__file__).parent.parent
 TOOLS = ROOT / ".cache" / "page"
@@ -48,7 +48,12 @@ def typescript(schema: dict[str, Any]) -> str:
 
 def replies() -> str:
     """The server's models as the namespace that the page's types name."""
-    own = [one for one in vars(models).values() if isinstance(one, type) and one.__module__ == models.__name__]
+    own = [
+        one
+        for module in (models, people_models)
+        for one in vars(module).values()
+        if isinstance(one, type) and one.__module__ == module.__name__
+    ]
     shown = [model for model in own if issubclass(model, BaseModel)]
     _, schema = models_json_schema([(model, "serialization") for model in shown], ref_template="{model}")
     lines = ["declare namespace Server {"]

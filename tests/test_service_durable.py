@@ -9,7 +9,7 @@ import threading
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import hypothesis
 import hypothesis.strategies as st
@@ -20,16 +20,20 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from dford.service.core import Service
 from dford.service.learning.snapshots import snapshots_to_keep
 from dford.service.learning.verify import verify
+from dford.service.projects import settling
 from dford.service.settings import Settings
 from dford.service.store.database import Database
 from killing import Server, kill_test
-from serving import ROWS, learned, ok, problem, replayed, serving, set_up
+from serving import LEVELS, ROWS, caught_up, learned, ok, problem, replayed, serving, set_up
 
 SAVED = Path(__file__).parent / "saved" / "0.1.0-service.db"
 
 
-def test_killed_at_random_moments_it_loses_nothing_and_does_nothing_twice(tmp_path: Path) -> None:
-    kill_test(str(tmp_path / "log.db"), kills=5, people=6, learner="DFORD", seconds=0.2)
+@pytest.mark.parametrize(("learner", "kills"), [("DFORD", 4), ("NewtonLogit", 3)])
+def test_killed_at_random_moments_it_loses_nothing_and_does_nothing_twice(
+    tmp_path: Path, learner: str, kills: int
+) -> None:
+    kill_test(str(tmp_path / "log.db"), kills=kills, people=6, learner=learner, seconds=0.2)
 
 
 def test_sigterm_ends_well_and_the_next_start_has_nothing_to_replay(tmp_path: Path) -> None:
@@ -186,6 +190,8 @@ def test_a_database_of_a_later_version_is_refused(tmp_path: Path) -> None:
 class Rounds(RuleBasedStateMachine):
     """Any order of asking, answering (late, twice, otherwise), skipping, retracting and restarting."""
 
+    said: ClassVar[dict[str, Any]] = {"learner": "DFORD"}
+
     @initialize()
     def begin(self) -> None:
         import tempfile
@@ -193,7 +199,8 @@ class Rounds(RuleBasedStateMachine):
         self.folder = tempfile.TemporaryDirectory()
         self.file = Path(self.folder.name) / "log.db"
         self.open()
-        self.project = set_up(self.client)
+        self.project = set_up(self.client, **self.said)
+        self.settled: dict[int, str] = {}
         self.answers: dict[int, bool] = {}
         self.fates: dict[int, str] = {}
         self.items: dict[int, int] = {}
@@ -202,7 +209,7 @@ class Rounds(RuleBasedStateMachine):
         self.server = serving(self.file, snapshot_every=3, lease_seconds=1000)
         self.client = self.server.__enter__()
 
-    @precondition(lambda self: list(self.fates.values()).count("open") < len(ROWS))
+    @precondition(lambda self: list(self.fates.values()).count("open") + len(self.settled) < len(ROWS))
     @rule()
     def ask(self) -> None:
         question = ok(self.client.post(f"{self.project}/questions"))
@@ -242,7 +249,7 @@ class Rounds(RuleBasedStateMachine):
     @invariant()
     def counts_are_those_of_what_happened(self) -> None:
         if hasattr(self, "client"):
-            state = ok(self.client.get(f"{self.project}/state"))
+            state = caught_up(self.client, self.project)
             fates = list(self.fates.values())
             assert state["answers"] == fates.count("answered")
             assert state["open"] == fates.count("open")
@@ -255,9 +262,31 @@ class Rounds(RuleBasedStateMachine):
             self.folder.cleanup()
 
 
+class PlacedRounds(Rounds):
+    """The same, and levels are settled and taken back meanwhile, and judge whoever is asked about them."""
+
+    said: ClassVar[dict[str, Any]] = {"learner": "NewtonLogit", "gold": 0.3}
+
+    @rule(item=st.integers(1, 8), level=st.sampled_from([*LEVELS, None]))
+    def settle(self, item: int, level: str | None) -> None:
+        if level is None:
+            assert self.client.delete(f"{self.project}/settled/{item}").status_code == 204
+            self.settled.pop(item, None)
+        else:
+            ok(self.client.put(f"{self.project}/settled/{item}", json={"level": level}))
+            self.settled[item] = level
+
+    @invariant()
+    def levels_are_settled_as_was_said_last(self) -> None:
+        if hasattr(self, "client"):
+            found = settling.in_force(self.client.service.database, self.client.service.project("rain"))
+            assert {item: LEVELS[one.lowest - 1] for item, one in found.items()} == self.settled
+
+
 # the same few sequences each time; in the long suite many, and others each time
 _MANY = "DFORD_STREAMS" in os.environ
 TestRounds = pytest.mark.slow(Rounds.TestCase)
-TestRounds.settings = hypothesis.settings(
+TestPlacedRounds = pytest.mark.slow(PlacedRounds.TestCase)
+TestRounds.settings = TestPlacedRounds.settings = hypothesis.settings(
     max_examples=30 if _MANY else 5, stateful_step_count=40 if _MANY else 15, deadline=None, derandomize=not _MANY
 )

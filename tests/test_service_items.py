@@ -149,6 +149,7 @@ def test_the_exported_levels_are_the_predictions_and_what_the_answers_leave(file
         "lowest",
         "highest",
         "answers",
+        "settled_by",
     ]
     for line, one, question in zip(lines[1:], predicted, asked, strict=True):
         row = dict(zip(names, line.split(","), strict=True))

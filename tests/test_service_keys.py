@@ -38,7 +38,7 @@ def test_each_role_may_do_its_part_and_no_more(
 ) -> None:
     monkeypatch.setattr(guard, "_SLOWEST", 0.0)
     with serving(file) as client:
-        project = set_up(client)
+        project = set_up(client, learner="NewtonLogit")
         set_up(client, "snow")
     assert main(["key", "root", "--database", str(file)]) == 0
     root = capsys.readouterr().out.strip()
@@ -56,6 +56,13 @@ def test_each_role_may_do_its_part_and_no_more(
             ("POST", "/items", {"items": ROWS[:1]}, "admin"),
             ("GET", "/levels.csv", None, "admin"),
             ("GET", "/keys", None, "admin"),
+            ("GET", "/people", None, "admin"),
+            ("GET", "/settings", None, "admin"),
+            ("PUT", "/settings", {"own_figures": True}, "admin"),
+            ("GET", "/people/mine", None, "answer"),
+            ("GET", "/contested", None, "admin"),
+            ("PUT", "/settled/3", {"level": "mild"}, "admin"),
+            ("DELETE", "/settled/3", None, "admin"),
         ]
         order = ["predict", "answer", "admin"]
         for method, path, body, needed in requests:

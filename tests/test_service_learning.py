@@ -42,10 +42,10 @@ class Gate:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.open, self.learned, self.at, learn = threading.Event(), 0, 10**9, Learned.learn
 
-        def learn_here(model: Learned, page: Any, part: slice, arrivals: Any) -> None:
+        def learn_here(model: Learned, page: Any, part: slice, *between: Any) -> None:
             if self.learned >= self.at:
                 assert self.open.wait(60)
-            learn(model, page, part, arrivals)
+            learn(model, page, part, *between)
             self.learned += len(page.level[part])
 
         monkeypatch.setattr(Learned, "learn", learn_here)
@@ -183,12 +183,12 @@ def test_catching_up_makes_lasting_progress_whatever_is_killed(
         service = Service(Settings(database=str(file)))
         pages = 0
 
-        def two_pages(model: Learned, page: Any, part: slice, arrivals: Any) -> None:
+        def two_pages(model: Learned, page: Any, part: slice, *between: Any) -> None:
             nonlocal pages, count
             pages += 1
             if pages > 2:
                 died()
-            learn(model, page, part, arrivals)
+            learn(model, page, part, *between)
             count += len(page.level[part])
 
         monkeypatch.setattr(Learned, "learn", two_pages)
@@ -302,11 +302,11 @@ def test_one_project_that_learns_much_holds_up_no_other(file: Path, monkeypatch:
     build(file, 400, 100, "Auto")
     learn, go_on, learning = Learned.learn, threading.Event(), threading.Event()
 
-    def slowly(model: Learned, page: Any, part: slice, arrivals: Any) -> None:
+    def slowly(model: Learned, page: Any, part: slice, *between: Any) -> None:
         if page.X.shape[1] == 100:
             learning.set()
             assert go_on.wait(60)
-        learn(model, page, part, arrivals)
+        learn(model, page, part, *between)
 
     monkeypatch.setattr(Learned, "learn", slowly)
     with serving(file) as client:

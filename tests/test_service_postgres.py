@@ -39,8 +39,27 @@ def test_two_servers_on_one_store_have_one_state(database: str) -> None:
     assert states == [replayed(database)] * 2
 
 
+def test_what_is_settled_and_set_on_one_server_holds_on_the_other(database: str) -> None:
+    with serving(database, snapshot_every=5) as one, serving(database, snapshot_every=5) as two:
+        project = set_up(one, learner="NewtonLogit", gold_column="truth", answers_per_item=2)
+        known = [{"size": 1.0, "truth": "mild"}, {"size": 2.0, "truth": ""}]
+        ok(one.post(f"{project}/items", json={"items": known}))
+        assert ok(two.put(f"{project}/settled/3", json={"level": "calm"}))["sequence"] == 2
+        for item in (3, 31):
+            assert problem(one.post(f"{project}/questions", json={"item": item})) == (409, "settled")
+        ok(two.put(f"{project}/settings", json={"gold": 0.5}))
+        assert ok(one.get(f"{project}/settings"))["gold"] == 0.5
+        for i in range(24):
+            question = ok((one, two)[i % 2].post(f"{project}/questions"))
+            ok((two, one)[i % 2].post(f"{project}/questions/{question['number']}/answer", json={"higher": i % 3 == 0}))
+        assert one.delete(f"{project}/settled/3").status_code == 204
+        states = [learned(client, project)["digest"] for client in (one, two)]
+        assert [one.get(f"{project}/people").json()["people"][0]["gold"] is not None] == [True]
+    assert states == [replayed(database)] * 2
+
+
 def test_two_servers_one_killed_at_random_moments_lose_nothing(database: str) -> None:
-    kill_test(database, kills=3, people=4, learner="DFORD", seconds=0.2, count=2)
+    kill_test(database, kills=3, people=4, learner="NewtonLogit", seconds=0.2, count=2)
 
 
 def test_a_database_that_goes_away_is_a_clear_503_and_nothing_is_lost(

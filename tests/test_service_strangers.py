@@ -153,7 +153,17 @@ def test_nobody_can_tell_which_projects_there_are(file: Path) -> None:
         root = locked(client)
         key = ok(client.post("/projects/rain/keys", json={"role": "admin", "name": "anna"}, headers=root))["key"]
         anna = {"Authorization": f"Bearer {key}"}
-        for path in ("", "/state", "/questions", "/keys", "/nowhere"):
+        for path in (
+            "",
+            "/state",
+            "/questions",
+            "/keys",
+            "/people",
+            "/people/mine",
+            "/contested",
+            "/settings",
+            "/nowhere",
+        ):
             there, not_there = (client.get(f"/projects/{name}{path}", headers=anna) for name in ("snow", "hail"))
             assert there.status_code == not_there.status_code == 404
             assert there.json() | {"sentence": ""} == not_there.json() | {"sentence": ""}

@@ -43,7 +43,7 @@ def prepare(database: str) -> tuple[Service, int]:
     columns.append(Column("note", "text"))
     service.write(None, lambda c: projects.set_columns(c, number, columns))
     project = service.project("rain")
-    service.add_items(project, ready_items(columns, ROWS, "items", service.bounds()), None)
+    service.add_items(project, ready_items(columns, ROWS, "items", service.bounds()), "somebody", None)
     for n in range(1, 13):
         sent = encode_sent(columns, ROWS[n]) if n > 9 else None
         service.ask(project, QuestionRequest("anna", None, sent, 5 if n in {5, 6} else None))

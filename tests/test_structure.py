@@ -41,7 +41,7 @@ FLOORS = {
     "dford.pool": [
         {"questions", "people", "items", "filling"},
         {"answers", "audit", "fold_learners", "reliability"},
-        {"forecast", "run", "choice"},
+        {"choice", "contested", "forecast", "run"},
         {"refresh"},
         {"placements"},
         {"saving"},

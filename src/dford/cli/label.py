@@ -56,6 +56,10 @@ def add(program: "typer.Typer") -> None:
             Path | None,
             typer.Option(dir_okay=False, metavar="MODEL", help="An ONNX model that makes vectors of images."),
         ] = None,
+        gold: Annotated[
+            str,
+            typer.Option(metavar="COLUMN", help="A column of levels that are known: neither shown nor learned."),
+        ] = "",
         learner: Annotated[str, typer.Option(metavar="NAME", help="Auto, if nothing is said.")] = "",
         until: Annotated[
             float | None,
@@ -134,6 +138,7 @@ def add(program: "typer.Typer") -> None:
             ({"image": "image"} if file.is_dir() else {}) | _tables.read_kinds(kind or ()),
             by_content=file.is_dir(),
             target=until,
+            gold=gold,
         )
         given = {"database": database, "files": _path(files), "encoder": _path(encoder)}
         if answer:

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from dford.pool.people import AnswerColumns
 
-PURPOSES = ("place", "check", "audit")
-PLACE, CHECK, AUDIT = range(3)
+PURPOSES = ("place", "check", "audit", "gold")
+PLACE, CHECK, AUDIT, GOLD = range(4)
 
 
 class Answer(NamedTuple):

@@ -12,7 +12,7 @@ from dford.engine import counter, posteriors
 from dford.engine._compiled import Bools, Floats, Ints
 from dford.estimates import Estimate
 from dford.learners import LiveLearner, Rows
-from dford.pool.answers import AUDIT, CHECK, PLACE, Answer, Answers
+from dford.pool.answers import AUDIT, CHECK, GOLD, PLACE, Answer, Answers
 from dford.pool.audit import Audit
 from dford.pool.choice import AtHand, choose
 from dford.pool.filling import Filling
@@ -90,6 +90,10 @@ class Placements:
             self.voices.append(voice)
             self.reliability = self.reliability.extended(self.voices)
         return self.voices.index(voice)
+
+    def voices_of(self, person: str) -> list[int]:
+        """The numbers of all voices of a person."""
+        return [number for number, voice in enumerate(self.voices) if voice.name == person]
 
     def propose(
         self, number: int, auditing: Collection[int] = (), at_hand: Sequence[AtHand] = ()
@@ -170,8 +174,9 @@ class Placements:
             if earlier is not None and self.answers["cut"][earlier] == answer.cut:
                 self.repeats[0] += 1
                 self.repeats[1] += bool(self.answers["higher"][earlier]) != answer.higher
-        logs = self.reliability.of(answer.person, answer.cut, answer.higher)
-        (self.audit if answer.purpose == AUDIT else self.items).answer(answer.item, logs)
+        if answer.purpose != GOLD:  # which judges the person, and not the item
+            logs = self.reliability.of(answer.person, answer.cut, answer.higher)
+            (self.audit if answer.purpose == AUDIT else self.items).answer(answer.item, logs)
         self.answers.append(answer._replace(is_taught=self._is_taught(answer)))
         if len(self.answers) == self.next:
             if self.refresh is not None:
@@ -279,6 +284,8 @@ class Placements:
 
     def _is_taught(self, answer: Answer) -> bool:
         """Who is often wrong teaches seldom: as often as it takes for all answers that teach to be worth as much."""
+        if answer.purpose == GOLD:
+            return False
         if len(self.reliability.rates) == 1:
             return True
         draw = counter.uniforms(self.seed + 5, np.array([answer.question]))[0]
@@ -315,8 +322,8 @@ class Placements:
 
     def _take_effect(self, found: Priors) -> None:
         self.reliability = found.reliability.extended(self.voices)
-        audited = self.answers["purpose"] == AUDIT
-        own, others = (self.answers.told(np.flatnonzero(which)) for which in (~audited, audited))
+        audited, is_gold = (self.answers["purpose"] == purpose for purpose in (AUDIT, GOLD))
+        own, others = (self.answers.told(np.flatnonzero(which)) for which in (~(audited | is_gold), audited))
         self.items.believe(found.prior, self._evidence(own, len(self.items)))
         places = self.audit.places(others.item)
         self.audit.believe(self._evidence(others._replace(item=places), len(self.audit.items)))

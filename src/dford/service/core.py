@@ -9,14 +9,17 @@ from sqlalchemy import Connection
 from dford.columns import Column, Columns
 from dford.service.learning.fold import Fold
 from dford.service.learning.folds import Folds
+from dford.service.learning.log_reader import head_of
 from dford.service.learning.next_question import NextQuestion
-from dford.service.projects import answering, imports, items, projects
+from dford.service.projects import answering, imports, items, projects, rules, settling
 from dford.service.projects.answering import RecordedAnswer, SentAnswer
 from dford.service.projects.asking import AskedQuestion, Limits, QuestionRequest
 from dford.service.projects.columns import check
 from dford.service.projects.image_source import ImageSource
 from dford.service.projects.keys import Keys
 from dford.service.projects.projects import Project, require_columns
+from dford.service.projects.rules import GoldColumn, Rules
+from dford.service.projects.settling import Settlement
 from dford.service.projects.uploads import Bounds, ReadyItems, ReadyRound
 from dford.service.refusal import Refusal
 from dford.service.settings import Settings
@@ -85,11 +88,22 @@ class Service:
         """Refuse what only a project with columns can do."""
         require_columns(project)
 
-    def bounds(self) -> Bounds:
-        return Bounds(self.settings.items_per_call, self.settings.features_per_item, self.images)
+    def rules(self, project: Project) -> Rules:
+        with self.database.reading() as connection:
+            return rules.read(connection, project.id)
 
-    def add_items(self, project: Project, ready: ReadyItems, request: Request | None) -> Any:
-        """Add items to the pool; the first ones also say how columns are read."""
+    def set_rules(self, project: Project, new: Rules) -> None:
+        rules.check(project.choice, new)
+        self.write(project, partial(rules.write, project=project.id, new=new))
+
+    def bounds(self, project: Project | None = None) -> Bounds:
+        """What one call may bring; to a project, with its column of known levels."""
+        column = None if project is None else self.rules(project).gold_column
+        gold = None if project is None or column is None else GoldColumn(column, project.levels)
+        return Bounds(self.settings.items_per_call, self.settings.features_per_item, self.images, gold)
+
+    def add_items(self, project: Project, ready: ReadyItems, person: str, request: Request | None) -> Any:
+        """Add items to the pool, and settle the levels that are known; the first ones also say how columns are read."""
         if not project.columns:
             projects.check_learner(project, ready.columns)
         said = [one.sentence for one in Columns.of(ready.columns).describe()] + ready.notes
@@ -97,9 +111,14 @@ class Service:
         def add(connection: Connection) -> dict[str, Any]:
             projects.set_columns(connection, project.id, ready.columns)
             first = items.add(connection, project.id, ready.items)
+            known = {first + row: (place, place) for row, place in ready.known.items()}
+            settling.settle_many(connection, project.id, known, person)
             return {"first": first, "count": len(ready.items), "columns": said}
 
-        return self.add(project, add, request)
+        added = self.add(project, add, request)
+        if ready.known:
+            self.follow(project, head_of(self.database, project.id))
+        return added
 
     def add_log(self, project: Project, log: list[ReadyRound], person: str, request: Request | None = None) -> Any:
         """Add another log's rounds; those about items that are the same here count for these."""
@@ -133,6 +152,20 @@ class Service:
     def ask(self, project: Project, request: QuestionRequest) -> AskedQuestion | int:
         """A new question, or the number of the one that was asked by the same key before."""
         return self._next_question.ask(self.fold(project), project, request)
+
+    def settle(self, project: Project, item: int, lowest: str, highest: str, person: str) -> Settlement:
+        """Somebody knows the level of an item, or the lowest and the highest that it can be."""
+        projects.require_placements(project)
+        low, high = settling.places_of(project, lowest, highest)
+        job = partial(settling.settle, project=project.id, item=item, lowest=low, highest=high, person=person)
+        settled = self.write(project, job)
+        self.follow(project, settled.sequence)
+        return settled
+
+    def take_back(self, project: Project, item: int, person: str) -> None:
+        """What was settled about an item is not known any more."""
+        self.write(project, partial(settling.take_back, project=project.id, item=item, person=person))
+        self.follow(project, head_of(self.database, project.id))
 
     # learning
 

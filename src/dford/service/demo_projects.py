@@ -13,14 +13,16 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection
 
+from dford.pool.choice import AtHand
 from dford.service.core import Service
 from dford.service.learning import learned, snapshots
-from dford.service.learning.log_reader import Arrivals, Rounds, head_of
+from dford.service.learning.log_reader import NOTHING_SETTLED, Arrivals, Rounds, head_of
 from dford.service.learning.next_question import wording_of
 from dford.service.projects import answering, asking
 from dford.service.projects.asking import AskedQuestion, Limits, QuestionRequest, Subject, Wording
 from dford.service.projects.columns import encode
 from dford.service.projects.projects import Project, all_projects
+from dford.service.projects.rules import Rules
 from dford.service.table_project import TableProject, fill_project
 
 LEVELS = ["calm", "mild", "strong", "severe"]
@@ -92,7 +94,7 @@ def _simulate(project: Project) -> tuple[list[tuple[int, Wording, bool]], snapsh
     arrivals, told = Arrivals(0, np.zeros(_DAYS, np.int64), rows), list[tuple[int, Wording, bool]]()
     model.admit(arrivals, _DAYS)
     for n in range(1, _ANSWERS + 1):
-        found = model.propose(n, {})
+        found = model.propose(n, {}, AtHand("simulated"), Rules())
         assert found is not None
         wording = wording_of(found)
         higher = (severity(items[found.item]) > wording.level) != (chance.random() < _WRONG)
@@ -103,7 +105,7 @@ def _simulate(project: Project) -> tuple[list[tuple[int, Wording, bool]], snapsh
             np.array([n]), np.array([n]), rows[found.item : found.item + 1], level, prediction, propensity, said, item,
             np.array([found.purpose]), np.array([found.checks]), ["simulated"], np.array([np.nan]),
         )  # fmt: skip
-        model.learn(page, slice(1), arrivals)
+        model.learn(page, slice(1), arrivals, NOTHING_SETTLED)
     model.settle()
     return told, snapshots.Snapshot(_ANSWERS, _ANSWERS, *model.packing()(), snapshots.versions())
 

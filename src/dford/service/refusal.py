@@ -29,6 +29,7 @@ CODES = {
     (403, "foreign"): "The server has no keys, and the request names another host than this machine, or comes through "
     "a proxy or from another site's page.",
     (403, "not-allowed"): "The key's role is too low, or it is for one project and this is for all.",
+    (403, "not-shown"): "The project does not show people what is known of them.",
     (403, "not-yours"): "Another person was asked this question, or gave this answer, and the key is no admin's.",
     (404, "http-404"): "Nothing is at this path.",
     (404, "no-image"): "The folder of the project's images has no such file, or it is no PNG, JPEG, WebP or GIF, or is "
@@ -52,6 +53,7 @@ CODES = {
     (409, "not-answered"): "The question has no answer to take back.",
     (409, "project-exists"): "There is a project of this name already.",
     (409, "retracted"): "The answer was taken back, and the question takes no other. Ask again.",
+    (409, "settled"): "The level of the item is settled, so nothing is asked about it. Take that back first.",
     (409, "skipped"): "The question was skipped, and takes no answer. Ask again.",
     (413, "too-large"): "The body is larger than `body_bytes`.",
     (422, "bad-archive"): "The file is not a ZIP archive of images, is encrypted, or unpacks to too much.",
@@ -59,10 +61,16 @@ CODES = {
     "than `features_per_item`.",
     (422, "bad-learner"): "There is no such learner, or it cannot have these parameters.",
     (422, "bad-log"): "The file is not a log of this project: its columns, its levels or its numbers.",
+    (422, "bad-rules"): "A project whose choice of the next item is not `pool` cannot have gold questions, auditors or "
+    "several answers per item.",
     (422, "invalid"): "The request is not of the form described here: `field` says where.",
     (422, "no-encoder"): "Images were described by an encoder that this server does not have.",
     (422, "not-a-category"): "A column of categories in order got another one.",
     (422, "not-a-date"): "A column of dates got something else.",
+    (
+        422,
+        "not-a-level",
+    ): "The project has no such level, or the range from the lowest to the highest is empty or the whole scale.",
     (422, "not-a-number"): "A column of numbers got something else, or a number beyond 1e40.",
     (422, "not-a-vector"): "A column of vectors got something else, or one of another length.",
     (422, "not-an-image"): "A file is no PNG, JPEG, WebP or GIF that can be read, or is too large.",

@@ -13,10 +13,13 @@ from dford.columns import Columns
 from dford.columns.values import is_missing
 from dford.service.core import Service
 from dford.service.http import models
-from dford.service.projects import items, projects
+from dford.service.http.routes.projects import new_rules
+from dford.service.projects import items, projects, rules, settling
 from dford.service.projects.columns import check, encode, read_columns
 from dford.service.projects.item_files import ItemFiles
+from dford.service.projects.keys import LOCAL
 from dford.service.projects.projects import Project, make_learner
+from dford.service.projects.rules import GoldColumn, Rules
 from dford.service.refusal import Refusal, busy
 from dford.service.store import schema
 
@@ -35,20 +38,23 @@ class TableProject(NamedTuple):
     """Whether rows are known by what they are, and not by their place: those that are new come last."""
     target: float | None = None
     """The expected error, in levels, at which there are enough answers."""
+    gold: str = ""
+    """The column of the table that has known levels."""
 
 
 def fill_project(service: Service, table: TableProject) -> tuple[Project, int]:
     """The project with the table's rows as its items, and how many of them are new: all in one commit, or nothing."""
     found = projects.find(service.database, table.name)
-    new = _described(table) if found is None else {}
+    new, asking = _described(table) if found is None else ({}, service.rules(found))
     if found is not None:
-        _compare(found, table)
+        _compare(found, table, asking)
+    rows, gold = _without_gold(table, asking, new["levels"] if found is None else found.levels)
     images = service.images.reader()
-    columns = found.columns if found is not None and found.columns else read_columns(table.rows, table.kinds, images)
+    columns = found.columns if found is not None and found.columns else read_columns(rows, table.kinds, images)
     check(columns, service.settings.features_per_item)
     with service.database.reading() as connection:
         before = [] if found is None else list(connection.scalars(_SHOWN, {"project": found.id}))
-    known, rows = len(before), list(table.rows)
+    known = len(before)
     if table.by_content:
         rows = [json.loads(one) for one in before] + [row for row in rows if json.dumps(row) not in set(before)]
     shown = [json.dumps(row) for row in rows]
@@ -65,9 +71,13 @@ def fill_project(service: Service, table: TableProject) -> tuple[Project, int]:
             raise busy(f"items were added to project {table.name!r} just now; try again")
         added = list(zip(shown[known:], packed, strict=True))
         number = found.id if found is not None else projects.create(connection, **new)
+        if found is None:
+            rules.write(connection, number, asking)
         projects.set_columns(connection, number, columns)
         if added:
             items.add(connection, number, added)
+        settled = {row + 1: (place, place) for row, place in gold.items() if row >= known}
+        settling.settle_many(connection, number, settled, LOCAL.name)
         return len(added)
 
     count = service.write(found, job)
@@ -104,7 +114,20 @@ _SHOWN = (
 )
 
 
-def _described(table: TableProject) -> dict[str, Any]:
+def _without_gold(
+    table: TableProject, asking: Rules, levels: list[str]
+) -> tuple[list[Mapping[str, Any]], dict[int, int]]:  # fmt: skip
+    """The rows without the column of known levels, and these by row."""
+    column, names = asking.gold_column, list(table.rows[0]) if table.rows else []
+    if column is None:
+        return list(table.rows), {}
+    if column not in names:
+        raise ValueError(f"there is no column {column!r} of known levels in the file, which has {', '.join(names)}")
+    rows, known = GoldColumn(column, levels).take_from(table.rows, "rows")
+    return list(rows), known
+
+
+def _described(table: TableProject) -> tuple[dict[str, Any], Rules]:
     """A new project, checked as over HTTP."""
     if not table.levels:
         raise ValueError(f"there is no project {table.name!r} yet, and a new one needs --levels, lowest first")
@@ -113,6 +136,7 @@ def _described(table: TableProject) -> dict[str, Any]:
         "levels": table.levels,
         "learner": table.learner or "Auto",
         "seed": table.seed,
+        "gold_column": table.gold or None,
     }
     if table.target is not None:
         said["target"] = table.target
@@ -123,16 +147,19 @@ def _described(table: TableProject) -> dict[str, Any]:
         place = ".".join(str(part) for part in first["loc"])
         raise ValueError(f"{place} {first['input']!r}: {first['msg']}") from None
     make_learner(new.learner, new.parameters, new.levels, 0)
-    return new.model_dump(exclude={"columns"})
+    return new.model_dump(exclude={"columns", *Rules._fields}), new_rules(new)
 
 
-def _compare(project: Project, table: TableProject) -> None:
+def _compare(project: Project, table: TableProject, asking: Rules) -> None:
     if table.levels and list(table.levels) != project.levels:
         raise _differs(project.name, f"has the levels {', '.join(project.levels)}")
     if table.learner and table.learner != project.learner:
         raise _differs(project.name, f"has the learner {project.learner}")
     if table.target not in {None, project.target}:
         raise _differs(project.name, f"has the target {project.target:g}")
+    if table.gold and table.gold != asking.gold_column:
+        column = "no column" if asking.gold_column is None else f"the column {asking.gold_column!r}"
+        raise _differs(project.name, f"has {column} of known levels")
     read = {column.name: column.kind for column in project.columns}
     for name, kind in table.kinds.items() if read else ():
         if read.get(name) != kind:

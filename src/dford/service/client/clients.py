@@ -102,7 +102,8 @@ class Client:
         levels : list
             The scale, lowest first. Numbers become their names: 1 is "1".
         **settings
-            columns, learner, parameters, seed, choice, target and reveal, as `POST /projects` takes them.
+            columns, learner, parameters, seed, choice, target, reveal, gold, gold_column, answers_per_item, auditors
+            and own_figures, as `POST /projects` takes them.
         """
         with cls(url, project, key) as client:
             _create(client, levels, settings)
@@ -118,6 +119,10 @@ class Client:
     predict = _blocking(Operations.predict)
     levels = _blocking(Operations.levels)
     state = _blocking(Operations.state)
+    settings = _blocking(Operations.settings)
+    people = _blocking(Operations.people)
+    settle = _blocking(Operations.settle)
+    unsettle = _blocking(Operations.unsettle)
 
     def close(self) -> None:
         """Close the connections to the server."""

@@ -145,6 +145,30 @@ class Operations(ABC):
         """Counts, thresholds, and the error that the answers alone show."""
         return dict((await self._exchange("GET", f"{self._place}/state")).json())
 
+    async def people(self) -> dict[str, dict[str, Any]]:
+        """By name, what the answers say of everybody who gave them, as `GET …/people`. Needs the role `admin`."""
+        response = await self._exchange("GET", f"{self._place}/people", timeout=_LONG)
+        return {one["name"]: one for one in response.json()["people"]}
+
+    async def settle(self, item: int, level: Any, highest: Any = None) -> int:
+        """Somebody knows the level of an item, or the lowest and the highest that it can be. Needs the role `admin`."""
+        ends = {"lowest": str(level), "highest": str(level if highest is None else highest)}
+        path = f"{self._place}/settled/{operator.index(item)}"
+        return int((await self._exchange("PUT", path, json=ends)).json()["sequence"])
+
+    async def unsettle(self, item: int) -> None:
+        """Take back what was settled about an item: its answers place it again. Needs the role `admin`."""
+        await self._exchange("DELETE", f"{self._place}/settled/{operator.index(item)}")
+
+    async def settings(self, changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """How people are asked, after these changes of gold, answers_per_item, auditors, own_figures. Needs `admin`."""
+        path = f"{self._place}/settings"
+        now: dict[str, Any] = (await self._exchange("GET", path)).json()
+        if not changes:
+            return now
+        del now["gold_column"]
+        return dict((await self._exchange("PUT", path, json={**now, **changes})).json())
+
     async def _add(self, path: str, key: str | None = None, **request: Any) -> Any:
         """Post what adds something. The key makes a second try, after a broken line, the same request."""
         headers = {"Idempotency-Key": key or uuid.uuid4().hex, "Content-Type": "application/json"}

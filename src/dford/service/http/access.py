@@ -26,6 +26,8 @@ class Access(NamedTuple):
     person: str
     admin: bool
     body: bytes
+    is_asked: bool
+    """Whether the person answers here, and must not know which questions judge them."""
 
 
 async def holder(request: Request, _: Annotated[Any, Security(_KEY)]) -> Holder:
@@ -43,7 +45,8 @@ def access(role: str) -> Callable[..., Awaitable[Access]]:
         if not by.may(role, caller.project.id):
             raise _forbidden(role)
         admin = by.may("admin", caller.project.id)
-        return Access(request.app.state.service, caller.project, by.name, admin, caller.body)
+        is_asked = by.may("answer", caller.project.id) and not admin
+        return Access(request.app.state.service, caller.project, by.name, admin, caller.body, is_asked)
 
     return check
 

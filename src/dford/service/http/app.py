@@ -18,7 +18,7 @@ from dford.service.http.connections import Connections
 from dford.service.http.fast_answers import FastAnswers
 from dford.service.http.guard import Guard, refused
 from dford.service.http.metrics import Metrics
-from dford.service.http.routes import items, keys, log_and_levels, pages, projects, questions
+from dford.service.http.routes import items, keys, log_and_levels, pages, people, projects, questions, settling
 from dford.service.learning.log_reader import head_of
 from dford.service.projects.keys import Holder
 from dford.service.projects.projects import name_of
@@ -51,7 +51,7 @@ def make_app(service: Service, version: str, connections: Connections) -> FastAP
     app.add_middleware(FastAnswers, service=service)
     app.add_middleware(Guard, service=service, connections=connections, metrics=app.state.metrics)
     _add_errors(app)
-    for part in (projects, items, questions, keys, log_and_levels, pages):
+    for part in (projects, items, questions, people, settling, keys, log_and_levels, pages):
         part.add(app)
     answers = _probe(service)
 

@@ -8,7 +8,9 @@ from dford.service.http.guard import Caller, Message, Receive, Send
 from dford.service.refusal import Refusal
 from dford.service.settings import Settings
 
-_LARGE = re.compile(r".*/(predictions|levels|items|images|(levels|log|items|preview)\.(csv|parquet))")
+_LARGE = re.compile(
+    r".*/(predictions|levels|people(/mine)?|contested|items|images|(levels|log|items|preview)\.(csv|parquet))"
+)
 _PLACES = {False: 8, True: 2}  # requests of one project at once: small ones, and large ones
 
 

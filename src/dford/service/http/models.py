@@ -45,7 +45,30 @@ class Column(_In):
     )
 
 
-class NewProject(_In):
+class Asking(_In):
+    """How people are asked. All but own_figures needs the choice `pool`."""
+
+    gold: float = Field(
+        0.0,
+        ge=0,
+        le=0.5,
+        description="The share of the questions that judge people: about items whose level is settled, which look like "
+        "any other.",
+    )
+    answers_per_item: Annotated[int, Field(ge=1, le=100)] = Field(
+        1, description="Items about which fewer people have answered go before the others."
+    )
+    auditors: list[Text] | None = Field(
+        None, max_length=1000, description="The names of those whose questions may audit; null for all."
+    )
+    own_figures: bool = Field(False, description="Whether people may read what is known of themselves.")
+
+
+class AskingOut(Asking):
+    gold_column: str | None = Field(description="The column of added tables that has known levels.")
+
+
+class NewProject(Asking):
     name: Name = Field(description="In lower case, as it is in paths.")
     levels: list[Text] = Field(min_length=2, max_length=100, description="The scale, lowest first.")
     columns: list[Column] | None = Field(None, description="Read from the first items where not given.")
@@ -61,6 +84,11 @@ class NewProject(_In):
     )
     target: float = Field(0.1, ge=0, le=100, description="The expected error of the items, in levels, that is enough.")
     reveal: bool = Field(False, description="Whether the page shows where an item stands before it is answered.")
+    gold_column: Text | None = Field(
+        None,
+        description="A column of the tables that are added, with levels that are known, or nothing. It is neither "
+        "shown nor learned from, and these levels are settled.",
+    )
 
 
 class ProjectOut(BaseModel):
@@ -73,6 +101,7 @@ class ProjectOut(BaseModel):
     choice: Literal["pool", "turns"] = Field(description="Of the next item.")
     target: float = Field(description="The expected error of the items, in levels, that is enough.")
     reveal: bool = Field(description="Whether the page shows where an item stands before it is answered.")
+    own_figures: bool = Field(description="Whether people may read what is known of themselves.")
 
 
 class Columns(_In):
@@ -201,12 +230,12 @@ class Prediction(BaseModel):
     score: float | None = Field(description="Where it lies, on the scale of the thresholds.")
 
 
-_STALE = "Whether the state still holds an answer that was taken back: one without it is on its way."
+STALE = "Whether the state still holds an answer that was taken back: one without it is on its way."
 
 
 class Predictions(BaseModel):
     sequence: int = Field(description="Up to which all answers were learned.")
-    stale: bool = Field(description=_STALE)
+    stale: bool = Field(description=STALE)
     thresholds: list[float] | None = Field(description="What scores are compared with, where the learner does that.")
     predictions: list[Prediction] = Field(description="In the order asked for: items, then rows.")
 
@@ -233,10 +262,11 @@ class Levels(BaseModel):
     """How the items of the pool are predicted, as of one moment not long ago."""
 
     sequence: int = Field(description="Of the last answer learned from, then.")
-    stale: bool = Field(description=_STALE)
+    stale: bool = Field(description=STALE)
     items: int
     counts: dict[str, int] = Field(description="Of items, by level.")
     unsure: list[Unsure] = Field(description="The items that are least certain, least first.")
+    settled: int = Field(description="Of items, how many have a level, or a range of levels, that somebody settled.")
     expected_error: float | None = Field(
         description="How far items are from their right levels on the mean, by the probabilities; null without any."
     )
@@ -274,9 +304,9 @@ class State(BaseModel):
     open: int = Field(description="Questions that wait for an answer, and have not expired.")
     answers: int = Field(description="Those taken back are left out.")
     retractions: int
-    sequence: int = Field(description="Of the last answer or retraction.")
+    sequence: int = Field(description="Of the last answer, retraction or settlement.")
     learned: int = Field(description="The sequence number up to which the learner has learned.")
-    stale: bool = Field(description=_STALE)
+    stale: bool = Field(description=STALE)
     thresholds: list[float] | None = Field(description="Between the levels, as scores, if the learner has them.")
     mae: Estimate | None = Field(description="The mean error in levels, without labels, at 95% at all times at once.")
     curve: list[Point] = Field(description="The same over time.")

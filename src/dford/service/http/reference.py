@@ -20,8 +20,8 @@ Schema = Mapping[str, Any]
 
 _ABOUT = """
 Bodies are JSON in UTF-8, unless it says otherwise. Times are seconds since 1970, UTC. Items and questions are numbered
-from 1 in each project; its answers and retractions share one `sequence`, also from 1, without gaps. A value of an item
-is a string, a number, a boolean or null.
+from 1 in each project; its answers, retractions and settlements share one `sequence`, also from 1, without gaps. A
+value of an item is a string, a number, a boolean or null.
 
 `{project}` in a path is the name of a project. The document that this page is made from is at `/openapi.json`.
 """
@@ -49,7 +49,7 @@ thirty days at least (a question for ever), and nothing is added twice. A new ke
 secret: the first may have been lost with the response. The same key with another request is 409 `key-reused`.
 
 The rest is done once by itself. An answer: the same one gets the first response, the other one is 409. A skip, a
-retraction, a release, columns, the revoking of a key: again, they change nothing.
+retraction, a release, columns, a settled level, the revoking of a key: again, they change nothing.
 
 After 408, 429 and 503 nothing was done, unless the sentence says that this is not known, and the same request may
 succeed later; 429 and 503 say after how many seconds in the header `Retry-After`.
@@ -66,10 +66,11 @@ Besides, `http-405` is a method that its path does not have, `http-400` a reques
 """
 # what follows the project in a path, or stands alone, in the order in which one needs it
 _GROUPS = {
-    "Projects": {"", "columns"},
+    "Projects": {"", "columns", "settings"},
     "Items": {"items", "items.csv", "preview.csv"},
     "Questions and answers": {"questions", "answers", "release"},
     "Predictions and state": {"predictions", "state", "levels"},
+    "People": {"people", "contested", "settled"},
     "Keys": {"keys"},
     "Files": {"log.csv", "log.parquet", "levels.csv"},
 }

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 from dford.learners import Proposal
 from dford.service.learning import learned, log_reader, snapshots, states
 from dford.service.learning.learned import Learned
-from dford.service.learning.log_reader import News
+from dford.service.learning.log_reader import Arrivals, News, Settlements
 from dford.service.learning.snapshots import Snapshot
 from dford.service.learning.states import State
 from dford.service.projects.columns import PackedRow
@@ -26,6 +26,7 @@ _PATIENCE = 0.05  # seconds that a question or a prediction waits for the answer
 _HELD = 0.02  # seconds, about, that whoever predicts waits for what is being learned
 _POLITE = 50  # times that learning lets others look at the model first, a fifth of a millisecond each
 _KEPT = 2.0  # seconds of learning, at most, that a kill undoes while much is learned
+_AT_ONCE = 200  # settlements that whoever predicts waits for
 _LOG = logging.getLogger(__name__)
 
 
@@ -224,11 +225,12 @@ class Fold:
         most = log_reader.PAGE if answers else log_reader.MANY
         page = next(log_reader.pages(self._database, self.project, state.sequence, head, most=most), None)
         as_of = state.as_of if taken_back else head
+        until = head if page is None or len(page.level) < most else int(page.sequence[-1])
+        settled = log_reader.settled(self._database, self.project, state.sequence, until)
         arrivals = state.arrivals(self._database, self.project, news.items, head)
         if page is None:
-            with self._held(state):
-                state.model.admit(arrivals, arrivals.before(head + 1))
-                state.sequence, state.as_of = head, as_of
+            state.as_of = as_of
+            self._reach(state, head, arrivals, settled)
             return
         state.recall(self._database, self.project)
         count, begin = len(page.level), 0
@@ -239,7 +241,7 @@ class Fold:
                     end = begin + state.model.prepare(end - begin)
                 moment = time.perf_counter()
                 with self._held(state):
-                    state.model.learn(page, slice(begin, end), arrivals)
+                    state.model.learn(page, slice(begin, end), arrivals, settled)
                     state.sequence, state.as_of = int(page.sequence[end - 1]), as_of
                 self._pace = max((time.perf_counter() - moment) / (end - begin), 1e-6)
                 begin = end
@@ -248,10 +250,17 @@ class Fold:
                 self._state = self._apart = None
             raise
         if begin == count < most:
-            with self._held(state):
-                state.model.admit(arrivals, arrivals.before(head + 1))
-                state.sequence = head  # after the last answer there are retractions at most
+            self._reach(state, head, arrivals, settled)
         self._keep_now_and_then(state, head, taken_back)
+
+    def _reach(self, state: State, head: int, arrivals: Arrivals, settled: Settlements) -> None:
+        """Come to the head from the last answer, after which there are retractions and settlements at most."""
+        for number in [*settled.sequence[_AT_ONCE::_AT_ONCE].tolist(), head + 1]:
+            with self._held(state):
+                state.model.decide(settled, number, arrivals)
+                state.sequence = max(state.sequence, number - 1)
+        with self._held(state):
+            state.model.admit(arrivals, arrivals.before(head + 1))
 
     @contextmanager
     def _held(self, state: State) -> Iterator[None]:

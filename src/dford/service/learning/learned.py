@@ -1,5 +1,6 @@
 """What a project's answers have taught: its learner, and where its items stand."""
 
+import copy
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, cast
@@ -12,16 +13,19 @@ from dford.engine import posteriors
 from dford.estimates import Estimate
 from dford.learners import LiveLearner, Rows
 from dford.pool import saving
-from dford.pool.answers import Answer
+from dford.pool.answers import PLACE, Answer
 from dford.pool.choice import AtHand
 from dford.pool.forecast import Forecast
 from dford.pool.people import Voice
 from dford.pool.placements import AUDIT_SHARE, Placements, ProposedQuestion
 from dford.scale import Scale
 from dford.service import refusal
-from dford.service.learning.log_reader import Arrivals, Rounds
+from dford.service.learning import gold
+from dford.service.learning.coverage import Coverage
+from dford.service.learning.log_reader import Arrivals, Rounds, Settlements
 from dford.service.learning.snapshots import Snapshot
 from dford.service.projects.projects import Project
+from dford.service.projects.rules import Rules
 
 
 class Placed(NamedTuple):
@@ -50,9 +54,11 @@ class Standing(NamedTuple):
 class Learned:
     """The fold of a project's answers. It has placements where its learner has probabilities."""
 
-    def __init__(self, learner: LiveLearner, placements: Placements | None) -> None:
+    def __init__(self, learner: LiveLearner, placements: Placements | None, decided: int = 0) -> None:
         self.learner, self.placements = learner, placements
+        self._decided = decided  # up to which it knows what was settled
         self._open: set[int] = set()
+        self._coverage = Coverage()
 
     @property
     def n_items(self) -> int:
@@ -63,14 +69,26 @@ class Learned:
         if self.placements is not None and until > self.n_items:
             self.placements.add(arrivals.X[self.n_items - arrivals.after : until - arrivals.after])
 
-    def learn(self, page: Rounds, part: slice, arrivals: Arrivals) -> None:
-        level, prediction = (self.learner.classes_[places[part] - 1] for places in (page.level, page.prediction))
-        self.learner.learn_many(page.X[part], level, prediction, page.propensity[part], page.higher[part])
+    def decide(self, settled: Settlements, before: int, arrivals: Arrivals) -> None:
+        """Know what was settled before this number of the log."""
+        if self.placements is not None and len(settled.sequence):
+            for i in settled.between(self._decided, before):
+                self.admit(arrivals, arrivals.before(int(settled.sequence[i])))
+                lowest, highest = int(settled.lowest[i]), int(settled.highest[i])
+                self.placements.decide(int(settled.item[i]) - 1, lowest, highest)
+        self._decided = max(self._decided, before - 1)
+
+    def learn(self, page: Rounds, part: slice, arrivals: Arrivals, settled: Settlements) -> None:
+        own = np.arange(len(page.level))[part]
+        own = own[page.teaches[own]]
+        level, prediction = (self.learner.classes_[places[own] - 1] for places in (page.level, page.prediction))
+        self.learner.learn_many(page.X[own], level, prediction, page.propensity[own], page.higher[own])
         if self.placements is None:
             return
         for i in range(*part.indices(len(page.level))):
             if page.item[i]:
                 self.admit(arrivals, arrivals.before(int(page.sequence[i])))
+                self.decide(settled, int(page.sequence[i]), arrivals)
                 self.placements.count(
                     Answer(
                         int(page.number[i]), int(page.item[i]) - 1, int(page.level[i]) - 1, int(page.prediction[i]) - 1,
@@ -99,11 +117,7 @@ class Learned:
         return lambda: (finish(), None if parts is None else persistence.pack(*parts))
 
     def propose(
-        self,
-        number: int,
-        busy: Mapping[int, bool],
-        wanted: int | None = None,
-        at_hand: Sequence[AtHand] = (),
+        self, number: int, busy: Mapping[int, bool], at_hand: AtHand, rules: Rules, wanted: int | None = None
     ) -> ProposedQuestion | None:
         """What is best asked of whom, about all items but the busy ones, of which the audited ones are so marked.
 
@@ -115,11 +129,17 @@ class Learned:
             self.placements.items.set_open(item - 1, item in items)
         self._open = items
         if wanted is not None:
-            if wanted > self.n_items:
-                raise refusal.busy(f"item {wanted} is new, and the server is still learning; try again in a moment")
+            if wanted > self.n_items or not self.placements.items.is_in_doubt(wanted - 1):
+                what = "new" if wanted > self.n_items else "not settled any more"
+                raise refusal.busy(f"item {wanted} is {what}, and the server is still learning; try again in a moment")
             return self.placements.propose_about(wanted - 1, number)
-        auditing = {item - 1 for item in items if busy[item]}
-        return self.placements.propose(number, auditing, at_hand)
+        if rules.gold and (found := gold.propose(self.placements, number, at_hand.name, rules.gold)) is not None:
+            return found
+        found = self.placements.propose(number, {item - 1 for item in items if busy[item]}, [at_hand])
+        if rules.answers_per_item > 1 and found is not None and found.purpose == PLACE:
+            lacking = self._coverage.lacking(self.placements, rules.answers_per_item, at_hand.name)
+            found = self.placements.propose(number, at_hand=[at_hand._replace(items=lacking)]) or found
+        return found
 
     def standing(self) -> Standing | None:
         if self.placements is None:
@@ -130,11 +150,12 @@ class Learned:
             placed, items.expected_error(), self.placements.audited_error(), self.placements.error_rate_of_answers()
         )
 
-    def place(self, numbers: Sequence[int]) -> Placed | None:
-        """Where these items stand, if that is known of all."""
+    def place(self, numbers: Sequence[int], with_settled: bool = True) -> Placed | None:
+        """Where these items stand, if that is known of all; or where they would stand if no level were settled."""
         if self.placements is None or not numbers or max(numbers) > self.n_items:
             return None
-        beliefs = self.placements.with_audit().beliefs(np.array(numbers, dtype=np.int64) - 1)
+        items, some = self.placements.with_audit(), np.array(numbers, dtype=np.int64) - 1
+        beliefs = items.beliefs(some) if with_settled else gold.unsettled(items, some.tolist())
         return Placed(np.array([posteriors.place_one(belief) for belief in beliefs]), beliefs)
 
     def forecast(self) -> Callable[[float], tuple[float, Estimate]] | None:
@@ -147,6 +168,15 @@ class Learned:
             Forecast(items, self.placements.error_rate_of_answers(), self.placements.seed + 4),
         )
         return lambda target: (expected, known.remaining(target))
+
+    def still(self) -> Placements:
+        """The placements as they are now, for what takes long: whatever can change is copied, but for the learners."""
+        assert self.placements is not None
+        still, items = copy.copy(self.placements), copy.copy(self.placements.items)
+        items.prior, items.bounds = items.prior.copy(), items.bounds.copy()
+        # answers are only ever added to
+        still.items, still.answers, still.voices = items, copy.copy(still.answers), [*still.voices]
+        return still
 
 
 def new(project: Project) -> Learned:
@@ -170,7 +200,7 @@ def loads(project: Project, kept: Snapshot, X: Rows) -> Learned:
             saving.restore_placements(placements, header, arrays)
         except (LookupError, TypeError, AttributeError) as error:
             raise ValueError(f"{name} holds no placements that this dford knows ({error!r})") from None
-    return Learned(learner, placements)
+    return Learned(learner, placements, kept.sequence)
 
 
 def digest(model: bytes, placements: bytes | None) -> str:

@@ -8,9 +8,10 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from dford.learners import Rows
+from dford.pool.answers import GOLD
 from dford.service.projects.projects import Project
 from dford.service.store.database import Database
-from dford.service.store.schema import answers, heads, items, questions, retractions
+from dford.service.store.schema import answers, heads, items, questions, retractions, settlements
 
 PAGE = 1000
 MANY = 8000  # where nobody waits for the model that learns them
@@ -34,6 +35,12 @@ class Rounds(NamedTuple):
     person: Sequence[str]
     confidence: NDArray[np.float64]
     """How sure they were, from 0.5 to 1; NaN where they did not say."""
+
+    @property
+    def teaches(self) -> NDArray[np.bool_]:
+        """Which of them the learner learns from: what judges people does not teach."""
+        found: NDArray[np.bool_] = self.purpose != GOLD
+        return found
 
 
 class Arrivals(NamedTuple):
@@ -61,14 +68,40 @@ def arrivals(database: Database, project: Project, after: int, until: int) -> Ar
                 return Arrivals(after, np.array(sequences, dtype=np.int64), project.rows(rows))
 
 
+class Settlements(NamedTuple):
+    """What was settled, in order; levels count from 0, and a range of all of them settles nothing."""
+
+    sequence: NDArray[np.int64]
+    item: NDArray[np.int64]
+    lowest: NDArray[np.int64]
+    highest: NDArray[np.int64]
+
+    def between(self, after: int, before: int) -> range:
+        """Where those with numbers above `after` and below `before` are."""
+        first, last = (np.searchsorted(self.sequence, number).tolist() for number in (after + 1, before))
+        return range(first, last)
+
+
+NOTHING_SETTLED = Settlements(*np.empty((4, 0), np.int64))
+
+
+def settled(database: Database, project: Project, after: int, until: int) -> Settlements:
+    """What was settled, or taken back, with numbers in (after, until]."""
+    with database.reading() as connection:
+        rows = connection.execute(_SETTLED, {"project": project.id, "after": after, "until": until}).all()
+    columns = np.array([(row[0], row[1], row[2] or 1, row[3] or len(project.levels)) for row in rows], dtype=np.int64)
+    sequence, item, lowest, highest = columns.reshape(-1, 4).T
+    return Settlements(sequence, item, lowest - 1, highest - 1)
+
+
 def head_of(database: Database, project: int) -> int:
-    """The sequence number of the last answer or retraction."""
+    """The sequence number of the last answer, retraction or settlement."""
     with database.reading() as connection:
         return int(connection.scalar(_HEAD, {"project": project}) or 0)
 
 
 def count(database: Database, project: int, until: int, as_of: int) -> int:
-    """How many answers with numbers up to `until` no retraction up to `as_of` takes back."""
+    """How many answers with numbers up to `until` that teach no retraction up to `as_of` takes back."""
     with database.reading() as connection:
         return int(connection.scalar(_COUNT, {"project": project, "after": 0, "until": until, "as_of": as_of}) or 0)
 
@@ -93,7 +126,7 @@ def pages(
 
 
 def heads_of(database: Database, project: int) -> tuple[int, int]:
-    """The sequence number of the last answer or retraction, and the number of the last item."""
+    """The sequence number of the last answer, retraction or settlement, and the number of the last item."""
     with database.reading() as connection:
         row = connection.execute(_HEADS, {"project": project}).one()
     return row.sequence, row.item
@@ -148,6 +181,15 @@ _ARRIVALS = (
     .order_by(items.c.number)
     .limit(sa.bindparam("most"))
 )
+_SETTLED = (
+    sa.select(settlements.c.sequence, settlements.c.item, settlements.c.lowest, settlements.c.highest)
+    .where(
+        settlements.c.project == sa.bindparam("project"),
+        settlements.c.sequence > sa.bindparam("after"),
+        settlements.c.sequence <= sa.bindparam("until"),
+    )
+    .order_by(settlements.c.sequence)
+)
 _HEAD = sa.select(heads.c.sequence).where(heads.c.project == sa.bindparam("project"))
 _retracted = sa.exists().where(
     retractions.c.project == answers.c.project,
@@ -160,7 +202,9 @@ _counts = (
     answers.c.sequence <= sa.bindparam("until"),
     ~_retracted,
 )
-_COUNT = sa.select(sa.func.count()).select_from(answers).where(*_counts)
+_asked = (questions.c.project == answers.c.project) & (questions.c.number == answers.c.question)
+_taught = sa.select(sa.func.count()).select_from(answers).join(questions, _asked)
+_COUNT = _taught.where(*_counts, questions.c.purpose != GOLD)
 _ROUNDS = (
     sa.select(
         answers.c.sequence,
@@ -177,7 +221,7 @@ _ROUNDS = (
         questions.c.x.label("own"),
         items.c.x.label("pooled"),
     )
-    .join(questions, (questions.c.project == answers.c.project) & (questions.c.number == answers.c.question))
+    .join(questions, _asked)
     .join(items, (items.c.project == questions.c.project) & (items.c.number == questions.c.item), isouter=True)
     .where(*_counts)
     .order_by(answers.c.sequence)

@@ -8,7 +8,7 @@ from dford.pool.choice import AtHand
 from dford.pool.placements import ProposedQuestion
 from dford.scale import Scale
 from dford.service.learning.fold import Fold
-from dford.service.projects import asking
+from dford.service.projects import asking, rules
 from dford.service.projects.asking import AskedQuestion, Claims, Limits, QuestionRequest, Subject, Wording
 from dford.service.projects.projects import Project
 from dford.service.refusal import busy
@@ -56,10 +56,13 @@ class NextQuestion:
 
     @contextmanager
     def _by_pool(self, fold: Fold, project: Project, request: QuestionRequest) -> Iterator[tuple[Subject, asking.Word]]:
-        at_hand = AtHand(request.person, may_audit=not request.is_program, is_program=request.is_program)
+        with self._database.reading() as connection:
+            current = rules.read(connection, project.id)
+        may_audit = not request.is_program and current.may_audit(request.person)
+        at_hand = AtHand(request.person, may_audit=may_audit, is_program=request.is_program)
 
         def choose(number: int, assigned: dict[int, bool]) -> tuple[int, Wording] | None:
-            found = fold.look(lambda model, _: model.propose(number, assigned, request.item, [at_hand]))
+            found = fold.look(lambda model, _: model.propose(number, assigned, at_hand, current, request.item))
             return None if found is None else (found.item + 1, wording_of(found))
 
         with self._claims.chosen(self._database, project.id, request.item, fold.sequence, choose) as (subject, wording):

@@ -33,7 +33,8 @@ class State:
         learner, most = self.model.learner, log_reader.MANY
         if learner.missing_:
             for page in log_reader.pages(database, project, self._recalled, self.as_of, self.sequence, most=most):
-                learner.recall(page.X, learner.classes_[page.level - 1], page.higher)
+                own = page.teaches
+                learner.recall(page.X[own], learner.classes_[page.level[own] - 1], page.higher[own])
                 self._recalled = int(page.sequence[-1])
 
 

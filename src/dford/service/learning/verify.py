@@ -7,14 +7,14 @@ import sqlalchemy as sa
 from dford import persistence
 from dford.service.learning import learned, log_reader, snapshots
 from dford.service.learning.learned import Learned
-from dford.service.learning.log_reader import Arrivals
+from dford.service.learning.log_reader import Arrivals, Settlements
 from dford.service.learning.snapshots import Snapshot
 from dford.service.projects.projects import Project
 from dford.service.store.database import Database
-from dford.service.store.schema import answers, retractions
+from dford.service.store.schema import answers, retractions, settlements
 
 Stop = tuple[int, int]
-"""Of a state: the number of the last answer or retraction, and how many items there are."""
+"""Of a state: the number of the last answer, retraction or settlement, and how many items there are."""
 
 
 class Verification(NamedTuple):
@@ -63,20 +63,21 @@ def verify(database: Database, project: Project) -> Verification:
 def _fold(database: Database, project: Project, as_of: int, stops: set[Stop]) -> tuple[int, dict[Stop, str]]:
     """How many answers count as of a number, and the digests of the states at the stops."""
     model, states, waiting, count = learned.new(project), dict[Stop, str](), sorted(stops), 0
-    items = log_reader.arrivals(database, project, 0, as_of)
+    items, settled = log_reader.arrivals(database, project, 0, as_of), log_reader.settled(database, project, 0, as_of)
     for page in log_reader.pages(database, project, 0, as_of, most=log_reader.MANY):
         begin = 0
         for stop in [stop for stop in waiting if stop[0] < page.sequence[-1]]:
             end = int((page.sequence <= stop[0]).sum())
-            model.learn(page, slice(begin, end), items)
-            states[waiting.pop(0)], begin = _digest(model, items, stop[1]), end
-        model.learn(page, slice(begin, None), items)
+            model.learn(page, slice(begin, end), items, settled)
+            states[waiting.pop(0)], begin = _digest(model, items, settled, stop), end
+        model.learn(page, slice(begin, None), items, settled)
         count += len(page.level)
-    return count, states | {stop: _digest(model, items, stop[1]) for stop in waiting}
+    return count, states | {stop: _digest(model, items, settled, stop) for stop in waiting}
 
 
-def _digest(model: Learned, items: Arrivals, n_items: int) -> str:
-    model.admit(items, n_items)
+def _digest(model: Learned, items: Arrivals, settled: Settlements, stop: Stop) -> str:
+    model.decide(settled, stop[0] + 1, items)
+    model.admit(items, stop[1])
     model.settle()
     return learned.digest(*model.packing()())
 
@@ -93,6 +94,6 @@ def _taken_back(database: Database, project: int, sequence: int, as_of: int) -> 
 def _numbering(database: Database, project: Project) -> list[str]:
     with database.reading() as connection:
         numbers: list[int] = []
-        for table in (answers, retractions):
+        for table in (answers, retractions, settlements):
             numbers += connection.scalars(sa.select(table.c.sequence).where(table.c.project == project.id))
     return [] if sorted(numbers) == list(range(1, len(numbers) + 1)) else ["the sequence numbers have gaps"]

@@ -102,7 +102,7 @@ export const serverTime = () => (Date.now() - skew) / 1000;
  */
 
 /**
- * @param {"GET" | "POST" | "DELETE"} method
+ * @param {"GET" | "POST" | "PUT" | "DELETE"} method
  * @param {string} path
  * @param {Options} options
  * @returns {Promise<any>} the reply; what goes wrong is a Problem

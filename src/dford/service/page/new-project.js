@@ -24,7 +24,8 @@ export async function show(main) {
   const create = (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
     return busy(button, async () => {
-      const json = { name: name.value, levels: levels.values(), columns: upload.choice() };
+      const [columns, gold] = [upload.choice(), upload.goldColumn()];
+      const json = { name: name.value, levels: levels.values(), columns, gold_column: gold };
       await send("POST", "/projects", { json, key: keys.of(JSON.stringify(json)) });
       await upload.sendTo(json.name);
       location.hash = `#/${json.name}/answer`;

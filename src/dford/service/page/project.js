@@ -18,6 +18,7 @@ export class Project extends EventTarget {
   constructor(name, outbox) {
     super();
     this.name = name;
+    this.role = ""; // of the key in use
     this.outbox = outbox;
     this.storageKey = `dford.seen.${name}`;
     const { description, state } = read(this.storageKey) ?? {};
@@ -45,7 +46,7 @@ export class Project extends EventTarget {
   }
 
   /**
-   * @param {"GET" | "POST" | "DELETE"} method
+   * @param {"GET" | "POST" | "PUT" | "DELETE"} method
    * @param {string} path
    * @param {import("./api.js").Options} options
    */

@@ -73,7 +73,7 @@ export class Router {
       if (visit !== this.visit) return;
       header.showKey(name, me, () => this.hasUnsent(), this.route);
       header.showLinks(name, view, me.role);
-      if (name) await this.showProject(place, visit, name, view, item);
+      if (name) await this.showProject(place, visit, name, view, item, me.role);
       else await (isNew ? newProject.show(place) : home.show(place, me));
     } catch (error) {
       if (visit === this.visit) this.showProblem(name, error);
@@ -101,9 +101,11 @@ export class Router {
    * @param {string} name
    * @param {ViewName} view
    * @param {number | null} item
+   * @param {string} role
    */
-  async showProject(place, visit, name, view, item) {
+  async showProject(place, visit, name, view, item, role) {
     this.project ??= this.open(name);
+    this.project.role = role;
     await this.project.load();
     if (visit !== this.visit) return;
     const close = await VIEWS[view].show(place, this.project, item);

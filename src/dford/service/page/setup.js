@@ -1,6 +1,7 @@
 // Of a project that is there: its scale and columns, invitations, files to download, more items.
 
 import { download } from "./api.js";
+import { AskingForm } from "./asking.js";
 import { busy, el, fill, notice, number } from "./dom.js";
 import { Invitations } from "./invitations.js";
 import { Upload } from "./upload.js";
@@ -13,9 +14,10 @@ import { Upload } from "./upload.js";
  */
 export async function show(main, project) {
   const invitations = new Invitations(project);
+  const asking = project.description.choice === "pool" ? new AskingForm(project) : null;
   fill(main, el("h1", { tabindex: "-1" }, `Set up ${project.name}`), el("div", { class: "setup" },
-    scaleAndColumns(project), invitations.section, downloads(project), addItems(project)));
-  await invitations.load();
+    scaleAndColumns(project), invitations.section, asking && asking.section, downloads(project), addItems(project)));
+  await Promise.all([invitations.load(), asking?.load()]);
   return () => {}; // nothing of it goes on
 }
 
@@ -41,8 +43,8 @@ function downloads({ name }) {
     return el("li", {}, button, " ", note);
   };
   return el("section", { class: "card" }, el("h2", {}, "Download"), el("ul", { class: "files" },
-    row("levels.csv", "Every item with its level, the probability of each level, and the range that its own answers allow."),
-    row("log.csv", "Every answer, in the format that dford tune and dford evaluate read."),
+    row("levels.csv", "Every item with its level, the probability of each level, the range that its own answers allow, and who settled it."),
+    row("log.csv", "Every answer but those to gold questions, in the format that dford tune and dford evaluate read."),
     row("log.parquet", "The same answers as Parquet.")));
 }
 

@@ -6,13 +6,13 @@ import { el, fill, number, scrollable } from "./dom.js";
 import { haveImages, ImageFiles } from "./image-files.js";
 import { shorten } from "./item.js";
 
-/** @typedef {Server.Column["kind"] | "image"} Kind */
+/** @typedef {Server.Column["kind"] | "image" | "gold"} Kind */
 
 const IMAGES = "image/png,image/jpeg,image/webp,image/gif";
 
 /** @type {[Kind, string][]} */
 const KINDS = [["number", "Number"], ["order", "Ordered category"], ["category", "Category"], ["text", "Text"], ["vector", "Vector"], ["date", "Date"],
-  ["words", "Words"], ["image", "Image"], ["shown", "Shown only"]];
+  ["words", "Words"], ["image", "Image"], ["shown", "Shown only"], ["gold", "Known level"]];
 
 /** @type {Record<Kind, Kind[]>} */
 const CHOICES = { // by what the server found
@@ -25,6 +25,7 @@ const CHOICES = { // by what the server found
   words: ["words", "shown"],
   image: ["image", "shown"],
   shown: ["text", "shown"],
+  gold: [],
 };
 
 export class Upload {
@@ -139,18 +140,32 @@ export class Upload {
   /** @param {Server.Preview} preview */
   show({ columns, rows }) {
     this.columns = columns.map((column) => ({ column, select: kindSelect(column) }));
+    for (const { select } of this.columns) select.addEventListener("change", () => this.takeGoldFromOthers(select));
     fill(this.table, el("table", {}, el("caption", {}, "How each column is read, and the first rows"),
       el("thead", {}, el("tr", {}, columns.map(({ name }) => el("th", { scope: "col", dir: "auto" }, name))),
         this.fixed ? null : el("tr", {}, this.columns.map(({ select }) => el("td", {}, select)))),
       el("tbody", {}, rows.map((row) => el("tr", {}, columns.map(({ name }) =>
         el("td", { dir: "auto", class: "shown" }, shorten(row[name], 80))))))),
+    this.fixed ? null : el("p", { class: "note" }, "A column of known levels is neither shown nor learned from: people are judged by it. Its values are names of levels, or empty."),
     columns.filter(({ note }) => note).map(({ name, kind, note }) =>
       el("p", { class: "note" }, `${kind === "shown" ? `Nothing is learned from ${name}` : name}: ${note}.`)));
   }
 
+  // The name of the column with levels that are known, if there is one.
+  goldColumn() {
+    return this.images.files.length ? null : this.columns.find(({ select }) => select.value === "gold")?.column.name ?? null;
+  }
+
+  // One column at most has known levels.
+  takeGoldFromOthers(/** @type {HTMLSelectElement} */ chosen) {
+    if (chosen.value !== "gold") return;
+    for (const { column, select } of this.columns) if (select !== chosen && select.value === "gold") select.value = column.kind;
+  }
+
   // The columns as chosen; those of images are the server's choice.
   choice() {
-    return this.images.files.length ? undefined : this.columns.map(({ column, select: { value: kind } }) =>
+    const learned = this.columns.filter(({ select }) => select.value !== "gold");
+    return this.images.files.length ? undefined : learned.map(({ column, select: { value: kind } }) =>
       (kind === column.kind ? column : { name: column.name, kind }));
   }
 
@@ -192,6 +207,6 @@ export class Upload {
 /** @param {Server.Column} column */
 function kindSelect({ name, kind: found }) {
   return el("select", { "aria-label": `How ${name} is read` },
-    KINDS.filter(([kind]) => CHOICES[found].includes(kind))
+    KINDS.filter(([kind]) => kind === "gold" || CHOICES[found].includes(kind))
       .map(([kind, title]) => el("option", { value: kind, selected: kind === found }, title)));
 }

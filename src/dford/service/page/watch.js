@@ -2,9 +2,11 @@
 
 import { asProblem } from "./api.js";
 import { draw } from "./chart.js";
+import { ContestedItems } from "./contested.js";
 import { el, fill, number, setText } from "./dom.js";
 import { imagePath, Images } from "./images.js";
 import { imagesOf, summary } from "./item.js";
+import { PeopleFigures } from "./people.js";
 import { picture } from "./picture.js";
 
 const PAUSE = 2000; // milliseconds between two looks
@@ -48,7 +50,10 @@ class WatchView {
     this.error = !this.byTurns ? null : card("Error", "The mean error of all predictions so far, in levels. Each was made before its answer. With 95% confidence the true value stays inside the band, at all times. No labels are needed.");
     this.thresholds = card("Thresholds", "Where one level ends and the next begins, in the learner's own units.");
     this.counts = card("Items at each level", "Where they stand now.");
-    this.people = card("People", "Answers given, including those undone later.");
+    const isAdmin = project.role === "admin";
+    this.people = card("People", isAdmin ? "Who answers how." : "Answers given, including those undone later.", isAdmin ? "card whole" : "card");
+    this.peopleFigures = new PeopleFigures(project, this.people);
+    const contested = isAdmin ? card("Contested items", "People's answers contradict each other most here. Settle what you know: it then holds, whatever the answers say.", "card whole") : null;
     this.unsure = card("Least certain items", "Another answer helps most here.", "card whole");
     fill(main, el("h1", { tabindex: "-1" }, "Watch"), this.note, this.figures, this.placed, this.doubt,
       el("div", { class: "cards" }, cards), this.when);
@@ -57,6 +62,7 @@ class WatchView {
     /** @type {Server.Levels | null} */
     this.shown = null;
     this.images = new Images(project, THUMBNAIL);
+    this.contested = contested && new ContestedItems(project, contested, new Images(project, THUMBNAIL));
     this.timer = 0;
     this.listeners = new AbortController();
     const { signal } = this.listeners;
@@ -70,6 +76,7 @@ class WatchView {
     this.listeners.abort();
     clearTimeout(this.timer);
     this.images.close();
+    this.contested?.images.close();
   }
 
   async refresh() {
@@ -78,6 +85,8 @@ class WatchView {
     try {
       await this.project.refresh();
       const { state } = this.project;
+      this.peopleFigures.refresh(); // it may take a while, and nothing waits for it
+      this.contested?.refresh();
       const seen = `${state.learned}/${state.items}/${state.items_done}/${state.sequence}/${state.stale}`;
       if (seen !== this.seen) {
         this.showState(state);
@@ -131,7 +140,7 @@ class WatchView {
     });
     this.showThresholds(state);
     const people = Object.entries(state.people).sort((a, b) => b[1] - a[1]);
-    fill(this.people, people.length ? bars(people, "Person", "Answers") : nothing("No answers yet."));
+    if (!this.peopleFigures.shown) fill(this.people, people.length ? bars(people, "Person", "Answers") : nothing("No answers yet."));
   }
 
   /** @param {Server.State} state */

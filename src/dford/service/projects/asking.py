@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from dford.pool.answers import AUDIT
+from dford.service.projects import settling
 from dford.service.projects.columns import PackedRow
 from dford.service.projects.projects import Project
 from dford.service.refusal import Refusal, busy
@@ -250,6 +251,7 @@ def release(connection: Connection, project: int, numbers: list[int], person: st
 def _check_item(connection: Connection, here: dict[str, Any], wanted: int, claimed: set[int]) -> None:
     if not 1 <= wanted <= (connection.scalar(_ITEMS, here) or 0):
         raise Refusal(404, "no-item", f"there is no item {wanted} in this project", "item")
+    settling.refuse_settled(connection, here["project"], wanted)
     if wanted in claimed or connection.scalar(_WANTED, here | {"item": wanted}) is None:
         raise Refusal(
             409, "item-taken", f"item {wanted} has an open question right now: somebody else's, or one of yours", "item"
@@ -260,7 +262,7 @@ def _check_item(connection: Connection, here: dict[str, Any], wanted: int, claim
 _leased = sa.exists().where(
     leases.c.project == pool.c.project, leases.c.item == pool.c.item, leases.c.expires + 0.0 > sa.bindparam("now")
 )
-_free = sa.select(pool.c.item).where(pool.c.project == sa.bindparam("project"), ~_leased)
+_free = sa.select(pool.c.item).where(pool.c.project == sa.bindparam("project"), ~_leased, ~settling.HAS_ONE_LEVEL)
 # the first among those asked least often: the index gives it at once
 _FREE = _free.order_by(pool.c.turns, pool.c.item).limit(sa.bindparam("most"))
 _WANTED = _free.where(pool.c.item == sa.bindparam("item"))

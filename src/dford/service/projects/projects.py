@@ -128,6 +128,13 @@ def require_columns(project: Project) -> None:
         raise Refusal(409, "no-columns", "the project has no columns yet; set them, or add items", "columns")
 
 
+def require_placements(project: Project) -> None:
+    """Refuse what only a project whose items are placed can do."""
+    if not hasattr(CLASSES[project.learner], "predict_proba"):
+        sentence = f"{project.learner} has no probabilities, so its items are not placed; take another learner"
+        raise Refusal(409, "no-placements", sentence, "project")
+
+
 def no_project(name: str) -> Refusal:
     return Refusal(404, "no-project", f"there is no project {name[:64]!r}", "project")
 
@@ -163,7 +170,7 @@ def create(
             parameters=json.dumps(parameters),
             seed=secrets.randbits(32) if seed is None else seed,
             at=time.time(),
-            choice=choice or ("pool" if has_placements else "turns"),
+            choice=choice_of(choice, learner),
             target=target,
             reveal=reveal,
         )
@@ -172,6 +179,11 @@ def create(
     number = int(created.inserted_primary_key[0])
     connection.execute(heads.insert().values(project=number, item=0, question=0, sequence=0))
     return number
+
+
+def choice_of(choice: str | None, learner: str) -> str:
+    """The one that is said, or else the pool's, if the learner has probabilities."""
+    return choice or ("pool" if hasattr(CLASSES[learner], "predict_proba") else "turns")
 
 
 def set_columns(connection: Connection, project: int, chosen: Sequence[Column]) -> None:

@@ -19,6 +19,7 @@ from dford.service.projects.image_source import ImageSource
 from dford.service.projects.items import Ready
 from dford.service.projects.keys import name_problem
 from dford.service.projects.projects import Project
+from dford.service.projects.rules import GoldColumn
 from dford.service.refusal import Refusal
 
 
@@ -34,11 +35,18 @@ class ReadyRound(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """What one call may bring, and where the images are that it names."""
+    """What one call may bring, where the images are that it names, and which column has known levels."""
 
     rows: int
     features: int
     images: ImageSource = ImageSource()
+    gold: GoldColumn | None = None
+
+    def without_gold(
+        self, rows: Sequence[Mapping[str, Any]], field: str
+    ) -> tuple[Sequence[Mapping[str, Any]], dict[int, int]]:  # fmt: skip
+        """The rows as they are shown and learned from, and the places of the levels that are known, by row."""
+        return (rows, {}) if self.gold is None else self.gold.take_from(rows, field)
 
 
 class ReadyItems(NamedTuple):
@@ -46,6 +54,8 @@ class ReadyItems(NamedTuple):
     items: list[Ready]
     notes: list[str]
     """What is to be said of them."""
+    known: dict[int, int]
+    """By row, from 0, the place of the level that is known, from 1."""
 
 
 _TEXTS = ("level", "prediction", "person")  # of which a file has few different ones
@@ -61,11 +71,13 @@ def ready_items(
 ) -> ReadyItems:
     """The columns, read from these rows where none are set, as these kinds if any are said, and the items."""
     limit(len(rows), field, bounds)
+    rows, known = bounds.without_gold(rows, field)
+    kinds = {name: kind for name, kind in (kinds or {}).items() if bounds.gold is None or name != bounds.gold.name}
     images = bounds.images.reader()
     chosen = list(columns) or read_columns(rows, kinds, images)
     check(chosen, bounds.features)
     items = [(json.dumps(row), x) for row, x in zip(rows, encode(chosen, rows, field, images), strict=True)]
-    return ReadyItems(chosen, items, unforeseen(chosen, rows))
+    return ReadyItems(chosen, items, unforeseen(chosen, rows), known)
 
 
 def image_items(columns: Sequence[Column], content: bytes, bounds: Bounds, name: str) -> ReadyItems:
@@ -94,7 +106,7 @@ def csv_items(columns: Sequence[Column], content: bytes, bounds: Bounds) -> Read
 
 def preview_csv(columns: Sequence[Column], content: bytes, bounds: Bounds) -> dict[str, Any]:
     """How a file would be read."""
-    rows = read_rows(content, bounds.rows)
+    rows, _ = bounds.without_gold(read_rows(content, bounds.rows), "body")
     return {
         "columns": list(columns) or read_columns(rows, images=bounds.images.reader()),
         "rows": rows[:5],

@@ -56,8 +56,27 @@ def _confidence(connection: Connection) -> None:
     connection.execute(sa.text(f"ALTER TABLE answers ADD COLUMN confidence {double}"))
 
 
+def _settlements(connection: Connection) -> None:
+    """Somebody may know an item's level."""
+    double = "DOUBLE PRECISION" if connection.dialect.name == "postgresql" else "DOUBLE"
+    columns = "project INTEGER NOT NULL, sequence INTEGER NOT NULL, item INTEGER NOT NULL, lowest INTEGER"
+    rest = f"highest INTEGER, person TEXT NOT NULL, at {double} NOT NULL, PRIMARY KEY (project, sequence)"
+    connection.execute(sa.text(f"CREATE TABLE settlements ({columns}, {rest})"))
+    connection.execute(sa.text("ALTER TABLE pool ADD COLUMN settled INTEGER"))
+
+
+def _rules(connection: Connection) -> None:
+    """Projects say how people are asked."""
+    double = "DOUBLE PRECISION" if connection.dialect.name == "postgresql" else "DOUBLE"
+    columns = f"project INTEGER NOT NULL, gold {double} NOT NULL, gold_column TEXT, answers_per_item INTEGER NOT NULL"
+    rest = "auditors TEXT, own_figures BOOLEAN NOT NULL, PRIMARY KEY (project)"
+    connection.execute(sa.text(f"CREATE TABLE rules ({columns}, {rest})"))
+
+
 # Number n makes version n of n - 1, in SQL of its own: schema.py says what they come to, and may change later.
-MIGRATIONS: list[Callable[[Connection], None]] = [_first, _expiry, _as_of, _placements, _confidence]
+MIGRATIONS: list[Callable[[Connection], None]] = [
+    _first, _expiry, _as_of, _placements, _confidence, _settlements, _rules,
+]  # fmt: skip
 
 
 def migrate(connection: Connection) -> None:

@@ -1,7 +1,8 @@
 """The tables.
 
-The log is projects, columns, items, questions, answers, skips and retractions: rows are added, never changed. The
-rest can be made again from it, or is no part of it: heads (the next numbers), pool, leases, snapshots, keys, requests.
+The log is projects, columns, items, questions, answers, skips, retractions and settlements: rows are added, never
+changed. The rest can be made again from it, or is no part of it: heads (the next numbers), pool, leases, snapshots,
+rules, keys, requests.
 """
 
 import sqlalchemy as sa
@@ -64,7 +65,7 @@ questions = Table(
     Column("checks", Integer),  # the question that is asked again
 )
 Index("questions_by_key", questions.c.project, questions.c.person, questions.c.key, unique=True)
-# answers and retractions of a project share one sequence, so that a state has a number
+# answers, retractions and settlements of a project share one sequence, so that a state has a number
 answers = Table(
     "answers",
     metadata,
@@ -87,6 +88,17 @@ retractions = Table(
     *_who_and_when(),
 )
 Index("retractions_by_question", retractions.c.project, retractions.c.question, unique=True)
+# what somebody knows of an item's level: the latest about it holds
+settlements = Table(
+    "settlements",
+    metadata,
+    _project(),
+    _number("sequence"),
+    Column("item", Integer, nullable=False),
+    Column("lowest", Integer),  # none of both: what was settled before is taken back
+    Column("highest", Integer),
+    *_who_and_when(),
+)
 
 heads = Table(
     "heads",
@@ -96,7 +108,14 @@ heads = Table(
     Column("question", Integer, nullable=False),
     Column("sequence", Integer, nullable=False),
 )
-pool = Table("pool", metadata, _project(), _number("item"), Column("turns", Integer, nullable=False))
+pool = Table(
+    "pool",
+    metadata,
+    _project(),
+    _number("item"),
+    Column("turns", Integer, nullable=False),
+    Column("settled", Integer),  # the sequence number of the settlement that holds
+)
 Index("pool_by_turns", pool.c.project, pool.c.turns, pool.c.item)
 leases = Table(
     "leases",
@@ -119,6 +138,17 @@ snapshots = Table(
     Column("versions", Text, nullable=False),  # of the libraries that made it, as JSON
     Column("model", LargeBinary, nullable=False),
     Column("placements", LargeBinary),  # where items stand; none where the learner has no probabilities
+)
+# how people are asked, which may change; a project without a row has what projects.rules.Rules says
+rules = Table(
+    "rules",
+    metadata,
+    _project(),
+    Column("gold", Double, nullable=False),
+    Column("gold_column", Text),
+    Column("answers_per_item", Integer, nullable=False),
+    Column("auditors", Text),  # JSON; none: all
+    Column("own_figures", Boolean, nullable=False),
 )
 keys = Table(
     "keys",

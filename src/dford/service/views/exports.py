@@ -11,9 +11,10 @@ import sqlalchemy as sa
 
 from dford.feedback import Question
 from dford.log import FeedbackLog
+from dford.pool.answers import GOLD
 from dford.service.learning import log_reader
 from dford.service.learning.learned import Standing
-from dford.service.projects import items
+from dford.service.projects import items, settling
 from dford.service.projects.projects import Project
 from dford.service.projects.uploads import apart, feature_names
 from dford.service.refusal import Refusal
@@ -24,12 +25,14 @@ from dford.service.views.worker_views import loaded
 
 
 def read_log(database: Database, project: Project) -> FeedbackLog:
-    """The answers that count, in order."""
+    """The answers that count, in order, without those that judge people."""
     log, names = FeedbackLog(project.levels), project.levels
     for page in log_reader.pages(database, project, 0, log_reader.head_of(database, project.id)):
         who = _who_and_when(database, project, int(page.sequence[0]), int(page.sequence[-1]))
         columns = (column.tolist() for column in (*page[:2], *page[3:8]))
         for r, (sequence, number, level, prediction, propensity, higher, item) in enumerate(zip(*columns, strict=True)):
+            if not page.teaches[r]:
+                continue
             asked = Question("", page.X[r], names[level - 1], names[prediction - 1], float(propensity), int(number))
             person, at = who[sequence]
             sure = None if np.isnan(page.confidence[r]) else float(page.confidence[r])
@@ -57,12 +60,16 @@ def log_file(database: Database, project: Project, suffix: str) -> bytes:
 
 
 def levels_file(database: Database, project: Project, packed: bytes, standing: Standing | None) -> bytes:
-    """One line per item: its number, what was shown, its level, the probabilities, and what its answers leave."""
+    """One line per item: its number, what was shown, its level, the probabilities, and what its answers leave.
+
+    Where somebody settled the level, that is what is left.
+    """
     model = loaded(packed)
+    settled = settling.in_force(database, project)
     known, shown = _intervals(database, project), [column.name for column in project.columns]
     text = io.StringIO(newline="")
     out = csv.writer(text)
-    own = ["level", *(f"P({level})" for level in project.levels), "lowest", "highest", "answers"]
+    own = ["level", *(f"P({level})" for level in project.levels), "lowest", "highest", "answers", "settled_by"]
     out.writerow(["item", *apart(shown, ["item", *own]), *own])
     for page in items.pages(database, project.id):
         placed = None if standing is None else standing.placed.between(page[0].number, page[-1].number)
@@ -70,13 +77,15 @@ def levels_file(database: Database, project: Project, packed: bytes, standing: S
         for row, one in zip(page, predicted, strict=True):
             values = json.loads(row.shown)
             low, high, count = known.get(row.number, (1, len(project.levels), 0))
+            if (said := settled.get(row.number)) is not None:
+                low, high = said.lowest, said.highest
             # answers may contradict each other: then nothing is known
             interval = [project.levels[low - 1], project.levels[high - 1]] if low <= high else ["", ""]
             chances = one["probabilities"] or {}
             out.writerow(
                 [row.number, *(values.get(name) for name in shown), one["level"]]
                 + [chances.get(level, "") for level in project.levels]
-                + [*interval, count]
+                + [*interval, count, "" if said is None else said.person]
             )
     return text.getvalue().encode()
 
@@ -91,7 +100,12 @@ def _intervals(database: Database, project: Project) -> dict[int, tuple[int, int
             (retractions.c.project == answers.c.project) & (retractions.c.question == answers.c.question),
             isouter=True,
         )
-        .where(questions.c.project == project.id, questions.c.item.is_not(None), retractions.c.sequence.is_(None))
+        .where(
+            questions.c.project == project.id,
+            questions.c.item.is_not(None),
+            questions.c.purpose != GOLD,
+            retractions.c.sequence.is_(None),
+        )
     )
     known: dict[int, tuple[int, int, int]] = {}
     with database.reading() as connection:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dford.learners import LiveLearner
 from dford.scale import Scale
 from dford.service.learning.learned import Placed, Standing
-from dford.service.projects import items
+from dford.service.projects import items, settling
 from dford.service.projects.projects import Project
 from dford.service.store.database import Database
 from dford.service.views.worker_views import loaded
@@ -74,7 +74,7 @@ def overview(
             found.append(
                 {
                     "item": page[i].number,
-                    "shown": {name: _short(value) for name, value in json.loads(page[i].shown).items()},
+                    "shown": {name: short(value) for name, value in json.loads(page[i].shown).items()},
                     "level": project.levels[numbers[i]],
                     "probabilities": None
                     if shares is None
@@ -89,6 +89,7 @@ def overview(
         "items": int(counts.sum()),
         "counts": dict(zip(project.levels, counts.tolist(), strict=True)),
         "unsure": found,
+        "settled": len(settling.in_force(database, project)),
         **_figures(standing),
     }
 
@@ -96,7 +97,7 @@ def overview(
 def nothing(project: Project) -> dict[str, Any]:
     """The overview of a project without items."""
     counts = dict.fromkeys(project.levels, 0)
-    return {"sequence": 0, "stale": False, "items": 0, "counts": counts, "unsure": [], **_figures(None)}
+    return {"sequence": 0, "stale": False, "items": 0, "counts": counts, "unsure": [], "settled": 0, **_figures(None)}
 
 
 def _figures(standing: Standing | None) -> dict[str, Any]:
@@ -111,7 +112,7 @@ def _figures(standing: Standing | None) -> dict[str, Any]:
     }
 
 
-def _short(value: Any) -> Any:
+def short(value: Any) -> Any:
     return f"{value[:_LONGEST]}…" if isinstance(value, str) and len(value) > _LONGEST else value
 
 

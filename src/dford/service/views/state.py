@@ -14,13 +14,13 @@ from dford.service.projects.asking import AskedQuestion
 from dford.service.projects.projects import Project
 from dford.service.refusal import Refusal
 from dford.service.store.database import Database
-from dford.service.store.schema import answers, heads, items, leases, pool, questions, retractions, skips
+from dford.service.store.schema import answers, heads, items, leases, pool, questions, retractions, settlements, skips
 from dford.service.views.people import People
 from dford.service.views.predictions import thresholds
 
 
 def counts(database: Database, project: Project, people: People) -> dict[str, Any]:
-    own = {table: table.c.project == project.id for table in (heads, leases, pool, retractions)}
+    own = {table: table.c.project == project.id for table in (heads, leases, pool, retractions, settlements)}
     with database.reading() as connection:
         head = connection.execute(sa.select(heads).where(own[heads])).one()
 
@@ -33,7 +33,7 @@ def counts(database: Database, project: Project, people: People) -> dict[str, An
             "items_done": count(pool, pool.c.turns > 0),
             "questions": head.question,
             "open": count(leases, leases.c.expires > time.time()),
-            "answers": head.sequence - taken_back - taken_back,
+            "answers": head.sequence - taken_back - taken_back - count(settlements),
             "retractions": taken_back,
             "sequence": head.sequence,
         }

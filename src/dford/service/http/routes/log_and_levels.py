@@ -50,11 +50,13 @@ def add(app: FastAPI) -> None:
     def levels_csv(to: Admin) -> Response:
         """Export every item with its level, the probabilities, what its own answers leave, and how many there are.
 
+        Where somebody settled the level, `settled_by` says who, and `lowest` and `highest` are what they said.
+
         ```
         GET /projects/rain/levels.csv
         → 200
-        item,size,colour,note,level,P(calm),P(mild),P(strong),P(severe),lowest,highest,answers
-        1,2.0,red,Monday,...,severe,1
+        item,size,colour,note,level,P(calm),P(mild),P(strong),P(severe),lowest,highest,answers,settled_by
+        1,2.0,red,Monday,...,severe,1,
         ...
         ```
         """
@@ -75,7 +77,7 @@ def add(app: FastAPI) -> None:
         level,prediction,propensity,higher,size,colour=blue,colour=red
         calm,calm,0.5,True,4.0,1,0
         → 201
-        {"count": 1, "about_items": 0, "sequence": 2}
+        {"count": 1, "about_items": 0, "sequence": 4}
         ```
         """
         return _import(to, ".csv", repeat)

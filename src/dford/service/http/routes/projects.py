@@ -4,11 +4,14 @@ import sqlalchemy as sa
 from fastapi import FastAPI
 
 from dford.columns import Column, ImageReader
+from dford.service.core import Service
 from dford.service.http import models
 from dford.service.http.access import Admin, Reading, Repeat, Server
-from dford.service.projects import projects
+from dford.service.projects import projects, rules
 from dford.service.projects.columns import check, read_columns
 from dford.service.projects.projects import Project
+from dford.service.projects.rules import Rules
+from dford.service.refusal import Refusal
 
 
 def add(app: FastAPI) -> None:
@@ -21,7 +24,8 @@ def add(app: FastAPI) -> None:
         {"name": "rain", "levels": ["calm", "mild", "strong", "severe"], "seed": 5}
         → 201
         {"name": "rain", "levels": ["calm", "mild", "strong", "severe"], "columns": null, "learner": "Auto",
-         "parameters": {}, "seed": 5, "choice": "pool", "target": 0.1, "reveal": false}
+         "parameters": {}, "seed": 5, "choice": "pool", "target": 0.1, "reveal": false,
+         "own_figures": false}
         ```
         """
         projects.make_learner(body.learner, body.parameters, body.levels, body.seed or 0)
@@ -29,14 +33,17 @@ def add(app: FastAPI) -> None:
         if columns:
             check(columns, service.settings.features_per_item)
 
+        chosen = new_rules(body)
+
         def job(connection: sa.Connection) -> int:
-            number = projects.create(connection, **body.model_dump(exclude={"columns"}))
+            number = projects.create(connection, **body.model_dump(exclude={"columns", *Rules._fields}))
+            rules.write(connection, number, chosen)
             if columns:
                 projects.set_columns(connection, number, columns)
             return number
 
         service.add(None, job, repeat)
-        return _out(service.project(body.name))
+        return _out(service, service.project(body.name))
 
     @app.get("/projects")
     def all_projects(service: Server) -> list[models.ProjectOut]:
@@ -48,7 +55,7 @@ def add(app: FastAPI) -> None:
         [{"name": "rain", "levels": ["calm", ...], ...}]
         ```
         """
-        return [_out(project) for project in projects.all_projects(service.database)]
+        return [_out(service, project) for project in projects.all_projects(service.database)]
 
     @app.get("/projects/{project}")
     def project(to: Reading) -> models.ProjectOut:
@@ -60,7 +67,34 @@ def add(app: FastAPI) -> None:
         {"name": "rain", ..., "columns": null, ...}
         ```
         """
-        return _out(to.project)
+        return _out(to.service, to.project)
+
+    @app.get("/projects/{project}/settings")
+    def settings(to: Admin) -> models.AskingOut:
+        """Read how people are asked.
+
+        ```
+        GET /projects/rain/settings
+        → 200
+        {"gold": 0.0, "answers_per_item": 1, "auditors": ["anna", "root"], "own_figures": false, "gold_column": null}
+        ```
+        """
+        return models.AskingOut(**to.service.rules(to.project)._asdict())
+
+    @app.put("/projects/{project}/settings")
+    def change_settings(to: Admin, body: models.Asking) -> models.AskingOut:
+        """Change how people are asked, from the next question on. What is left out is as if nothing were said.
+
+        ```
+        PUT /projects/rain/settings
+        {"auditors": ["anna", "root"]}
+        → 200
+        {"gold": 0.0, "answers_per_item": 1, "auditors": ["anna", "root"], "own_figures": false, "gold_column": null}
+        ```
+        """
+        before = to.service.rules(to.project)
+        to.service.set_rules(to.project, before._replace(**body.model_dump()))
+        return models.AskingOut(**to.service.rules(to.project)._asdict())
 
     @app.put("/projects/{project}/columns")
     def set_up_columns(to: Admin, body: models.Columns) -> models.ProjectOut:
@@ -76,12 +110,24 @@ def add(app: FastAPI) -> None:
         ```
         """
         images = to.service.images.reader()
-        return _out(to.service.set_columns(to.project, [_column_in(column, images) for column in body.columns]))
+        columns = [_column_in(column, images) for column in body.columns]
+        return _out(to.service, to.service.set_columns(to.project, columns))
 
 
-def _out(project: Project) -> models.ProjectOut:
+def new_rules(body: models.NewProject) -> Rules:
+    """The rules of a project that is to be made."""
+    found = Rules(**body.model_dump(include=set(Rules._fields)))
+    rules.check(projects.choice_of(body.choice, body.learner), found)
+    if any(column.name == found.gold_column for column in body.columns or ()):
+        sentence = f"the column {found.gold_column!r} of known levels is not learned from; leave it out of columns"
+        raise Refusal(422, "bad-columns", sentence, "columns")
+    return found
+
+
+def _out(service: Service, project: Project) -> models.ProjectOut:
     columns = [column_out(column) for column in project.columns] or None
-    return models.ProjectOut(**{**project._asdict(), "columns": columns})
+    own_figures = service.rules(project).own_figures
+    return models.ProjectOut(**{**project._asdict(), "columns": columns, "own_figures": own_figures})
 
 
 def column_out(column: Column) -> models.Column:

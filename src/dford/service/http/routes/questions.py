@@ -157,7 +157,7 @@ def add(app: FastAPI) -> None:
         ```
         POST /projects/rain/questions/1/retract
         → 200
-        {"question": 1, "sequence": 3}
+        {"question": 1, "sequence": 5}
         ```
 
         The log keeps both. The question takes no other answer: ask again. Another person's answer needs the role
@@ -183,6 +183,9 @@ def add(app: FastAPI) -> None:
         {"sequence": 1, "stale": false, "thresholds": [...],
          "predictions": [{"level": ..., "probabilities": {"calm": ...}, "score": ...}, {...}]}
         ```
+
+        A level that is settled is told to admins and to keys of the role `predict` alone: people may be asked about it,
+        to judge them.
         """
         service, project = to.service, to.project
         fold = service.fold(project).near()
@@ -193,12 +196,12 @@ def add(app: FastAPI) -> None:
             stale = fold.is_stale()
             content = fold.look(
                 lambda model, sequence: predictions.body(
-                    model.learner, sequence, stale, project, X, model.place(numbers)
+                    model.learner, sequence, stale, project, X, model.place(numbers, not to.is_asked)
                 )
             )
         else:
             sequence, packed, stale = fold.packed()
-            placed = fold.look(lambda model, _: model.place(numbers))
+            placed = fold.look(lambda model, _: model.place(numbers, not to.is_asked))
             given = project, packed, sequence, stale, numbers, rows, placed
             content = service.view(len(numbers) + len(rows), predictions.response, *given)
         return Response(content, media_type="application/json")
@@ -229,7 +232,7 @@ def add(app: FastAPI) -> None:
         GET /projects/rain/levels
         → 200
         {"sequence": 1, "stale": false, "items": 4, "counts": {"calm": ...},
-         "unsure": [{"item": ..., "sureness": ...}, ...], "expected_error": ..., "audited_error": null,
+         "unsure": [{"item": ..., "sureness": ...}, ...], "settled": 0, "expected_error": ..., "audited_error": null,
          "error_rate": ...}
         ```
         """

@@ -1,0 +1,21 @@
+"""Where answers contradict each other, by who gave them."""
+
+import numpy as np
+
+from dford.engine import posteriors
+from dford.engine._compiled import Floats
+from dford.pool.people import AnswerColumns
+from dford.pool.reliability import Reliability
+
+
+def contradictions(told: AnswerColumns, reliability: Reliability, n_items: int) -> Floats:
+    """By item, how much of its answers must be wrong, whatever its level is: 0 where one level fits them all.
+
+    An answer weighs the logarithm of how much likelier its person is to give the other one, so who guesses contradicts
+    nobody.
+    """
+    item, person, cut, higher = told
+    weights = np.ascontiguousarray(reliability.logs - reliability.logs.max(axis=1, keepdims=True))
+    evidence: Floats = posteriors.gather(item, reliability.rows(person), cut, higher, weights, n_items)
+    found: Floats = -evidence.max(axis=1)
+    return found

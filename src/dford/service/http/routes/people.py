@@ -1,0 +1,63 @@
+"""People over HTTP: who answers how."""
+
+from typing import Any
+
+from fastapi import FastAPI
+
+from dford.service.http import people_models as models
+from dford.service.http.access import Access, Admin, Answering
+from dford.service.projects.projects import require_columns, require_placements
+from dford.service.refusal import Refusal
+from dford.service.views.figures import figures
+
+
+def add(app: FastAPI) -> None:
+    @app.get("/projects/{project}/people", response_model=models.People)
+    def people(to: Admin) -> Any:
+        """Read what the answers say of everybody who gave them. It may be a minute old, as it takes a while to make.
+
+        ```
+        GET /projects/rain/people
+        → 200
+        {"sequence": 1, "stale": false, "people": [{"name": "root", "answers": 1, "seconds_per_answer": null,
+         "latest": ..., "judged": 0, "error_rate": {"value": ..., "low": ..., "high": ...}, "strictness": {...},
+         "agreement": null, "gold": null, "flag": null}]}
+        ```
+
+        Error rate and strictness rest on the answers that are `judged`: those of audits, those to questions that were
+        asked again, and those about items that are settled. With few of them they are what is believed of anybody, and
+        the interval is wide. Where the learner has no probabilities, it is 409 `no-placements`.
+        """
+        require_columns(to.project)
+        require_placements(to.project)
+        return _figures(to)
+
+    @app.get("/projects/{project}/people/mine", response_model=models.Mine)
+    def mine(to: Answering) -> Any:
+        """Read what one's own answers say of oneself, where the project shows that. It may be a minute old.
+
+        ```
+        GET /projects/rain/people/mine
+        → 403
+        {"code": "not-shown", "sentence": "this project does not show people what is known of them", ...}
+        ```
+
+        Null for somebody who has not answered yet.
+        """
+        require_columns(to.project)
+        require_placements(to.project)
+        if not to.service.rules(to.project).own_figures:
+            raise Refusal(403, "not-shown", "this project does not show people what is known of them", "project")
+        people = _figures(to)["people"]
+        return {"figures": next((one for one in people if one["name"] == to.person), None)}
+
+
+def _figures(to: Access) -> dict[str, Any]:
+    service, project = to.service, to.project
+
+    def make() -> dict[str, Any]:
+        fold = service.fold(project).near()
+        still, sequence = fold.look(lambda model, sequence: (model.still(), sequence))
+        return figures(service.database, project, still.read_people(), sequence, fold.is_stale())
+
+    return service.overviews.latest(f"{project.name}/people", make)

@@ -1,0 +1,67 @@
+"""Levels that somebody knows, over HTTP."""
+
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Path
+
+from dford.service.http import people_models as models
+from dford.service.http.access import Admin
+from dford.service.projects.projects import require_columns, require_placements
+from dford.service.views import contested as views
+
+Number = Annotated[int, Path(ge=1, le=2**31 - 1)]
+
+
+def add(app: FastAPI) -> None:
+    @app.get("/projects/{project}/contested", response_model=models.Contested)
+    def contested(to: Admin) -> Any:
+        """List the items about which answers contradict each other most, by who gave them, and what was settled last.
+
+        ```
+        GET /projects/rain/contested
+        → 200
+        {"sequence": 1, "stale": false, "contested": [], "settled": []}
+        ```
+
+        It may be some seconds old. An answer counts by how seldom its person is wrong, so whoever guesses contests
+        nothing.
+        """
+        service, project = to.service, to.project
+        require_columns(project)
+        require_placements(project)
+
+        def make() -> dict[str, Any]:
+            fold = service.fold(project).near()
+            still, sequence = fold.look(lambda model, sequence: (model.still(), sequence))
+            return views.contested(service.database, project, still, sequence, fold.is_stale())
+
+        return service.overviews.latest(f"{project.name}/contested", make)
+
+    @app.put("/projects/{project}/settled/{item}")
+    def settle(to: Admin, item: Number, body: models.Settle) -> models.Settled:
+        """Settle the level of an item, or the lowest and the highest that it can be, once.
+
+        ```
+        PUT /projects/rain/settled/4
+        {"level": "strong"}
+        → 200
+        {"item": 4, "lowest": "strong", "highest": "strong", "sequence": 2, "person": "root", "at": ...}
+        ```
+
+        It holds whatever the answers say, until somebody settles something else or takes it back, and nothing more is
+        asked to place an item whose level is settled. The same again changes nothing. It is an event of the log, with
+        who and when; what is learned from answers does not change.
+        """
+        settled = to.service.settle(to.project, item, *body.bounds(), to.person)
+        return models.Settled(**views.settled_out(to.project, settled))
+
+    @app.delete("/projects/{project}/settled/{item}", status_code=204)
+    def take_back(to: Admin, item: Number) -> None:
+        """Take back what was settled about an item: its answers place it again. The log keeps both.
+
+        ```
+        DELETE /projects/rain/settled/4
+        → 204
+        ```
+        """
+        to.service.take_back(to.project, item, to.person)

@@ -1,0 +1,38 @@
+"""How many people have answered about each item."""
+
+import numpy as np
+
+from dford.engine._compiled import Ints
+from dford.pool.answers import GOLD
+from dford.pool.placements import Placements
+
+_PEOPLE = 2**31  # more than there are
+
+
+class Coverage:
+    """Goes on from the last look: answers are only ever added to."""
+
+    def __init__(self) -> None:
+        self._seen = 0
+        self._pairs = np.empty(0, np.int64)  # of items and people, as numbers, in order
+        self._people = np.empty(0, np.int64)
+
+    def lacking(self, placements: Placements, n: int, person: str) -> Ints:
+        """The items that fewer than n people have answered about, and not this one."""
+        self._look(placements)
+        is_lacking = self._people < n
+        for voice in placements.voices_of(person)[:1]:
+            is_lacking[self._pairs[self._pairs % _PEOPLE == voice] // _PEOPLE] = False
+        return np.flatnonzero(is_lacking)
+
+    def _look(self, placements: Placements) -> None:
+        answers, more = placements.answers, len(placements.items) - len(self._people)
+        item, who, purpose = (answers[name][self._seen :].astype(np.int64) for name in ("item", "person", "purpose"))
+        self._seen, first = len(answers), dict[str, int]()
+        # a person counts by the first voice
+        of = np.array([first.setdefault(voice.name, n) for n, voice in enumerate(placements.voices)], dtype=np.int64)
+        told = np.unique(_PEOPLE * item[purpose != GOLD] + of[who[purpose != GOLD]])
+        new = told[~np.isin(told, self._pairs, assume_unique=True)]
+        self._pairs = np.insert(self._pairs, np.searchsorted(self._pairs, new), new)
+        self._people = np.concatenate([self._people, np.zeros(more, np.int64)])
+        self._people += np.bincount(new // _PEOPLE, minlength=len(self._people))

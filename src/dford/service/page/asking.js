@@ -1,0 +1,53 @@
+// How the people of a project are asked: gold questions, answers per item, who audits, what people see of themselves.
+
+import { busy, el, notice } from "./dom.js";
+
+/** @typedef {import("./project.js").Project} Project */
+
+export class AskingForm {
+  /** @param {Project} project */
+  constructor(project) {
+    this.project = project;
+    this.gold = el("input", { id: "gold", type: "number", min: 0, max: 50, step: "any", required: true });
+    this.perItem = el("input", { id: "per-item", type: "number", min: 1, max: 100, required: true });
+    this.auditors = el("textarea", { id: "auditors", rows: 3, autocomplete: "off" });
+    this.ownFigures = el("input", { id: "own-figures", type: "checkbox" });
+    this.button = el("button", { class: "main" }, "Save");
+    const save = (/** @type {SubmitEvent} */ event) => {
+      event.preventDefault();
+      return busy(this.button, async () => {
+        this.show(await project.send("PUT", "/settings", { json: this.values() }));
+        notice("Saved. It holds from the next question on.", 8);
+      });
+    };
+    /** @type {(input: HTMLElement, label: string, note: string) => Element} */
+    const field = (input, label, note) => el("p", {},
+      el("label", { for: input.id }, label), input, el("span", { class: "note" }, note));
+    this.section = el("section", { class: "card" }, el("h2", {}, "How people are asked"), el("form", { onsubmit: save },
+      field(this.gold, "Gold questions, % of all", "About items whose level is known, to see how often each person is right. They look like any other question."),
+      field(this.perItem, "People per item", "Items that fewer people have answered about come first."),
+      field(this.auditors, "Who audits", "Audit questions check how far off the levels are, so they are best answered by people you trust. One name per line; empty for everybody."),
+      el("p", {}, el("label", { class: "check" }, this.ownFigures, " People see their own figures")),
+      this.button));
+  }
+
+  async load() {
+    this.show(await this.project.send("GET", "/settings"));
+  }
+
+  /** @param {Server.AskingOut} settings */
+  show(settings) {
+    this.gold.value = String(Math.round(1e6 * settings.gold) / 1e4);
+    this.perItem.value = String(settings.answers_per_item);
+    this.auditors.value = (settings.auditors ?? []).join("\n");
+    this.ownFigures.checked = settings.own_figures;
+  }
+
+  values() {
+    const names = this.auditors.value.split("\n").map((name) => name.trim()).filter(Boolean);
+    return {
+      gold: this.gold.valueAsNumber / 100, answers_per_item: this.perItem.valueAsNumber,
+      auditors: names.length ? names : null, own_figures: this.ownFigures.checked,
+    };
+  }
+}

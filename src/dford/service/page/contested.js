@@ -1,0 +1,110 @@
+// Items about which people's answers contradict each other, and how an admin settles them.
+
+import { asProblem } from "./api.js";
+import { busy, el, fill, number, say } from "./dom.js";
+import { imagePath } from "./images.js";
+import { imagesOf, summary } from "./item.js";
+import { picture } from "./picture.js";
+
+/** @typedef {import("./project.js").Project} Project */
+
+export class ContestedItems {
+  /**
+   * @param {Project} project
+   * @param {Element} box
+   * @param {import("./images.js").Images} images
+   */
+  constructor(project, box, images) {
+    this.project = project;
+    this.box = box;
+    this.images = images;
+    this.isWanted = project.role === "admin"; // until the server says that the learner cannot tell
+    this.isAsking = false;
+    /** @type {Server.Contested | null} */
+    this.shown = null;
+  }
+
+  async refresh() {
+    const { sequence } = this.project.state;
+    const isLatest = this.shown?.sequence === sequence && !this.shown.stale;
+    const isUsed = this.box.contains(document.activeElement); // somebody chooses a level: it stays where it is
+    if (!this.isWanted || this.isAsking || isLatest || isUsed) return;
+    this.isAsking = true;
+    try {
+      this.show(await this.project.send("GET", "/contested"));
+    } catch (error) {
+      if (asProblem(error).code === "no-placements") this.isWanted = false;
+    } finally {
+      this.isAsking = false;
+    }
+  }
+
+  /** @param {Server.Contested} found */
+  show(found) {
+    this.shown = found;
+    const { description } = this.project;
+    this.images.fetchAhead([...found.contested, ...found.settled].flatMap(({ item, shown }) =>
+      imagesOf(description, shown).map(({ column }) => imagePath(item, column))));
+    fill(this.box,
+      found.contested.length ? el("ul", { class: "contested" }, found.contested.map((one) => this.contestedRow(one)))
+        : el("p", { class: "nothing" }, "No answers contradict each other."),
+      found.settled.length ? el("h3", {}, "Settled last") : null,
+      found.settled.length ? el("ul", { class: "contested" }, found.settled.map((one) => this.settledRow(one))) : null);
+  }
+
+  /** @param {{ item: number, shown: Record<string, any> }} one */
+  itself({ item, shown }) {
+    const { description } = this.project;
+    return [...imagesOf(description, shown).map((image) => picture(this.images, item, image)),
+      el("p", { dir: "auto", class: "shown" }, summary(description, shown))];
+  }
+
+  /** @param {Server.ContestedItem} one */
+  contestedRow(one) {
+    const { levels } = this.project.description;
+    const select = el("select", { "aria-label": `Right level of item ${one.item}` },
+      levels.map((level) => el("option", { value: level, selected: level === one.level }, level)));
+    const button = el("button", { type: "button", "aria-label": `Settle item ${one.item}` }, "Settle");
+    const row = el("li", {}, this.itself(one),
+      el("p", { class: "note" }, `Item ${number(one.item)} · now ${one.level}, ${number(100 * one.probabilities[one.level], 0)}% certain`),
+      el("ul", { class: "said" }, [...byPerson(one.answers)].map(([person, answers]) => el("li", {},
+        el("b", { dir: "auto" }, person), ": ", el("span", { dir: "auto" }, answers.join(", "))))),
+      el("p", { class: "settle" }, "Right level: ", select, " ", button));
+    button.addEventListener("click", () => busy(button, async () => {
+      const settled = await this.project.send("PUT", `/settled/${one.item}`, { json: { level: select.value } });
+      say(`Item ${one.item} is settled at ${select.value}.`);
+      const now = this.settledRow({ ...settled, shown: one.shown });
+      row.replaceWith(now);
+      now.querySelector("button")?.focus();
+    }));
+    return row;
+  }
+
+  /** @param {Server.ShownSettled} one */
+  settledRow(one) {
+    const { item, lowest, highest, person, at } = one;
+    const button = el("button", { type: "button", "aria-label": `Take back what was settled about item ${item}` }, "Take back");
+    const level = lowest === highest ? lowest : `${lowest} to ${highest}`;
+    const when = new Date(1000 * at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+    const row = el("li", {}, this.itself(one),
+      el("p", { class: "note" }, `Item ${number(item)} · settled at ${level} by ${person}, ${when} `, button));
+    button.addEventListener("click", () => busy(button, async () => {
+      await this.project.send("DELETE", `/settled/${item}`);
+      say(`Item ${item} is not settled any more.`);
+      row.replaceWith(el("li", {}, this.itself(one), el("p", { class: "note" }, `Item ${number(item)} · not settled any more`)));
+    }));
+    return row;
+  }
+}
+
+/**
+ * What each person said, in order.
+ * @param {Server.GivenAnswer[]} answers
+ */
+function byPerson(answers) {
+  /** @type {Map<string, string[]>} */
+  const said = new Map();
+  for (const { person, level, higher } of answers)
+    said.set(person, [...said.get(person) ?? [], `${higher ? "above" : "not above"} ${level}`]);
+  return said;
+}

@@ -1,0 +1,127 @@
+// Who answers how, in words: for whoever set the project up, and no statistician.
+
+import { asProblem } from "./api.js";
+import { el, fill, number } from "./dom.js";
+
+/** @typedef {import("./project.js").Project} Project */
+
+/** @type {Record<string, string>} */
+const FLAGS = {
+  wrong: "Often wrong: more than one answer in five. Look at some of their answers, or talk to them.",
+  differs: "Often differs from the others: more than one answer in four. Look at the contested items, or talk to them.",
+};
+const FEW = 20; // answers, with which nobody expects more to be known
+const VAGUE = 0.25; // an interval that is wider says too little to be put into words
+
+export class PeopleFigures {
+  /**
+   * @param {Project} project
+   * @param {Element} box
+   */
+  constructor(project, box) {
+    this.project = project;
+    this.box = box;
+    this.isAdmin = project.role === "admin";
+    // until the server says that the learner cannot tell
+    this.isWanted = this.isAdmin || (project.role === "answer" && project.description.own_figures);
+    this.own = el("div", {}); // below the counts, of whoever sees no more than themselves
+    if (!this.isAdmin) box.after(this.own);
+    this.isAsking = false;
+    /** @type {Server.People | null} */
+    this.shown = null;
+  }
+
+  // The server makes them again now and then: what it has is shown, until it has learned all.
+  async refresh() {
+    const { sequence } = this.project.state;
+    const isLatest = this.shown?.sequence === sequence && !this.shown.stale;
+    if (!this.isWanted || this.isAsking || !sequence || isLatest) return;
+    this.isAsking = true;
+    try {
+      if (this.isAdmin) this.show(await this.project.send("GET", "/people"));
+      else this.showOwn(await this.project.send("GET", "/people/mine"));
+    } catch (error) {
+      if (asProblem(error).code === "no-placements") this.isWanted = false;
+    } finally {
+      this.isAsking = false;
+    }
+  }
+
+  /** @param {Server.People} shown */
+  show(shown) {
+    this.shown = shown;
+    if (shown.people.length) fill(this.box, el("ul", { class: "people" }, shown.people.map(row)));
+  }
+
+  /** @param {Server.Mine} mine */
+  showOwn({ figures }) {
+    if (figures) fill(this.own, el("ul", { class: "people" }, row(figures)));
+  }
+}
+
+/** @param {Server.Figures} figures */
+function row(figures) {
+  return el("li", {},
+    el("p", {}, el("b", { dir: "auto" }, figures.name), " ", el("span", { class: "note" }, activity(figures))),
+    figures.flag ? el("p", { class: "flag" }, FLAGS[figures.flag]) : null,
+    el("p", {}, inWords(figures)),
+    el("details", {}, el("summary", {}, "Figures"), el("dl", { class: "plain" }, details(figures).map(([term, value]) =>
+      el("div", {}, el("dt", {}, term), el("dd", {}, value))))));
+}
+
+/** @param {Server.Figures} figures */
+function activity({ answers, seconds_per_answer: seconds, latest }) {
+  const pace = seconds === null || seconds < 0.05 || seconds >= 3600 ? null
+    : seconds < 90 ? `about ${number(seconds, seconds < 10 ? 1 : 0)} s each` : `about ${number(seconds / 60, 0)} min each`;
+  const last = latest && `last ${new Date(1000 * latest).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })}`;
+  return [`${number(answers)} ${answers === 1 ? "answer" : "answers"}`, pace, last].filter(Boolean).join(" · ");
+}
+
+/**
+ * Only what the answers really tell.
+ * @param {Server.Figures} figures
+ */
+export function inWords({ answers, agreement, error_rate: wrong, strictness, gold, judged }) {
+  const said = [
+    tells(agreement) && `answers like the others ${percent(agreement.value)} of the time`,
+    tells(gold) && `right about ${percent(gold.value)} of the items whose level is known`,
+    tells(wrong) && `about ${percent(wrong.value)} of the answers are wrong`,
+    strictnessInWords(strictness),
+  ].filter(Boolean).join("; ");
+  if (!said && answers < FEW) return "Too few answers to say yet.";
+  const alone = agreement ? "" : ", and nobody else has answered about the same items";
+  if (!said) return `Too little to say yet: ${number(judged)} of ${number(answers)} answers could be judged${alone}.`;
+  const few = tells(wrong) ? "" : ` Too few to say how many are wrong: ${number(judged)} could be judged.`;
+  return `${said[0].toUpperCase()}${said.slice(1)}.${few}`;
+}
+
+/** @param {Server.Estimate} strictness in levels */
+function strictnessInWords({ value, low, high }) {
+  if (low <= 0 && high >= 0) return low > -0.4 && high < 0.4 ? "about as strict as the others" : null;
+  const much = Math.abs(value) < 0.35 ? "a little " : Math.abs(value) < 0.9 ? "" : "much ";
+  return `${much}${value > 0 ? "stricter" : "milder"} than the others`;
+}
+
+/**
+ * @param {Server.Estimate | null} figure
+ * @returns {figure is Server.Estimate}
+ */
+const tells = (figure) => figure !== null && figure.high - figure.low <= VAGUE;
+
+const percent = (/** @type {number} */ share) => `${number(100 * share, 0)}%`;
+
+/**
+ * @param {Server.Figures} figures
+ * @returns {[string, string][]}
+ */
+function details({ judged, error_rate: wrong, strictness, agreement, gold }) {
+  const share = (/** @type {Server.Estimate | null} */ figure) =>
+    (figure ? `${percent(figure.value)} (between ${percent(figure.low)} and ${percent(figure.high)})` : "not known yet");
+  return [
+    ["Answers like the others", share(agreement)],
+    ["Right about items whose level is known", share(gold)],
+    ["Wrong answers", share(wrong)],
+    ["Stricter than everybody, in levels", `${number(strictness.value)} (between ${number(strictness.low)} and ${number(strictness.high)})`],
+    ["The last two rest on", `${number(judged)} ${judged === 1 ? "answer" : "answers"}: audits, repeated questions and items whose level is known`],
+  ];
+}

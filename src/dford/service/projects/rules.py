@@ -1,0 +1,77 @@
+"""How the people of a project are asked: what an admin may change at any time."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from dford.columns.values import is_missing
+from dford.service.refusal import Refusal
+from dford.service.store.schema import rules
+
+
+class Rules(NamedTuple):
+    gold: float = 0.0
+    """The share of the questions about items whose level is known, which judge people."""
+    gold_column: str | None = None
+    """The column of uploaded tables that has known levels. It is set when the project is made."""
+    answers_per_item: int = 1
+    """How many people are to answer about an item before others are asked about again."""
+    auditors: list[str] | None = None
+    """Whose questions may audit; None for all."""
+    own_figures: bool = False
+    """Whether people may read what is known of themselves."""
+
+    def may_audit(self, person: str) -> bool:
+        return self.auditors is None or person in self.auditors
+
+
+def read(connection: Connection, project: int) -> Rules:
+    row = connection.execute(_ROW, {"project": project}).first()
+    if row is None:
+        return Rules()
+    found: dict[str, Any] = {name: getattr(row, name) for name in Rules._fields}
+    return Rules(**found | {"auditors": None if row.auditors is None else json.loads(row.auditors)})
+
+
+def write(connection: Connection, project: int, new: Rules) -> None:
+    """A job for the writer."""
+    connection.execute(rules.delete().where(rules.c.project == project))
+    values = new._asdict() | {"auditors": None if new.auditors is None else json.dumps(new.auditors)}
+    connection.execute(rules.insert().values(project=project, **values))
+
+
+def check(choice: str, new: Rules) -> None:
+    """Refuse rules that a project with this choice of the next item cannot keep."""
+    asked = {"gold": new.gold > 0, "answers_per_item": new.answers_per_item > 1, "auditors": new.auditors is not None}
+    for name, is_asked in asked.items():
+        if is_asked and choice != "pool":
+            sentence = f"{name} needs the choice 'pool' of the next item, and this project has {choice!r}"
+            raise Refusal(422, "bad-rules", sentence, name)
+
+
+class GoldColumn(NamedTuple):
+    """The column of tables that has known levels, and the scale."""
+
+    name: str
+    levels: list[str]
+
+    def take_from(
+        self, rows: Sequence[Mapping[str, Any]], field: str
+    ) -> tuple[list[dict[str, Any]], dict[int, int]]:  # fmt: skip
+        """The rows without it, and by row, the place of its level, from 1, where there is one."""
+        places, known = {name: place for place, name in enumerate(self.levels, 1)}, dict[int, int]()
+        for i, row in enumerate(rows):
+            value = row.get(self.name)
+            place = places.get(str(value).strip())
+            if place is not None:
+                known[i] = place
+            elif not is_missing(value):
+                said = f"{str(value)[:64]!r} in row {i + 1} of the column {self.name!r} of known levels is not one of "
+                raise Refusal(422, "not-a-level", said + ", ".join(self.levels), f"{field}.{i}.{self.name}")
+        return [{name: value for name, value in row.items() if name != self.name} for row in rows], known
+
+
+_ROW = sa.select(rules).where(rules.c.project == sa.bindparam("project"))

@@ -1,0 +1,129 @@
+"""Levels that somebody knows: settled and taken back, as events of the log. Jobs for the writer."""
+
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from dford.service.projects.projects import Project
+from dford.service.refusal import Refusal
+from dford.service.store.bulk_insert import insert_rows
+from dford.service.store.database import Database
+from dford.service.store.schema import heads, pool, settlements
+
+
+class Settlement(NamedTuple):
+    """What somebody said of an item, and when; levels count from 1."""
+
+    item: int
+    lowest: int
+    highest: int
+    sequence: int
+    person: str
+    at: float
+
+
+def settle(connection: Connection, project: int, item: int, lowest: int, highest: int, person: str) -> Settlement:
+    """The level of an item is known, or the lowest and the highest that it can be; said again, it is done once."""
+    before = _in_force(connection, project, item)
+    if before is not None and (before.lowest, before.highest) == (lowest, highest):
+        return before
+    settle_many(connection, project, {item: (lowest, highest)}, person)
+    found = _in_force(connection, project, item)
+    assert found is not None
+    return found
+
+
+def settle_many(
+    connection: Connection, project: int, known: Mapping[int, tuple[int | None, int | None]], person: str
+) -> None:
+    """The lowest and the highest level of items, in this order; None for both takes back what was settled."""
+    if not known:
+        return
+    head: int = connection.execute(_HEAD, {"project_": project, "count": len(known)}).scalar_one()
+    now, first = time.time(), head - len(known) + 1
+    rows = [(project, first + i, item, *bounds, person, now) for i, (item, bounds) in enumerate(known.items())]
+    columns = ("project", "sequence", "item", "lowest", "highest", "person", "at")
+    insert_rows(connection, settlements, columns, rows)
+    connection.execute(_MARK, {"project_": project, "first": first})
+
+
+def take_back(connection: Connection, project: int, item: int, person: str) -> None:
+    """What was settled about an item is not known any more; where nothing was, nothing changes."""
+    if _in_force(connection, project, item) is not None:
+        settle_many(connection, project, {item: (None, None)}, person)
+
+
+def refuse_settled(connection: Connection, project: int, item: int) -> None:
+    """Refuse what is to be asked about an item whose level is settled."""
+    one = _THERE.where(HAS_ONE_LEVEL)
+    if connection.scalar(one, {"project_": project, "item": item}) is not None:
+        sentence = f"the level of item {item} is settled, so there is nothing to ask about it; take that back first"
+        raise Refusal(409, "settled", sentence, "item")
+
+
+def in_force(database: Database, project: Project) -> dict[int, Settlement]:
+    """What is settled, by item."""
+    with database.reading() as connection:
+        return {row.item: Settlement(*row) for row in connection.execute(_ALL, {"project_": project.id})}
+
+
+def places_of(project: Project, lowest: str, highest: str) -> tuple[int, int]:
+    """The places of two levels on the scale, from 1, that can be settled at."""
+    names = project.levels
+    for name, field in ((lowest, "lowest"), (highest, "highest")):
+        if name not in names:
+            raise _not_a_level(f"there is no level {name[:64]!r}: the scale is {', '.join(names)}", field)
+    low, high = names.index(lowest) + 1, names.index(highest) + 1
+    if low > high:
+        raise _not_a_level(f"the lowest level {lowest!r} is above the highest {highest!r}; swap them", "lowest")
+    if (low, high) == (1, len(names)):
+        raise _not_a_level(f"from {lowest!r} to {highest!r} is the whole scale, which settles nothing", "lowest")
+    return low, high
+
+
+def _not_a_level(sentence: str, field: str) -> Refusal:
+    return Refusal(422, "not-a-level", sentence, field)
+
+
+def _in_force(connection: Connection, project: int, item: int) -> Settlement | None:
+    place = {"project_": project, "item": item}
+    if connection.scalar(_THERE, place) is None:
+        raise Refusal(404, "no-item", f"there is no item {item} in this project", "item")
+    row = connection.execute(_ONE, place).first()
+    return None if row is None else Settlement(*row)
+
+
+# of an item of the pool
+HAS_ONE_LEVEL = sa.exists().where(
+    settlements.c.project == pool.c.project,
+    settlements.c.sequence == pool.c.settled,
+    settlements.c.lowest == settlements.c.highest,
+)
+_project: Any = sa.bindparam("project_")
+_HEAD = (
+    heads.update()
+    .where(heads.c.project == _project)
+    .values(sequence=heads.c.sequence + sa.bindparam("count"))
+    .returning(heads.c.sequence)
+)
+_MARK = (
+    pool.update()
+    .where(
+        pool.c.project == settlements.c.project,
+        pool.c.item == settlements.c.item,
+        settlements.c.project == _project,
+        settlements.c.sequence >= sa.bindparam("first"),
+    )
+    .values(settled=sa.case((settlements.c.lowest.is_not(None), settlements.c.sequence)))
+)
+_THERE = sa.select(pool.c.item).where(pool.c.project == _project, pool.c.item == sa.bindparam("item"))
+_ALL = (
+    sa.select(*(settlements.c[name] for name in Settlement._fields))
+    .join(pool, (pool.c.project == settlements.c.project) & (pool.c.settled == settlements.c.sequence))
+    .where(settlements.c.project == _project)
+    .order_by(settlements.c.sequence)
+)
+_ONE = _ALL.where(pool.c.item == sa.bindparam("item"))

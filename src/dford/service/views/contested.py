@@ -1,0 +1,92 @@
+"""Items about which people's answers contradict each other, and those that somebody settled."""
+
+import json
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+
+from dford.engine._compiled import Floats
+from dford.pool.contested import contradictions
+from dford.pool.placements import Placements
+from dford.service.projects import settling
+from dford.service.projects.projects import Project
+from dford.service.store.database import Database
+from dford.service.store.schema import answers, items, questions, retractions
+from dford.service.views.levels import short
+
+_who_and_when = (answers.c.person, answers.c.at)
+_LISTED = 10
+_LEAST = float(np.log(2.0))  # what is more likely an answer of somebody who guesses contests nothing
+
+
+def contested(database: Database, project: Project, still: Placements, sequence: int, stale: bool) -> dict[str, Any]:
+    """The items whose answers contradict each other most, by who gave them, and what was settled last."""
+    known = still.items
+    how_much = contradictions(still.answers.told(), still.reliability, len(known))
+    how_much[(known.bounds[:, 0] == known.bounds[:, 1]) | (how_much < _LEAST)] = 0.0
+    most = np.argsort(-how_much, kind="stable")[:_LISTED]
+    found = (most[how_much[most] > 0] + 1).tolist()
+    settled = list(settling.in_force(database, project).values())[: -_LISTED - 1 : -1]
+    shown = _shown(database, project, [*found, *(one.item for one in settled)])
+    told = _told(database, project, found)
+    levels, beliefs = _placed(still, found)
+    return {
+        "sequence": sequence,
+        "stale": stale,
+        "contested": [
+            {
+                "item": item,
+                "shown": shown[item],
+                "level": project.levels[levels[i]],
+                "probabilities": dict(zip(project.levels, beliefs[i].tolist(), strict=True)),
+                "answers": told[item],
+            }
+            for i, item in enumerate(found)
+        ],
+        "settled": [{**settled_out(project, one), "shown": shown[one.item]} for one in settled],
+    }
+
+
+def settled_out(project: Project, one: settling.Settlement) -> dict[str, Any]:
+    """A settlement, with the names of its levels."""
+    return {
+        **one._asdict(),
+        "lowest": project.levels[one.lowest - 1],
+        "highest": project.levels[one.highest - 1],
+    }
+
+
+def _placed(still: Placements, numbers: list[int]) -> tuple[list[int], Floats]:
+    beliefs = still.items.beliefs(np.array(numbers, dtype=np.int64) - 1)
+    return (beliefs.cumsum(axis=1) < 0.5).sum(axis=1).tolist(), beliefs
+
+
+def _shown(database: Database, project: Project, numbers: list[int]) -> dict[int, dict[str, Any]]:
+    rows = sa.select(items.c.number, items.c.shown).where(items.c.project == project.id, items.c.number.in_(numbers))
+    with database.reading() as connection:
+        found = {row.number: json.loads(row.shown) for row in connection.execute(rows)}
+    return {number: {name: short(value) for name, value in shown.items()} for number, shown in found.items()}
+
+
+def _told(database: Database, project: Project, numbers: list[int]) -> dict[int, list[dict[str, Any]]]:
+    """The answers about items, in order, without those taken back."""
+    rows = (
+        sa.select(questions.c.item, questions.c.number, questions.c.level, answers.c.higher, *_who_and_when)
+        .join(answers, (answers.c.project == questions.c.project) & (answers.c.question == questions.c.number))
+        .join(
+            retractions,
+            (retractions.c.project == answers.c.project) & (retractions.c.question == answers.c.question),
+            isouter=True,
+        )
+        .where(
+            questions.c.project == project.id, questions.c.item.in_(numbers), retractions.c.sequence.is_(None)
+        )
+        .order_by(answers.c.sequence)
+    )  # fmt: skip
+    found: dict[int, list[dict[str, Any]]] = {number: [] for number in numbers}
+    with database.reading() as connection:
+        for item, number, level, higher, person, at in connection.execute(rows):
+            level_name = project.levels[level - 1]
+            found[item].append({"question": number, "person": person, "level": level_name, "higher": higher, "at": at})
+    return found
