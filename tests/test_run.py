@@ -83,6 +83,22 @@ def test_what_is_neither_true_nor_false_is_a_failure_and_said() -> None:
     assert (done.answers, done.failed) == (0, 6)
 
 
+def test_an_item_that_always_fails_costs_one_question_and_not_the_budget() -> None:
+    pool, calls = new(), list[int]()
+
+    def judge(item: int, level: Any) -> bool:
+        calls.append(item)
+        if item % 7 == 0:
+            raise OSError("unreadable")
+        return bool(y[item] > level)
+
+    with pytest.warns(UserWarning, match="questions were not answered; the last failure was OSError: unreadable"):
+        done = pool.run(judge, person="judge", budget=120)
+    assert max(calls.count(item) for item in range(0, 120, 7)) <= 3
+    assert done.answers > 60
+    assert not pool._open
+
+
 def test_few_items_and_many_threads_spend_the_whole_budget() -> None:
     """While all items are asked about there is nothing to ask, until one is answered."""
     pool, calls = Pool(np.empty((3, 0)), LEVELS, audit=0, random_state=0), []

@@ -116,6 +116,24 @@ def test_a_program_that_has_said_all_it_can_is_asked_no_more() -> None:
     assert pool.ask(person="ann") is not None
 
 
+def test_a_program_never_audits_and_an_item_named_twice_is_one() -> None:
+    pool = new(auditors=["judge", "ann"], programs=["judge"])
+    assert {pool.ask(person="judge").purpose for _ in range(60)} == {"place"}
+    small = Pool(np.empty((9, 0)), LEVELS, random_state=0)
+    asked = set()
+    while (question := small.ask(person={"ann": [0, 0, 3, 3]})) is not None:
+        assert (question.item, question.level) not in asked
+        asked.add((question.item, question.level))
+        small.tell(question, True)
+
+
+def test_until_people_audit_what_a_program_said_the_expected_error_says_so() -> None:
+    pool = new()
+    pool.run(lambda item, level: bool(y[item] > level + 1), person="judge", budget=300)
+    with pytest.warns(UserWarning, match="if the programs that gave most of the answers are right"):
+        _ = pool.expected_error_
+
+
 def test_nobody_at_hand_is_asked_nothing() -> None:
     pool = new()
     assert pool.ask(person=[]) is None

@@ -3,7 +3,9 @@
 A person is of one of several kinds. How likely one of a kind answers yes hangs on how far the level is above the cut
 that was asked about: the chance is chances[kind, level - cut + K - 1], with levels and cuts from 0. What is known of an
 item tells what kind of person would have answered so, and what is known of a person which level the item may have.
-Both go back and forth along the answers (belief propagation), and no answer is told what it has said itself.
+Both go back and forth along the answers (belief propagation). No answer is told what it has said itself, and where
+others have answered about the item neither what else the same person said of it: who errs about an item errs at every
+cut.
 
 There are only sums, products and quotients here, in a fixed order, so that the same answers give the same bits.
 """
@@ -39,6 +41,16 @@ def without(known: Floats, answer: Floats, out: Floats) -> None:
 
 
 @inlined
+def without_all(known: Floats, answers: Floats, alike: Ints, first: int, out: Floats) -> None:
+    """What is known but for what an answer and those that go with it say: `alike` leads from each to the next."""
+    without(known, answers[first], out)
+    other = alike[first]
+    while other != first:
+        without(out, answers[other], out)
+        other = alike[other]
+
+
+@inlined
 def likelihood(level: Floats, chances: Floats, cut: int, higher: bool) -> float:
     """How likely an answer is of a person with these chances of yes, by what else is known of the level."""
     yes = 0.0
@@ -49,13 +61,14 @@ def likelihood(level: Floats, chances: Floats, cut: int, higher: bool) -> float:
 
 @released
 def agree(
-    items: Ints, people: Ints, cuts: Ints, higher: Bools, prior: Floats, chances: Floats, weights: Floats, rounds: int,
-    beliefs: Floats, kinds: Floats, others: Floats, work: Floats,
+    items: Ints, people: Ints, cuts: Ints, higher: Bools, alike: Ints, prior: Floats, chances: Floats, weights: Floats,
+    rounds: int, beliefs: Floats, kinds: Floats, others: Floats, work: Floats, done: Ints,
 ) -> None:  # fmt: skip
     """Find how likely each level is of each item, and each kind of each person; and the former but for each answer.
 
-    `weights` are how likely the kinds are of each person before any answer. `work` has three rows, each as long as
-    there are levels, and as there are kinds.
+    `weights` are how likely the kinds are of each person before any answer. `alike` leads from each answer to the next
+    that goes with it, in a circle; one that stands alone leads to itself. `work` has three rows, each as long as there
+    are levels, and as there are kinds; `done` are zeros, an answer each.
     """
     n, n_levels, n_kinds = items.size, prior.shape[1], weights.shape[1]
     level, kind, likely = work[0, :n_levels], work[1, :n_kinds], work[2, :n_kinds]
@@ -78,21 +91,35 @@ def agree(
             for j in range(n_kinds):
                 kinds[p, j] = weights[p, j]
         for a in range(n):
-            without(beliefs[items[a]], others[a], level)
+            without_all(beliefs[items[a]], others, alike, a, level)
             for j in range(n_kinds):
                 kinds[people[a], j] *= likelihood(level, chances[j], cuts[a], higher[a])
             scale(kinds[people[a]])
         for a in range(n):
-            without(beliefs[items[a]], others[a], level)
-            for j in range(n_kinds):
-                likely[j] = likelihood(level, chances[j], cuts[a], higher[a])
-            without(kinds[people[a]], likely, kind)
-            for k in range(n_levels):
-                others[a, k] = 0.0
+            if done[a] > turn:
+                continue
+            without_all(beliefs[items[a]], others, alike, a, level)
+            each = a
+            while done[each] <= turn:
+                done[each] = turn + 1
                 for j in range(n_kinds):
-                    others[a, k] += kind[j] * said(chances[j, k - cuts[a] + n_levels - 1], higher[a])
+                    likely[j] = likelihood(level, chances[j], cuts[each], higher[each])
+                without(kinds[people[each]], likely, kind)
+                for k in range(n_levels):
+                    others[each, k] = 0.0
+                    for j in range(n_kinds):
+                        others[each, k] += kind[j] * said(chances[j, k - cuts[each] + n_levels - 1], higher[each])
+                each = alike[each]
     for a in range(n):
-        without(beliefs[items[a]], others[a], others[a])
+        if done[a] > rounds:
+            continue
+        without_all(beliefs[items[a]], others, alike, a, level)
+        each = a
+        while done[each] <= rounds:
+            done[each] = rounds + 1
+            for k in range(n_levels):
+                others[each, k] = level[k]
+            each = alike[each]
 
 
 @compiled

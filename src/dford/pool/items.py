@@ -121,6 +121,12 @@ class Items:
         found: Floats = self.beliefs(self._one)[0]
         return found
 
+    def undecided(self, items: Ints) -> Floats:
+        """The same, by all but what somebody decided."""
+        whole = np.tile(np.array([0, self.n_levels - 1], np.int16), (len(items), 1))
+        found: Floats = posteriors.beliefs(np.arange(len(items)), self.prior[items], self.evidence[items], whole)
+        return found
+
     def placements(self) -> tuple[Ints, Floats]:
         """The levels of all items, and how far off each is expected to be."""
         levels, errors = np.empty(len(self), np.int64), np.empty(len(self))

@@ -7,15 +7,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dford.engine import people as engine
+from dford.engine import posteriors
 from dford.engine._compiled import Bools, Floats, Ints
+from dford.engine.elementary import logs
 from dford.estimates import Estimate, interval
 from dford.log import FeedbackLog
 
 _ROUNDS = 8  # of going back and forth
+_SHARING, _STILL = 20, 1e-3  # times that the shares of the levels are found, at most, and when they stay as they are
 _ERRORS = np.array([0.005, 0.03, 0.07, 0.13, 0.22, 0.33, 0.48])
 _STRICT = np.array([0.2, 0.45, 0.7, 1.0, 1.5, 2.5, 4.0])
 _FINE_ERRORS = (np.arange(60) + 0.5) / 120
-_FINE_STRICT = np.linspace(0.1, 2.0, 20)
+_FINE_STRICT = np.concatenate([np.linspace(0.1, 2.0, 20), [2.5, 3.0, 4.0, 6.0]])
 _CLEAR = 0.9  # a question is, where the others' answers say yes or no with this probability
 _SPREAD = 0.2  # levels, by which people are stricter or milder than others
 
@@ -97,7 +100,7 @@ class Person(NamedTuple):
     agreement: Estimate | None
     """How often they answer as the others' answers say, where these leave little doubt; None if they never do."""
     gold: Estimate | None
-    """How often they are right about items whose level somebody knows; None if they answered about none."""
+    """How often they are right where the level was known before they answered; None if it never was."""
 
 
 class AnswerColumns(NamedTuple):
@@ -135,36 +138,52 @@ class Agreed(NamedTuple):
     """How likely each level is of the item of each answer, but for that answer."""
 
 
-def agree(told: AnswerColumns, prior: Floats, eighths: Sequence[int]) -> Agreed:
+def agree(told: AnswerColumns, prior: Floats, voices: Sequence[Voice]) -> Agreed:
     """Find levels and voices together, while other threads run."""
-    n_levels, weights = prior.shape[1], WEIGHTS[list(eighths)]
+    n_levels, weights = prior.shape[1], WEIGHTS[[voice.eighths for voice in voices]]
     found = Agreed(np.empty(prior.shape), np.empty(weights.shape), np.empty((len(told.item), n_levels)))
-    work = np.empty((3, max(n_levels, weights.shape[1])))
-    engine.agree(*told, np.ascontiguousarray(prior), KINDS.chances(n_levels), weights, _ROUNDS, *found, work)
+    work, prior = np.empty((3, max(n_levels, weights.shape[1]))), np.ascontiguousarray(prior)
+    together = _together(told._replace(person=_people(voices)[told.person]))
+    done = np.zeros(len(together), np.int64)
+    engine.agree(*told, together, prior, KINDS.chances(n_levels), weights, _ROUNDS, *found, work, done)
     return found
 
 
-def read_people(
-    voices: Sequence[Voice], told: AnswerColumns, prior: Floats, is_known: Bools, basis: Basis | None = None
-) -> list[Person]:
-    """The figures of all people; `is_known` are the items whose level somebody knows.
+def _people(voices: Sequence[Voice]) -> Ints:
+    """Whose each voice is, by the number of their first one."""
+    first: dict[str, int] = {}
+    return np.array([first.setdefault(voice.name, n) for n, voice in enumerate(voices)], dtype=np.int64)
 
-    Error rates and strictness are by the basis; where there is none, by all answers, which then must be one.
-    """
-    eighths = [voice.eighths for voice in voices]
-    others = agree(told, prior, eighths).others
-    judged, levels = (told, others) if basis is None else (basis.told, agree(*basis, eighths).others)
-    chances, n_levels = _FINE.chances(prior.shape[1]), prior.shape[1]
-    yes = np.array([level[cut + 1 :].sum() for level, cut in zip(others, told.cut, strict=True)])
-    is_clear = _shared(told) & (np.abs(yes - 0.5) >= _CLEAR - 0.5)
-    like = ((yes > 0.5) == told.higher).astype(np.float64)
+
+def _together(told: AnswerColumns) -> Ints:
+    """From each answer to the next that the same person gave about the item, in a circle, if others answered, too."""
+    order = np.lexsort((told.person, told.item))
+    item, person = told.item[order], told.person[order]
+    is_first = np.ones(len(order), np.bool_)
+    if not len(order):
+        return order
+    is_first[1:] = (item[1:] != item[:-1]) | (person[1:] != person[:-1])
+    starts, following = np.flatnonzero(is_first), np.arange(1, len(order) + 1)
+    following[np.append(starts[1:], len(order)) - 1] = starts
+    found = np.arange(len(order))
+    found[order] = order[following]
+    return np.where(_shared(told), found, np.arange(len(order)))
+
+
+def read_people(voices: Sequence[Voice], told: AnswerColumns, known: Ints, basis: Basis) -> list[Person]:
+    """The figures of all people. `known` is the level that somebody knew when an answer was asked for, or -1."""
+    judged, levels = basis.told, agree(*basis, voices).others
+    chances, n_levels = _FINE.chances(basis.prior.shape[1]), basis.prior.shape[1]
+    yes, is_gold = _others_say(_people(voices), told, n_levels), known >= 0
+    is_clear = np.abs(yes - 0.5) >= _CLEAR - 0.5
+    like, right = ((said == told.higher).astype(np.float64) for said in (yes > 0.5, known > told.cut))
     found = []
     for name in dict.fromkeys(voice.name for voice in voices):
         is_own = np.array([voice.name == name for voice in voices])
         all_own, own = is_own[told.person], is_own[judged.person]
         count = int(own.sum())
-        logs, wrong = engine.read_person(levels[own], judged.cut[own], judged.higher[own], chances)
-        weights = _FINE.weights * np.exp(logs - logs.max())
+        likely, wrong = engine.read_person(levels[own], judged.cut[own], judged.higher[own], chances)
+        weights = _FINE.weights * np.exp(likely - likely.max())
         found.append(
             Person(
                 name,
@@ -173,10 +192,26 @@ def read_people(
                 _strictness(weights, n_levels - 1.0),
                 count,
                 _share(like[all_own & is_clear]),
-                _share(like[all_own & is_known[told.item]]),
+                _share(right[all_own & is_gold]),
             )
         )
     return found
+
+
+def _others_say(people: Ints, told: AnswerColumns, n_levels: int) -> Floats:
+    """How likely yes is by what others have answered about the item alone, taking each of them for anybody."""
+    chances = engine.mix(WEIGHTS[:1], KINDS.chances(n_levels))[0]
+    likely = logs(np.stack([1.0 - chances, chances]).ravel()).reshape(2, -1)
+    offsets = np.arange(n_levels) - told.cut[:, None] + n_levels - 1
+    said = likely[told.higher.astype(np.int64)[:, None], offsets]
+    pairs = np.unique(told.item * (1 + len(people)) + people[told.person], return_inverse=True)[1]
+    others = np.zeros(said.shape)
+    for k in range(n_levels):
+        others[:, k] = np.bincount(told.item, said[:, k])[told.item] - np.bincount(pairs, said[:, k])[pairs]
+    whole = np.tile(np.array([0, n_levels - 1], np.int16), (len(others), 1))
+    beliefs = posteriors.beliefs(np.arange(len(others)), np.full(others.shape, 1.0 / n_levels), others, whole)
+    yes: Floats = np.where(np.arange(n_levels) > told.cut[:, None], beliefs, 0.0).sum(axis=1)
+    return np.where(_shared(told._replace(person=people[told.person])), yes, 0.5)
 
 
 def _error_rate(rates: Floats, weights: Floats) -> Estimate:
@@ -217,13 +252,19 @@ def _quantiles(values: Floats, weights: Floats) -> tuple[float, float, float]:
 def known_or_shared(
     told: AnswerColumns, voices: Sequence[Voice], n_items: int, n_levels: int, known: Mapping[int, int]
 ) -> Floats:
-    """Priors of items by the shares of the levels, which these answers tell; of what is known, the level itself."""
-    shares = np.full(n_levels, 1.0 / n_levels)
-    for _ in range(4):
+    """Priors of items by the shares of the levels, which these answers tell; of what is known, the level itself.
+
+    They are found to the end: shares that are too even would make everybody strict, or mild.
+    """
+    shares, is_known = np.full(n_levels, 1.0 / n_levels), np.isin(np.arange(n_items), list(known))
+    for _ in range(_SHARING):
         prior = np.tile(shares, (n_items, 1))
         for item, level in known.items():
             prior[item] = np.arange(n_levels) == level
-        shares = modest_shares(agree(told, prior, [voice.eighths for voice in voices]).beliefs)
+        counts = 0.5 + agree(told, prior, voices).beliefs[~is_known].sum(axis=0)
+        before, shares = shares, counts / counts.sum()
+        if np.abs(shares - before).max() < _STILL:
+            break
     return prior
 
 
@@ -279,16 +320,17 @@ class People(Mapping[str, Person]):
         told = AnswerColumns(item.astype(np.int64), person.astype(np.int64), asked[keep], log.higher[keep])
         places = {int(number): place for place, number in enumerate(numbers)}
         known = {places[one]: log.scale.number(level) - 1 for one, level in (gold or {}).items() if one in places}
-        is_known = np.zeros(len(numbers), np.bool_)
-        is_known[list(known)] = True
+        levels = np.full(len(numbers), -1)
+        for place, level in known.items():
+            levels[place] = level
         prior = known_or_shared(told, voices, len(numbers), len(log.scale), known)
-        on_gold = told.where(is_known[told.item])
+        on_gold = told.where(levels[told.item] >= 0)
         has_features = log.X.shape[1] > 0
-        found = read_people(voices, told, prior, is_known, Basis(on_gold, prior) if has_features else None)
+        found = read_people(voices, told, levels[told.item], Basis(on_gold if has_features else told, prior))
         self._found = {one.name: one for one in found}
         again = np.unique(np.stack(told[:3], axis=1), axis=0, return_counts=True)[1]
         self.identified_by = {
-            "agreement": 0 if has_features else int(_shared(told).sum()),
+            "agreement": 0 if has_features else int(_shared(told._replace(person=_people(voices)[told.person])).sum()),
             "gold": len(on_gold.item),
             "repeats": 0 if has_features else int(again.sum() - len(again)),
         }

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from dford.engine import counter, posteriors
-from dford.engine._compiled import Bools, Floats, Ints
+from dford.engine._compiled import Floats, Ints
 from dford.estimates import Estimate
 from dford.learners import LiveLearner, Rows
 from dford.pool.answers import AUDIT, CHECK, GOLD, PLACE, Answer, Answers
@@ -19,7 +19,7 @@ from dford.pool.filling import Filling
 from dford.pool.fold_learners import FoldLearners
 from dford.pool.items import Items
 from dford.pool.people import AnswerColumns, Basis, Person, Voice, known_or_shared, read_people
-from dford.pool.refresh import Calibration, Priors, Refresh, believed_rate, bounded, next_stage
+from dford.pool.refresh import Calibration, Priors, Refresh, believed_rate, next_stage
 from dford.pool.reliability import Reliability, alike
 from dford.scale import Scale
 
@@ -153,6 +153,12 @@ class Placements:
         what = float(counter.uniforms(self.seed, np.array([2 * number + 1]))[0])
         return self._question(item, max(self.items.best_cut(item), 0), PLACE, -1, what, None)
 
+    def propose_gold(self, item: int, person: str, what: float) -> ProposedQuestion:
+        """What would be asked about a decided item if nobody had decided: so it looks like any other question."""
+        belief = self.items.undecided(np.array([item]))[0]
+        best = int(np.abs(belief.cumsum()[:-1] - 0.5).argmin())
+        return self._question(item, best, GOLD, -1, what, person, np.arange(len(belief) - 1))
+
     def _question(
         self, item: int, best: int, purpose: int, checks: int, what: float, person: str | None, cuts: Ints | None = None
     ) -> ProposedQuestion:
@@ -165,7 +171,9 @@ class Placements:
         chances[free] = _SPREAD / len(free)
         chances[best] += 1.0 - _SPREAD
         cut = min(int(np.searchsorted(chances.cumsum(), what, side="right")), int(free[-1]))
-        placement = int(posteriors.place_one(self.items.belief(item)))
+        one = np.array([item])
+        stands = self.items.undecided(one)[0] if purpose == GOLD else self.items.belief(item)
+        placement = int(posteriors.place_one(stands))
         return ProposedQuestion(item, cut, placement, float(chances[cut]), purpose, checks, person)
 
     def count(self, answer: Answer) -> None:
@@ -174,9 +182,8 @@ class Placements:
             if earlier is not None and self.answers["cut"][earlier] == answer.cut:
                 self.repeats[0] += 1
                 self.repeats[1] += bool(self.answers["higher"][earlier]) != answer.higher
-        if answer.purpose != GOLD:  # which judges the person, and not the item
-            logs = self.reliability.of(answer.person, answer.cut, answer.higher)
-            (self.audit if answer.purpose == AUDIT else self.items).answer(answer.item, logs)
+        logs = self.reliability.of(answer.person, answer.cut, answer.higher)
+        (self.audit if answer.purpose == AUDIT else self.items).answer(answer.item, logs)
         self.answers.append(answer._replace(is_taught=self._is_taught(answer)))
         if len(self.answers) == self.next:
             if self.refresh is not None:
@@ -223,35 +230,41 @@ class Placements:
         return self.reliability.rate(self.answers["person"])
 
     def read_people(self) -> dict[str, Person]:
-        """What is known of everybody."""
-        told, prior = self.answers.told(), bounded(self.items.prior, self.items.bounds)
-        is_known = self.items.bounds[:, 0] == self.items.bounds[:, 1]
-        basis = self._basis(is_known) if self.X.shape[1] else None
-        return {person.name: person for person in read_people(self.voices, told, prior, is_known, basis)}
+        """What is known of everybody.
 
-    def _basis(self, is_known: Bools) -> Basis:
-        """What was asked without knowing features: audits, and questions drawn to be asked again; and what is decided.
-
-        What a learner says of an item is never quite as sure as it is right. Taken at its word, it would make errors of
-        people of its own.
+        An answer tells whether a person is right about a decided item only if it was decided before: whoever decides
+        later may do so because the answers contradict each other.
         """
-        answers = self.answers
-        audited, decided = answers["purpose"] == AUDIT, is_known[answers["item"]]
-        checks = np.flatnonzero((answers["purpose"] == CHECK) & ~decided)
-        places = {question: place for place, question in enumerate(answers["question"].tolist())}
-        pairs = [(places.get(int(answers["checks"][i]), -1), i) for i in checks.tolist()]
-        pairs = [(first, i) for first, i in pairs if first >= 0 and answers["cut"][first] == answers["cut"][i]]
-        single = np.flatnonzero(audited | decided)
-        which = np.concatenate([single, np.array(pairs, dtype=np.int64).reshape(-1)]).astype(np.int64)
-        told = answers.told(which)
-        # of a pair, both are about a thing of its own
-        apart = len(self.items) + np.repeat(np.arange(len(pairs)), 2)
-        named, item = np.unique(np.concatenate([told.item[: len(single)], apart]), return_inverse=True)
-        levels = {
-            i: int(self.items.bounds[one, 0]) for i, one in enumerate(named) if one < len(is_known) and is_known[one]
-        }
-        told = told._replace(item=item.astype(np.int64))
-        return Basis(told, known_or_shared(told, self.voices, len(named), len(self.scale), levels))
+        answers, told = self.answers, self.answers.told()
+        low, high = self.items.bounds[told.item].astype(np.int64).T
+        known = np.where((answers["purpose"] == GOLD) & (low == high), low, -1)
+        basis = self._basis(told, known)
+        return {person.name: person for person in read_people(self.voices, told, known, basis)}
+
+    def _basis(self, told: AnswerColumns, known: Ints) -> Basis:
+        """What tells how people are. Where there are features, it is what was asked without knowing them.
+
+        These are audits, gold, and questions drawn to be asked again. What a learner says of an item is never quite as
+        sure as it is right: taken at its word, it would make errors of people of its own.
+        """
+        answers, n = self.answers, len(self.items)
+        is_single, is_gold = (answers["purpose"] == AUDIT) | (known >= 0), known >= 0
+        pairs = np.empty(0, np.int64)
+        if self.X.shape[1]:
+            checks = np.flatnonzero((answers["purpose"] == CHECK) & ~is_gold)
+            places = {question: place for place, question in enumerate(answers["question"].tolist())}
+            both = [(places.get(int(answers["checks"][i]), -1), i) for i in checks.tolist()]
+            both = [(first, i) for first, i in both if first >= 0 and answers["cut"][first] == answers["cut"][i]]
+            pairs = np.array(both, dtype=np.int64).reshape(-1)
+        else:
+            is_single[:] = True
+        single = np.flatnonzero(is_single)
+        # what is gold is a thing of its own, and so are both of a pair
+        about = np.concatenate([told.item[single] + n * is_gold[single], 2 * n + np.arange(len(pairs)) // 2])
+        named, item = np.unique(about, return_inverse=True)
+        levels = dict(zip(item[np.flatnonzero(is_gold[single])].tolist(), known[is_gold].tolist(), strict=True))
+        chosen = told.where(np.concatenate([single, pairs]))._replace(item=item.astype(np.int64))
+        return Basis(chosen, known_or_shared(chosen, self.voices, len(named), len(self.scale), levels))
 
     def expected_error(self) -> float:
         """How far the placements are from the right levels on the mean, by what is known of each."""
@@ -322,8 +335,8 @@ class Placements:
 
     def _take_effect(self, found: Priors) -> None:
         self.reliability = found.reliability.extended(self.voices)
-        audited, is_gold = (self.answers["purpose"] == purpose for purpose in (AUDIT, GOLD))
-        own, others = (self.answers.told(np.flatnonzero(which)) for which in (~(audited | is_gold), audited))
+        audited = self.answers["purpose"] == AUDIT
+        own, others = (self.answers.told(np.flatnonzero(which)) for which in (~audited, audited))
         self.items.believe(found.prior, self._evidence(own, len(self.items)))
         places = self.audit.places(others.item)
         self.audit.believe(self._evidence(others._replace(item=places), len(self.audit.items)))

@@ -302,7 +302,18 @@ class Pool:
                 f"{audited.high:.2f}: the learner may be wrong about these items, so believe the audit",
                 stacklevel=2,
             )
+        elif np.isnan(audited.value) and self._share_of_programs() > 0.5:
+            warnings.warn(
+                f"the error is expected to be {expected:.2f}, if the programs that gave most of the answers are right: "
+                "people have not audited enough to tell",
+                stacklevel=2,
+            )
         return expected
+
+    def _share_of_programs(self) -> float:
+        """Of all answers."""
+        is_program = np.array([voice.name in self.programs for voice in self._placements.voices], np.bool_)
+        return float(is_program[self._placements.answers["person"]].mean()) if is_program.any() else 0.0
 
     @property
     def audited_error_(self) -> Estimate:
@@ -356,14 +367,16 @@ class Pool:
             person = [person]
         names = [checked_about(None, name, None).person or "" for name in person]
         some = list(person.values()) if isinstance(person, Mapping) else [None] * len(names)
-        items = [None if one is None else np.array([self._number(item) for item in one], np.int64) for one in some]
+        items = [
+            None if one is None else np.unique(np.array([self._number(item) for item in one], np.int64)) for one in some
+        ]
         return [
             AtHand(name, own, self.costs.get(name, 1.0), self._may_audit(name), name in self.programs)
             for name, own in zip(names, items, strict=True)
         ]
 
     def _may_audit(self, name: str) -> bool:
-        return name not in self.programs if self.auditors is None else name in self.auditors
+        return name not in self.programs and (self.auditors is None or name in self.auditors)
 
     def _ask_one(self, at_hand: list[AtHand]) -> ItemQuestion | None:
         number, names = len(self._fates), self._scale.names

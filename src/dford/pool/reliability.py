@@ -10,6 +10,7 @@ from dford.engine._compiled import Floats, Ints
 from dford.engine.elementary import logs
 from dford.pool.people import KINDS, WEIGHTS, AnswerColumns, Voice, agree
 
+_MOST = 0.499
 _NEVER = -1e6  # the logarithm of no chance at all; of two such answers, two are still more against a level than one
 
 
@@ -22,7 +23,7 @@ class Reliability(NamedTuple):
     logs: Floats
     """The logarithms, by row, answer, and level - cut + K - 1."""
     rates: Floats
-    """How often an answer is flipped, by row."""
+    """How often an answer is wrong, by row, if any level and cut are as likely; never more than by guessing."""
 
     def rows(self, people: Ints) -> Ints:
         found: Ints = np.where(people + 1 < len(self.rates), people + 1, 0)
@@ -63,11 +64,14 @@ def alike(rate: float, n_levels: int) -> Reliability:
 
 def by_people(told: AnswerColumns, prior: Floats, voices: Sequence[Voice]) -> Reliability:
     """Each voice has an error rate and a strictness, by what these answers say of items with these priors."""
-    kinds = agree(told, prior, [voice.eighths for voice in voices]).kinds
+    kinds = agree(told, prior, voices).kinds
     return _of_kinds(np.concatenate([WEIGHTS[:1], kinds]), 2 * prior.shape[1] - 1)
 
 
 def _of_kinds(kinds: Floats, width: int) -> Reliability:
     yes = engine.mix(kinds, KINDS.chances((width + 1) // 2))
     found = logs(np.stack([1.0 - yes, yes], axis=1).ravel()).reshape(len(kinds), 2, -1)
-    return Reliability(found, engine.mix(kinds, KINDS.error[:, None].copy())[:, 0])
+    n_levels = (width + 1) // 2
+    offsets = np.arange(n_levels)[:, None] - np.arange(n_levels - 1) + n_levels - 1  # of all levels and cuts
+    wrong = np.where(offsets >= n_levels, 1.0 - yes[:, offsets], yes[:, offsets]).mean(axis=(1, 2))
+    return Reliability(found, np.minimum(wrong, _MOST))

@@ -104,7 +104,7 @@ class Run:
 
     def go(self, threads: int, journal: Journal) -> Iterator[Progress]:
         """Ask until the budget is spent, or nothing is left to ask."""
-        begun, answers, failed = time.monotonic(), 0, 0
+        begun, answers, given_up = time.monotonic(), 0, list[ItemQuestion]()
         waiting: deque[tuple[ItemQuestion, Future[Outcome]]] = deque()
         workers = ThreadPoolExecutor(threads, "dford-run")
         try:
@@ -123,16 +123,17 @@ class Run:
                 journal.add(question, outcome)
                 waiting.popleft()
                 if outcome.higher is None:
-                    failed += 1
-                    self._pool.drop(question)
+                    given_up.append(question)  # closed at the end only, so that it is not asked again at once
                 else:
                     answers += 1
                     self._pool.tell(question, outcome.higher, self._person)
-                left = (self._budget - self._calls) * (time.monotonic() - begun) / max(answers + failed, 1)
-                yield Progress(self._calls, self._budget, answers, failed, self._problem, left)
+                left = (self._budget - self._calls) * (time.monotonic() - begun) / max(answers + len(given_up), 1)
+                yield Progress(self._calls, self._budget, answers, len(given_up), self._problem, left)
         finally:
             for question, coming in waiting:
                 coming.cancel()
+                self._pool.drop(question)
+            for question in given_up:
                 self._pool.drop(question)
             workers.shutdown(wait=False, cancel_futures=True)
 

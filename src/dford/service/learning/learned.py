@@ -155,7 +155,7 @@ class Learned:
         if self.placements is None or not numbers or max(numbers) > self.n_items:
             return None
         items, some = self.placements.with_audit(), np.array(numbers, dtype=np.int64) - 1
-        beliefs = items.beliefs(some) if with_settled else gold.unsettled(items, some.tolist())
+        beliefs = items.beliefs(some) if with_settled else items.undecided(some)
         return Placed(np.array([posteriors.place_one(belief) for belief in beliefs]), beliefs)
 
     def forecast(self) -> Callable[[float], tuple[float, Estimate]] | None:

@@ -253,9 +253,12 @@ def _check_item(connection: Connection, here: dict[str, Any], wanted: int, claim
         raise Refusal(404, "no-item", f"there is no item {wanted} in this project", "item")
     settling.refuse_settled(connection, here["project"], wanted)
     if wanted in claimed or connection.scalar(_WANTED, here | {"item": wanted}) is None:
-        raise Refusal(
-            409, "item-taken", f"item {wanted} has an open question right now: somebody else's, or one of yours", "item"
-        )
+        raise item_taken(wanted)
+
+
+def item_taken(item: int) -> Refusal:
+    sentence = f"item {item} has an open question right now: somebody else's, or one of yours"
+    return Refusal(409, "item-taken", sentence, "item")
 
 
 # The sum keeps SQLite from the index of expiries, by which it would look through all leases for each item.

@@ -83,7 +83,7 @@ def add(app: FastAPI) -> None:
 
     @app.put("/projects/{project}/settings")
     def change_settings(to: Admin, body: models.Asking) -> models.AskingOut:
-        """Change how people are asked, from the next question on. What is left out is as if nothing were said.
+        """Change how people are asked, from the next question on. What is left out stays as it is.
 
         ```
         PUT /projects/rain/settings
@@ -93,7 +93,7 @@ def add(app: FastAPI) -> None:
         ```
         """
         before = to.service.rules(to.project)
-        to.service.set_rules(to.project, before._replace(**body.model_dump()))
+        to.service.set_rules(to.project, before._replace(**body.model_dump(exclude_unset=True)))
         return models.AskingOut(**to.service.rules(to.project)._asdict())
 
     @app.put("/projects/{project}/columns")

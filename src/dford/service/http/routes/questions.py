@@ -10,7 +10,7 @@ from dford.service.http import bodies, models
 from dford.service.http.access import Answering, Reading
 from dford.service.http.fast_answers import PATH
 from dford.service.projects.answering import RecordedAnswer, SentAnswer, retract, skip
-from dford.service.projects.asking import QuestionRequest, release
+from dford.service.projects.asking import QuestionRequest, item_taken, release
 from dford.service.projects.columns import encode_sent
 from dford.service.projects.items import features
 from dford.service.projects.uploads import limit
@@ -58,7 +58,11 @@ def add(app: FastAPI) -> None:
             body = bodies.parsed(models.Ask, to.body)
         features, item, program = (None, None, False) if body is None else (body.features, body.item, body.program)
         sent = None if features is None else encode_sent(to.project.columns, features, to.service.images.reader())
-        asked = to.service.ask(to.project, QuestionRequest(to.person, idempotency_key, sent, item, program))
+        try:
+            asked = to.service.ask(to.project, QuestionRequest(to.person, idempotency_key, sent, item, program))
+        except Refusal as refusal:
+            # which levels are settled would tell who is judged by what
+            raise item_taken(item) if item and refusal.code == "settled" and not to.admin else refusal from None
         if isinstance(asked, int):
             return state.question(to.service.database, to.project, asked)
         return state.asked(to.project, asked)
