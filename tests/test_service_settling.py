@@ -178,7 +178,8 @@ def test_the_most_contested_items_come_first_with_who_said_what(file: Path, monk
             assert own.settle(9, "calm", "mild") == learned(client, project)["sequence"]
 
 
-def test_who_answered_about_settled_items_is_judged_by_them(file: Path) -> None:
+def test_what_was_answered_before_an_item_was_settled_says_nothing_of_people(file: Path) -> None:
+    """Contested items are settled because somebody erred there, and would make people look worse than they are."""
     rows, right = things(30)
     with serving(file) as client:
         locked(client)
@@ -188,10 +189,8 @@ def test_who_answered_about_settled_items_is_judged_by_them(file: Path) -> None:
             settle(client, project, item, LEVELS[level])
         learned(client, project)
         people = {one["name"]: one for one in ok(client.get(f"{project}/people"))["people"]}
-        assert people["ann"]["gold"]["value"] == 1.0
-        assert people["dan"]["gold"]["value"] < 0.8
-        assert people["dan"]["flag"] == "wrong"
-        assert people["ann"]["judged"] == people["ann"]["answers"] == 50
+        assert [people[name]["gold"] for name in ("ann", "dan")] == [None, None]
+        assert people["ann"]["judged"] < people["ann"]["answers"] == 50
         assert problem(client.post(f"{project}/questions")) == (404, "nothing-to-ask"), "all are settled"
 
 
