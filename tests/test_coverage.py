@@ -8,6 +8,7 @@ from hypothesis import given
 
 from dford import NewtonLogit
 from dford.pool.answers import GOLD, PLACE, Answer
+from dford.pool.people import Voice
 from dford.pool.placements import Placements
 from dford.scale import Scale
 from dford.service.learning.coverage import Coverage
@@ -25,7 +26,7 @@ def test_items_lack_answers_until_enough_people_have_answered(told: list[Any], n
     placements.add(np.zeros((4, 1)))
     coverage, who = Coverage(), {item: set[str]() for item in range(4)}
     for number, (item, name, purpose, is_looked_at) in enumerate(told):
-        placements.count(Answer(number, item, 0, 0, 0.5, True, purpose, -1, placements.number(name)))
+        placements.count(Answer(number, item, 0, 0, 0.5, True, purpose, -1, placements.number(Voice(name))))
         if purpose != GOLD:
             who[item].add(name)
         if is_looked_at or number == len(told) - 1:

@@ -145,6 +145,8 @@ class _Process(asyncio.SubprocessProtocol):
         if hasattr(os, "killpg"):
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._transport.get_pid(), signal.SIGKILL)
+            # seen to end before the transport looks: else one of the two finds nobody, and says so on stderr
+            await asyncio.wait([self._exited], timeout=_LAST)
         self._transport.close()
         await asyncio.wait([self._lost], timeout=_LAST)
 
