@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import platform
 import subprocess
 import sys
 from typing import Any
@@ -26,7 +27,9 @@ print(hashlib.sha256(b"".join(seen)).hexdigest())
 
 
 def environment() -> dict[str, str] | None:
-    """What has numba and NumPy do without what such a processor has not; None where NumPy cannot be told to."""
+    """What has numba and NumPy do without what such a processor has not; None where that cannot be told."""
+    if platform.machine() not in {"x86_64", "AMD64"}:
+        return None
     try:
         numpy: Any = importlib.import_module("numpy._core._multiarray_umath")
     except ImportError:

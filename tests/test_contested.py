@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from dford.pool.agreement import AnswerColumns
 from dford.pool.contested import contradictions
-from dford.pool.people import AnswerColumns
 from dford.pool.reliability import Reliability, alike
 
 ANSWERS = st.lists(

@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import given
 
 from dford import NewtonLogit
+from dford.pool.agreement import Voice
 from dford.pool.answers import GOLD, PLACE, Answer
-from dford.pool.people import Voice
 from dford.pool.placements import Placements
 from dford.scale import Scale
 from dford.service.learning.coverage import Coverage

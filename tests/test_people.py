@@ -36,10 +36,10 @@ def test_along_a_tree_of_answers_it_is_the_sum_over_all_combinations(data: Any) 
     prior /= prior.sum(axis=1, keepdims=True)
     columns: Any = [np.array(column) for column in zip(*told, strict=True)]
     levels, kinds = np.empty((3, n_levels)), np.empty((n_people, len(rates)))
-    others, work = np.empty((len(told), n_levels)), np.empty((3, 3))
+    others, messages = np.empty((2, len(told), n_levels))
     engine.agree(
         columns[0], columns[1], columns[2], columns[3], np.arange(4), prior, chances, weights, 8, levels, kinds,
-        others, work, np.zeros(4, np.int64),
+        others, messages, np.empty((2, len(rates))),
     )  # fmt: skip
     slow = naive_people.combinations(told, prior.tolist(), chances.tolist(), weights[0].tolist(), n_people)
     np.testing.assert_allclose(levels, slow[0], rtol=1e-9)

@@ -14,7 +14,8 @@ from dford.cli import main
 from dford.datasets import load_raters, make_synthetic
 from dford.experiments.studies import cheap_judge, real_people, several_people
 from dford.experiments.studies.running_error import Dataset, Labelled
-from dford.experiments.studies.several_people import Asked, Told
+from dford.experiments.studies.several_people import Asked
+from dford.pool.agreement import AnswerColumns
 from naive_people import dawid_skene
 from small_data import make_known, write
 
@@ -56,14 +57,14 @@ def test_a_pool_that_is_told_error_rates_keeps_to_them() -> None:
     assert pool.error_rate_ == pytest.approx(np.mean(list(several_people.WRONG.values())))
 
 
-def answers(wrong: list[float], n_items: int, n_levels: int, each: int) -> tuple[Told, Any]:
+def answers(wrong: list[float], n_items: int, n_levels: int, each: int) -> tuple[AnswerColumns, Any]:
     """Of people who are wrong so often, each about every item at levels that are drawn."""
     random = np.random.default_rng(0)
     right = random.integers(0, n_levels, n_items)
     person, item = (grid.ravel() for grid in np.meshgrid(range(len(wrong)), np.repeat(range(n_items), each)))
     cut = random.integers(0, n_levels - 1, len(item))
     higher = (right[item] > cut) != (random.random(len(item)) < np.array(wrong)[person])
-    return Told(item, person, cut, higher), right
+    return AnswerColumns(item, person, cut, higher), right
 
 
 def test_dawid_and_skene_of_two_levels_is_the_slow_one() -> None:

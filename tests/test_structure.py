@@ -39,9 +39,9 @@ FLOORS = {
         {"columns"},
     ],
     "dford.pool": [
-        {"questions", "people", "items", "filling"},
-        {"answers", "audit", "fold_learners", "reliability"},
-        {"choice", "contested", "forecast", "run"},
+        {"questions", "agreement", "items", "filling"},
+        {"answers", "audit", "fold_learners", "people", "reliability"},
+        {"choice", "contested", "forecast", "judged", "run"},
         {"refresh"},
         {"placements"},
         {"saving"},

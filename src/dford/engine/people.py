@@ -7,7 +7,7 @@ Both go back and forth along the answers (belief propagation). No answer is told
 others have answered about the item neither what else the same person said of it: who errs about an item errs at every
 cut.
 
-There are only sums, products and quotients here, in a fixed order, so that the same answers give the same bits.
+There are only sums, products, quotients and `elementary` here, in a fixed order: the same answers give the same bits.
 """
 
 import numpy as np
@@ -41,16 +41,6 @@ def without(known: Floats, answer: Floats, out: Floats) -> None:
 
 
 @inlined
-def without_all(known: Floats, answers: Floats, alike: Ints, first: int, out: Floats) -> None:
-    """What is known but for what an answer and those that go with it say: `alike` leads from each to the next."""
-    without(known, answers[first], out)
-    other = alike[first]
-    while other != first:
-        without(out, answers[other], out)
-        other = alike[other]
-
-
-@inlined
 def likelihood(level: Floats, chances: Floats, cut: int, higher: bool) -> float:
     """How likely an answer is of a person with these chances of yes, by what else is known of the level."""
     yes = 0.0
@@ -59,67 +49,61 @@ def likelihood(level: Floats, chances: Floats, cut: int, higher: bool) -> float:
     return said(yes, higher)
 
 
+@inlined
+def but_for(items: Ints, together: Ints, beliefs: Floats, messages: Floats, others: Floats) -> None:
+    """What is known of the item of each answer, but for this one and those that go with it."""
+    for a in range(items.size):
+        without(beliefs[items[a]], messages[a], others[a])
+        also = together[a]
+        while also != a:
+            without(others[a], messages[also], others[a])
+            also = together[also]
+
+
 @released
 def agree(
-    items: Ints, people: Ints, cuts: Ints, higher: Bools, alike: Ints, prior: Floats, chances: Floats, weights: Floats,
-    rounds: int, beliefs: Floats, kinds: Floats, others: Floats, work: Floats, done: Ints,
+    items: Ints, people: Ints, cuts: Ints, higher: Bools, together: Ints, prior: Floats, chances: Floats,
+    weights: Floats, rounds: int, beliefs: Floats, kinds: Floats, others: Floats, messages: Floats, work: Floats,
 ) -> None:  # fmt: skip
     """Find how likely each level is of each item, and each kind of each person; and the former but for each answer.
 
-    `weights` are how likely the kinds are of each person before any answer. `alike` leads from each answer to the next
-    that goes with it, in a circle; one that stands alone leads to itself. `work` has three rows, each as long as there
-    are levels, and as there are kinds; `done` are zeros, an answer each.
+    `weights` are how likely the kinds are of each person before any answer. `together` leads from each answer to the
+    next that goes with it, in a circle; one that stands alone leads to itself. `messages`, what each answer says of its
+    item, have the shape of `others`, and `work` two rows as long as there are kinds.
     """
     n, n_levels, n_kinds = items.size, prior.shape[1], weights.shape[1]
-    level, kind, likely = work[0, :n_levels], work[1, :n_kinds], work[2, :n_kinds]
+    kind, likely = work[0], work[1]
     for a in range(n):
         for k in range(n_levels):
-            others[a, k] = 0.0  # for now, what the answer itself says of its item
+            messages[a, k] = 0.0
             for j in range(n_kinds):
-                others[a, k] += weights[people[a], j] * said(chances[j, k - cuts[a] + n_levels - 1], higher[a])
+                messages[a, k] += weights[people[a], j] * said(chances[j, k - cuts[a] + n_levels - 1], higher[a])
     for turn in range(rounds + 1):
         for i in range(len(prior)):
             for k in range(n_levels):
                 beliefs[i, k] = prior[i, k]
         for a in range(n):
             for k in range(n_levels):
-                beliefs[items[a], k] *= others[a, k]
+                beliefs[items[a], k] *= messages[a, k]
             scale(beliefs[items[a]])
+        but_for(items, together, beliefs, messages, others)
         if turn == rounds:
             break
         for p in range(len(kinds)):
             for j in range(n_kinds):
                 kinds[p, j] = weights[p, j]
         for a in range(n):
-            without_all(beliefs[items[a]], others, alike, a, level)
             for j in range(n_kinds):
-                kinds[people[a], j] *= likelihood(level, chances[j], cuts[a], higher[a])
+                kinds[people[a], j] *= likelihood(others[a], chances[j], cuts[a], higher[a])
             scale(kinds[people[a]])
         for a in range(n):
-            if done[a] > turn:
-                continue
-            without_all(beliefs[items[a]], others, alike, a, level)
-            each = a
-            while done[each] <= turn:
-                done[each] = turn + 1
-                for j in range(n_kinds):
-                    likely[j] = likelihood(level, chances[j], cuts[each], higher[each])
-                without(kinds[people[each]], likely, kind)
-                for k in range(n_levels):
-                    others[each, k] = 0.0
-                    for j in range(n_kinds):
-                        others[each, k] += kind[j] * said(chances[j, k - cuts[each] + n_levels - 1], higher[each])
-                each = alike[each]
-    for a in range(n):
-        if done[a] > rounds:
-            continue
-        without_all(beliefs[items[a]], others, alike, a, level)
-        each = a
-        while done[each] <= rounds:
-            done[each] = rounds + 1
+            for j in range(n_kinds):
+                likely[j] = likelihood(others[a], chances[j], cuts[a], higher[a])
+            without(kinds[people[a]], likely, kind)
             for k in range(n_levels):
-                others[each, k] = level[k]
-            each = alike[each]
+                messages[a, k] = 0.0
+                for j in range(n_kinds):
+                    messages[a, k] += kind[j] * said(chances[j, k - cuts[a] + n_levels - 1], higher[a])
 
 
 @compiled

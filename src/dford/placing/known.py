@@ -12,11 +12,11 @@ from dford.engine import posteriors
 from dford.engine._compiled import Bools, Floats, Ints
 from dford.learners import LiveLearner
 from dford.log import FeedbackLog
+from dford.pool.agreement import AnswerColumns, Voice
 from dford.pool.audit import Audit
 from dford.pool.filling import Filling
 from dford.pool.fold_learners import FOLDS, FoldLearners
 from dford.pool.items import Items
-from dford.pool.people import AnswerColumns, Voice
 from dford.pool.refresh import Calibration, Sureness, believed_rate
 from dford.pool.reliability import alike
 from dford.scale import Scale

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dford.pool.people import AnswerColumns
+from dford.pool.agreement import AnswerColumns
 
 PURPOSES = ("place", "check", "audit", "gold")
 PLACE, CHECK, AUDIT, GOLD = range(4)

@@ -7,9 +7,9 @@ import numpy as np
 
 from dford.engine import people as engine
 from dford.engine._compiled import Bools, Ints
+from dford.pool.agreement import Voice, voices_of
 from dford.pool.answers import Answers
 from dford.pool.items import Items
-from dford.pool.people import Voice
 from dford.pool.reliability import Reliability
 
 _LOOKED_AT = 50  # items of each person
@@ -48,7 +48,7 @@ def choose(
 ) -> Choice | None:
     """Nobody is asked what they have answered. How sure somebody will be is not known: as most often, it is taken."""
     counts = np.bincount(answers["person"], minlength=len(voices))
-    own = [[v for v, voice in enumerate(voices) if voice.name == one.name] for one in at_hand]
+    own = [voices_of(voices, one.name) for one in at_hand]
     usual = np.array([max(some, key=lambda v: counts[v], default=-1) for some in own])
     looked_at = [_look(items, answers, one.items, some) for one, some in zip(at_hand, own, strict=True)]
     item, is_answered = (np.concatenate(columns) for columns in zip(*looked_at, strict=True))

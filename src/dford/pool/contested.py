@@ -4,7 +4,7 @@ import numpy as np
 
 from dford.engine import posteriors
 from dford.engine._compiled import Floats
-from dford.pool.people import AnswerColumns
+from dford.pool.agreement import AnswerColumns
 from dford.pool.reliability import Reliability
 
 

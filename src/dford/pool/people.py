@@ -8,82 +8,26 @@ import numpy as np
 
 from dford.engine import people as engine
 from dford.engine import posteriors
-from dford.engine._compiled import Bools, Floats, Ints
+from dford.engine._compiled import Floats, Ints
 from dford.engine.elementary import logs
 from dford.estimates import Estimate, interval
 from dford.log import FeedbackLog
+from dford.pool.agreement import (
+    KINDS,
+    WEIGHTS,
+    AnswerColumns,
+    Voice,
+    agree,
+    is_shared,
+    kinds_of,
+    known_or_shared,
+    people_of,
+)
 
-_ROUNDS = 8  # of going back and forth
-_SHARING, _STILL = 20, 1e-3  # times that the shares of the levels are found, at most, and when they stay as they are
-_ERRORS = np.array([0.005, 0.03, 0.07, 0.13, 0.22, 0.33, 0.48])
-_STRICT = np.array([0.2, 0.45, 0.7, 1.0, 1.5, 2.5, 4.0])
 _FINE_ERRORS = (np.arange(60) + 0.5) / 120
 _FINE_STRICT = np.concatenate([np.linspace(0.1, 2.0, 20), [2.5, 3.0, 4.0, 6.0]])
 _CLEAR = 0.9  # a question is, where the others' answers say yes or no with this probability
-_SPREAD = 0.2  # levels, by which people are stricter or milder than others
-
-
-class Kinds(NamedTuple):
-    """Kinds of people. The thresholds of one lie `strictness` levels above everybody's, and some answers are flipped.
-
-    Within its level, an item may stand anywhere. So somebody stricter by a quarter of a level says no to a quarter of
-    the items that are just above a cut.
-    """
-
-    error: Floats
-    strictness: Floats
-    weights: Floats
-    """How likely each is of somebody of whom nothing is known."""
-
-    def chances(self, n_levels: int) -> Floats:
-        """How likely each kind says yes, by how far the level is above the cut: see `engine.people`."""
-        above = np.arange(1 - n_levels, n_levels) - self.strictness[:, None]
-        error = self.error[:, None]
-        found: Floats = error + (1.0 - 2.0 * error) * np.clip(above, 0.0, 1.0)
-        return found
-
-
-def _kinds(errors: Floats, strict: Floats, sure: bool) -> Kinds:
-    """Wrong answers are rare, the more so the surer one is of anybody; and few people are strict or mild."""
-    both = np.concatenate([-strict[::-1], [0.0], strict])
-    error, strictness = (grid.ravel() for grid in np.meshgrid(errors, both, indexing="ij"))
-    # no powers or exponentials, of which machines have different bits
-    rare, near = (1.0 - error) * (1.0 - error), 1.0 / (1.0 + (strictness / _SPREAD) * (strictness / _SPREAD) / 8.0)
-    rare, near = rare * rare, near * near  # nearly a normal distribution, with longer tails
-    weights = (rare * rare if sure else rare) * near * near
-    return Kinds(error, strictness, weights / weights.sum())
-
-
-KINDS = _kinds(_ERRORS, _STRICT, sure=True)
-_FINE = _kinds(_FINE_ERRORS, _FINE_STRICT, sure=False)  # so that the intervals hold those who are often wrong, too
-
-
-def _sure(eighths: int) -> Floats:
-    """How likely each kind is of somebody who says that answers are right with this probability, in eighths.
-
-    It counts like eight answers, of which so many are right.
-    """
-    weights = KINDS.weights.copy()
-    for i in range(8 if eighths else 0):
-        weights *= 1.0 - KINDS.error if i < eighths else KINDS.error
-    found: Floats = weights / weights.sum()
-    return found
-
-
-WEIGHTS = np.stack([_sure(eighths) for eighths in range(9)])
-
-
-class Voice(NamedTuple):
-    """A person, when they are so sure of an answer. What they say of that is compared with others' answers, too."""
-
-    name: str
-    eighths: int = 0
-    """Of the probability with which they say that their answer is right, or 0 where they say nothing of it."""
-
-    @classmethod
-    def of(cls, name: str, confidence: float) -> "Voice":
-        """By the confidence from 0.5 to 1, or NaN."""
-        return cls(name) if np.isnan(confidence) else cls(name, round(8 * confidence))
+_FINE = kinds_of(_FINE_ERRORS, _FINE_STRICT, sure=False)  # so that the intervals hold those who are often wrong, too
 
 
 class Person(NamedTuple):
@@ -103,19 +47,6 @@ class Person(NamedTuple):
     """How often they are right where the level was known before they answered; None if it never was."""
 
 
-class AnswerColumns(NamedTuple):
-    """Answers of people about items. Items, people (or voices) and cuts count from 0."""
-
-    item: Ints
-    person: Ints
-    cut: Ints
-    higher: Bools
-
-    def where(self, which: Any) -> "AnswerColumns":
-        """Some of them."""
-        return AnswerColumns(self.item[which], self.person[which], self.cut[which], self.higher[which])
-
-
 class Basis(NamedTuple):
     """Answers that tell how people are, and what is known of their items beside these.
 
@@ -127,54 +58,11 @@ class Basis(NamedTuple):
     prior: Floats
 
 
-class Agreed(NamedTuple):
-    """What answers say of items and people together."""
-
-    beliefs: Floats
-    """How likely each level is, of every item."""
-    kinds: Floats
-    """How likely each of `KINDS` is, of every person."""
-    others: Floats
-    """How likely each level is of the item of each answer, but for that answer."""
-
-
-def agree(told: AnswerColumns, prior: Floats, voices: Sequence[Voice]) -> Agreed:
-    """Find levels and voices together, while other threads run."""
-    n_levels, weights = prior.shape[1], WEIGHTS[[voice.eighths for voice in voices]]
-    found = Agreed(np.empty(prior.shape), np.empty(weights.shape), np.empty((len(told.item), n_levels)))
-    work, prior = np.empty((3, max(n_levels, weights.shape[1]))), np.ascontiguousarray(prior)
-    together = _together(told._replace(person=_people(voices)[told.person]))
-    done = np.zeros(len(together), np.int64)
-    engine.agree(*told, together, prior, KINDS.chances(n_levels), weights, _ROUNDS, *found, work, done)
-    return found
-
-
-def _people(voices: Sequence[Voice]) -> Ints:
-    """Whose each voice is, by the number of their first one."""
-    first: dict[str, int] = {}
-    return np.array([first.setdefault(voice.name, n) for n, voice in enumerate(voices)], dtype=np.int64)
-
-
-def _together(told: AnswerColumns) -> Ints:
-    """From each answer to the next that the same person gave about the item, in a circle, if others answered, too."""
-    order = np.lexsort((told.person, told.item))
-    item, person = told.item[order], told.person[order]
-    is_first = np.ones(len(order), np.bool_)
-    if not len(order):
-        return order
-    is_first[1:] = (item[1:] != item[:-1]) | (person[1:] != person[:-1])
-    starts, following = np.flatnonzero(is_first), np.arange(1, len(order) + 1)
-    following[np.append(starts[1:], len(order)) - 1] = starts
-    found = np.arange(len(order))
-    found[order] = order[following]
-    return np.where(_shared(told), found, np.arange(len(order)))
-
-
 def read_people(voices: Sequence[Voice], told: AnswerColumns, known: Ints, basis: Basis) -> list[Person]:
     """The figures of all people. `known` is the level that somebody knew when an answer was asked for, or -1."""
     judged, levels = basis.told, agree(*basis, voices).others
     chances, n_levels = _FINE.chances(basis.prior.shape[1]), basis.prior.shape[1]
-    yes, is_gold = _others_say(_people(voices), told, n_levels), known >= 0
+    yes, is_gold = _others_say(voices, told, n_levels), known >= 0
     is_clear = np.abs(yes - 0.5) >= _CLEAR - 0.5
     like, right = ((said == told.higher).astype(np.float64) for said in (yes > 0.5, known > told.cut))
     found = []
@@ -198,20 +86,20 @@ def read_people(voices: Sequence[Voice], told: AnswerColumns, known: Ints, basis
     return found
 
 
-def _others_say(people: Ints, told: AnswerColumns, n_levels: int) -> Floats:
+def _others_say(voices: Sequence[Voice], told: AnswerColumns, n_levels: int) -> Floats:
     """How likely yes is by what others have answered about the item alone, taking each of them for anybody."""
     chances = engine.mix(WEIGHTS[:1], KINDS.chances(n_levels))[0]
     likely = logs(np.stack([1.0 - chances, chances]).ravel()).reshape(2, -1)
     offsets = np.arange(n_levels) - told.cut[:, None] + n_levels - 1
     said = likely[told.higher.astype(np.int64)[:, None], offsets]
-    pairs = np.unique(told.item * (1 + len(people)) + people[told.person], return_inverse=True)[1]
+    pairs = np.unique(told.item * len(voices) + people_of(voices)[told.person], return_inverse=True)[1]
     others = np.zeros(said.shape)
     for k in range(n_levels):
         others[:, k] = np.bincount(told.item, said[:, k])[told.item] - np.bincount(pairs, said[:, k])[pairs]
     whole = np.tile(np.array([0, n_levels - 1], np.int16), (len(others), 1))
     beliefs = posteriors.beliefs(np.arange(len(others)), np.full(others.shape, 1.0 / n_levels), others, whole)
     yes: Floats = np.where(np.arange(n_levels) > told.cut[:, None], beliefs, 0.0).sum(axis=1)
-    return np.where(_shared(told._replace(person=people[told.person])), yes, 0.5)
+    return np.where(is_shared(told, voices), yes, 0.5)
 
 
 def _error_rate(rates: Floats, weights: Floats) -> Estimate:
@@ -229,14 +117,6 @@ def _strictness(weights: Floats, most: float) -> Estimate:
     return Estimate(min(max(mean, -most), most), max(low, -most), min(high, most))
 
 
-def _shared(told: AnswerColumns) -> Bools:
-    """Which answers are about items that somebody else answered about, too."""
-    pairs = np.unique(np.stack([told.item, told.person], axis=1), axis=0)
-    people = np.bincount(pairs[:, 0], minlength=1 + int(told.item.max(initial=-1)))
-    found: Bools = people[told.item] > 1
-    return found
-
-
 def _share(terms: Floats) -> Estimate | None:
     return interval(terms, reach=(0.0, 1.0), possible=(0.0, 1.0)) if len(terms) else None
 
@@ -249,31 +129,13 @@ def _quantiles(values: Floats, weights: Floats) -> tuple[float, float, float]:
     return float((values * weights).sum() / weights.sum()), float(low), float(high)
 
 
-def known_or_shared(
-    told: AnswerColumns, voices: Sequence[Voice], n_items: int, n_levels: int, known: Mapping[int, int]
-) -> Floats:
-    """Priors of items by the shares of the levels, which these answers tell; of what is known, the level itself.
-
-    They are found to the end: shares that are too even would make everybody strict, or mild.
-    """
-    shares, is_known = np.full(n_levels, 1.0 / n_levels), np.isin(np.arange(n_items), list(known))
-    for _ in range(_SHARING):
-        prior = np.tile(shares, (n_items, 1))
-        for item, level in known.items():
-            prior[item] = np.arange(n_levels) == level
-        counts = 0.5 + agree(told, prior, voices).beliefs[~is_known].sum(axis=0)
-        before, shares = shares, counts / counts.sum()
-        if np.abs(shares - before).max() < _STILL:
-            break
-    return prior
-
-
 class People(Mapping[str, Person]):
     """What a log says of the people who answered.
 
     A person's answers are compared with what all others say about the same items; with the levels of items that are
-    known (`gold`); and with each other, where the same question was asked again. All of it is one likelihood, of error
-    rates, strictness and levels together. Of somebody with few answers, little more is believed than of anybody.
+    known (`gold`); and with each other, where nobody else answered and the same question was asked again. All of it is
+    one likelihood, of error rates, strictness and levels together. Of somebody with few answers, little more is
+    believed than of anybody.
 
     Where the log has features, whoever asked may have known them, and asked where the answer was in doubt: then only
     answers about gold tell how often people are wrong. A pool knows which of its questions were asked without them:
@@ -290,7 +152,7 @@ class People(Mapping[str, Person]):
     ----------
     identified_by : dict
         How many answers tell how often people are wrong: "agreement" (others answered about the item), "gold", and
-        "repeats" (the same question, asked again). It warns where there are none.
+        "repeats" (the same question, asked again, where nobody else answered). It warns where there are none.
 
     Examples
     --------
@@ -328,9 +190,10 @@ class People(Mapping[str, Person]):
         has_features = log.X.shape[1] > 0
         found = read_people(voices, told, levels[told.item], Basis(on_gold if has_features else told, prior))
         self._found = {one.name: one for one in found}
-        again = np.unique(np.stack(told[:3], axis=1), axis=0, return_counts=True)[1]
+        shared = is_shared(told, voices)
+        again = np.unique(np.stack(told.where(~shared)[:3], axis=1), axis=0, return_counts=True)[1]
         self.identified_by = {
-            "agreement": 0 if has_features else int(_shared(told._replace(person=_people(voices)[told.person])).sum()),
+            "agreement": 0 if has_features else int(shared.sum()),
             "gold": len(on_gold.item),
             "repeats": 0 if has_features else int(again.sum() - len(again)),
         }
@@ -371,13 +234,3 @@ class People(Mapping[str, Person]):
                 row |= {name: value, f"{name}_low": low, f"{name}_high": high}
             rows.append(row)
         return pd.DataFrame(rows)
-
-
-def modest_shares(beliefs: Floats) -> Floats:
-    """How many items there are of each level, as a prior for one of which nothing else is known.
-
-    They are the root of the shares: these rest on the same answers, and would have the rare levels vanish.
-    """
-    shares = np.sqrt(1.0 + beliefs.sum(axis=0))
-    found: Floats = shares / shares.sum()
-    return found

@@ -12,13 +12,15 @@ from dford.engine import counter, posteriors
 from dford.engine._compiled import Floats, Ints
 from dford.estimates import Estimate
 from dford.learners import LiveLearner, Rows
+from dford.pool.agreement import AnswerColumns, Voice
 from dford.pool.answers import AUDIT, CHECK, GOLD, PLACE, Answer, Answers
 from dford.pool.audit import Audit
 from dford.pool.choice import AtHand, choose
 from dford.pool.filling import Filling
 from dford.pool.fold_learners import FoldLearners
 from dford.pool.items import Items
-from dford.pool.people import AnswerColumns, Basis, Person, Voice, known_or_shared, read_people
+from dford.pool.judged import judged
+from dford.pool.people import Person, read_people
 from dford.pool.refresh import Calibration, Priors, Refresh, believed_rate, next_stage
 from dford.pool.reliability import Reliability, alike
 from dford.scale import Scale
@@ -91,10 +93,6 @@ class Placements:
             self.reliability = self.reliability.extended(self.voices)
         return self.voices.index(voice)
 
-    def voices_of(self, person: str) -> list[int]:
-        """The numbers of all voices of a person."""
-        return [number for number, voice in enumerate(self.voices) if voice.name == person]
-
     def propose(
         self, number: int, auditing: Collection[int] = (), at_hand: Sequence[AtHand] = ()
     ) -> ProposedQuestion | None:
@@ -157,13 +155,13 @@ class Placements:
         """What would be asked about a decided item if nobody had decided: so it looks like any other question."""
         belief = self.items.undecided(np.array([item]))[0]
         best = int(np.abs(belief.cumsum()[:-1] - 0.5).argmin())
-        return self._question(item, best, GOLD, -1, what, person, np.arange(len(belief) - 1))
+        return self._question(item, best, GOLD, -1, what, person)
 
     def _question(
         self, item: int, best: int, purpose: int, checks: int, what: float, person: str | None, cuts: Ints | None = None
     ) -> ProposedQuestion:
-        belief = self.audit.belief(item) if purpose == AUDIT else self.items.belief(item)
-        possible = np.flatnonzero(belief)
+        belief = self.items.undecided(np.array([item]))[0] if purpose == GOLD else self.items.belief(item)
+        possible = np.flatnonzero(self.audit.belief(item) if purpose == AUDIT else belief)
         free = np.arange(possible[0], possible[-1]) if cuts is None else cuts  # whose answers are not known
         if not len(free):  # after very many answers no other level has a chance that a number can hold
             free = np.array([best])
@@ -171,10 +169,9 @@ class Placements:
         chances[free] = _SPREAD / len(free)
         chances[best] += 1.0 - _SPREAD
         cut = min(int(np.searchsorted(chances.cumsum(), what, side="right")), int(free[-1]))
-        one = np.array([item])
-        stands = self.items.undecided(one)[0] if purpose == GOLD else self.items.belief(item)
-        placement = int(posteriors.place_one(stands))
-        return ProposedQuestion(item, cut, placement, float(chances[cut]), purpose, checks, person)
+        return ProposedQuestion(
+            item, cut, int(posteriors.place_one(belief)), float(chances[cut]), purpose, checks, person
+        )
 
     def count(self, answer: Answer) -> None:
         if answer.purpose == CHECK:
@@ -238,33 +235,8 @@ class Placements:
         answers, told = self.answers, self.answers.told()
         low, high = self.items.bounds[told.item].astype(np.int64).T
         known = np.where((answers["purpose"] == GOLD) & (low == high), low, -1)
-        basis = self._basis(told, known)
+        basis = judged(answers, known, self.voices, len(self.items), len(self.scale), self.X.shape[1] > 0)
         return {person.name: person for person in read_people(self.voices, told, known, basis)}
-
-    def _basis(self, told: AnswerColumns, known: Ints) -> Basis:
-        """What tells how people are. Where there are features, it is what was asked without knowing them.
-
-        These are audits, gold, and questions drawn to be asked again. What a learner says of an item is never quite as
-        sure as it is right: taken at its word, it would make errors of people of its own.
-        """
-        answers, n = self.answers, len(self.items)
-        is_single, is_gold = (answers["purpose"] == AUDIT) | (known >= 0), known >= 0
-        pairs = np.empty(0, np.int64)
-        if self.X.shape[1]:
-            checks = np.flatnonzero((answers["purpose"] == CHECK) & ~is_gold)
-            places = {question: place for place, question in enumerate(answers["question"].tolist())}
-            both = [(places.get(int(answers["checks"][i]), -1), i) for i in checks.tolist()]
-            both = [(first, i) for first, i in both if first >= 0 and answers["cut"][first] == answers["cut"][i]]
-            pairs = np.array(both, dtype=np.int64).reshape(-1)
-        else:
-            is_single[:] = True
-        single = np.flatnonzero(is_single)
-        # what is gold is a thing of its own, and so are both of a pair
-        about = np.concatenate([told.item[single] + n * is_gold[single], 2 * n + np.arange(len(pairs)) // 2])
-        named, item = np.unique(about, return_inverse=True)
-        levels = dict(zip(item[np.flatnonzero(is_gold[single])].tolist(), known[is_gold].tolist(), strict=True))
-        chosen = told.where(np.concatenate([single, pairs]))._replace(item=item.astype(np.int64))
-        return Basis(chosen, known_or_shared(chosen, self.voices, len(named), len(self.scale), levels))
 
     def expected_error(self) -> float:
         """How far the placements are from the right levels on the mean, by what is known of each."""

@@ -21,10 +21,11 @@ from dford.learners import Auto, LiveLearner
 from dford.log import FeedbackLog
 from dford.log_columns import About, checked_about
 from dford.pool import saving
+from dford.pool.agreement import Voice
 from dford.pool.answers import AUDIT, PURPOSES, Answer
 from dford.pool.choice import AtHand
 from dford.pool.forecast import Forecast
-from dford.pool.people import Person, Voice
+from dford.pool.people import Person
 from dford.pool.placements import AUDIT_SHARE, Placements
 from dford.pool.questions import ItemQuestion, split_answer
 from dford.pool.run import Progress, Run, open_journal

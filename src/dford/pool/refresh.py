@@ -9,9 +9,9 @@ import numpy as np
 from dford.engine import posteriors
 from dford.engine._compiled import Bools, Floats, Ints
 from dford.engine.elementary import logs
+from dford.pool.agreement import AnswerColumns, Voice, modest_shares
 from dford.pool.audit import Audit
 from dford.pool.items import Items
-from dford.pool.people import AnswerColumns, Voice, modest_shares
 from dford.pool.reliability import Reliability, alike, by_people
 
 _INVERSIONS = np.array([0.0005, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.25])

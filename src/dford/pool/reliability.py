@@ -8,9 +8,9 @@ import numpy as np
 from dford.engine import people as engine
 from dford.engine._compiled import Floats, Ints
 from dford.engine.elementary import logs
-from dford.pool.people import KINDS, WEIGHTS, AnswerColumns, Voice, agree
+from dford.pool.agreement import KINDS, WEIGHTS, AnswerColumns, Voice, agree
 
-_MOST = 0.499
+_MOST = 0.499  # so that whoever guesses is not taken at the opposite of their word
 _NEVER = -1e6  # the logarithm of no chance at all; of two such answers, two are still more against a level than one
 
 

@@ -9,8 +9,8 @@ from scipy import sparse
 from dford import learners, sparse_rows
 from dford.columns import Columns
 from dford.learners import OrdinalLearner, Rows
+from dford.pool.agreement import Voice
 from dford.pool.filling import Filling
-from dford.pool.people import Voice
 from dford.pool.placements import Placements
 from dford.pool.questions import ItemQuestion
 from dford.pool.refresh import Priors, Refresh

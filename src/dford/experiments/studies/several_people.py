@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dford.engine._compiled import Bools, Floats, Ints
+from dford.engine._compiled import Floats, Ints
 from dford.experiments.studies.records import Record, Table, Task
 from dford.experiments.studies.running_error import Data, Dataset, Labels
 from dford.learners import Auto, Rows
 from dford.pool import Pool
-from dford.pool.people import Voice
+from dford.pool.agreement import AnswerColumns, Voice
 from dford.pool.reliability import Reliability, alike
 
 WRONG = {"ann": 0.05, "ben": 0.05, "cat": 0.05, "dan": 0.05, "eve": 0.3, "fay": 0.5}
@@ -142,16 +142,7 @@ def expected_error(pool: Pool) -> float:
         return pool.expected_error_
 
 
-class Told(NamedTuple):
-    """Answers, in columns."""
-
-    item: Ints
-    person: Ints
-    cut: Ints
-    higher: Bools
-
-
-def ask_in_turns(asked: Asked, stops: Sequence[int]) -> Iterator[Told]:
+def ask_in_turns(asked: Asked, stops: Sequence[int]) -> Iterator[AnswerColumns]:
     """Ask about item after item, each time at the level that halves what the item's own answers leave of it."""
     n_items, n_levels = asked.X.shape[0], len(asked.levels)
     logs, rows, n = np.zeros((n_items, n_levels)), list[tuple[int, int, int, bool]](), 0
@@ -165,10 +156,10 @@ def ask_in_turns(asked: Asked, stops: Sequence[int]) -> Iterator[Told]:
             higher = asked.told(item, asked.levels[cut], person)
             logs[item] += np.log(np.where((np.arange(n_levels) > cut) == higher, 1 - _USUAL, _USUAL))
             rows.append((item, person, cut, higher))
-        yield Told(*(np.array(column) for column in zip(*rows, strict=True)))
+        yield AnswerColumns(*(np.array(column) for column in zip(*rows, strict=True)))
 
 
-def vote(told: Told, n_items: int, n_levels: int) -> Ints:
+def vote(told: AnswerColumns, n_items: int, n_levels: int) -> Ints:
     """Where most answers about an item are right, and in the middle of such levels.
 
     It is the median of the levels that are as likely as their answers are, when one in ten of these is wrong.
@@ -176,7 +167,7 @@ def vote(told: Told, n_items: int, n_levels: int) -> Ints:
     return _medians(_beliefs(told, np.tile([_USUAL, 1 - _USUAL], (len(told.item), 1)), np.ones(n_levels), n_items))
 
 
-def dawid_skene(told: Told, n_items: int, n_levels: int) -> Ints:
+def dawid_skene(told: AnswerColumns, n_items: int, n_levels: int) -> Ints:
     """Dawid and Skene (1979) for levels and yes or no, by EM: how often each person says yes above a cut, and below it.
 
     It begins with the votes.
@@ -193,10 +184,10 @@ def dawid_skene(told: Told, n_items: int, n_levels: int) -> Ints:
     return _medians(beliefs)
 
 
-READINGS: dict[str, Callable[[Told, int, int], Ints]] = {"votes": vote, "dawid-skene": dawid_skene}
+READINGS: dict[str, Callable[[AnswerColumns, int, int], Ints]] = {"votes": vote, "dawid-skene": dawid_skene}
 
 
-def _beliefs(told: Told, yes: Floats, shares: Floats, n_items: int) -> Floats:
+def _beliefs(told: AnswerColumns, yes: Floats, shares: Floats, n_items: int) -> Floats:
     """How likely each level is; `yes` is how likely each answer was to be yes, below its cut and above it."""
     above = np.arange(len(shares)) > told.cut[:, None]
     chances = np.where(above, yes[:, 1:], yes[:, :1])

@@ -3,6 +3,7 @@
 import numpy as np
 
 from dford.engine._compiled import Ints
+from dford.pool.agreement import people_of, voices_of
 from dford.pool.answers import GOLD
 from dford.pool.placements import Placements
 
@@ -21,17 +22,15 @@ class Coverage:
         """The items that fewer than n people have answered about, and not this one."""
         self._look(placements)
         is_lacking = self._people < n
-        for voice in placements.voices_of(person)[:1]:
+        for voice in voices_of(placements.voices, person)[:1]:
             is_lacking[self._pairs[self._pairs % _PEOPLE == voice] // _PEOPLE] = False
         return np.flatnonzero(is_lacking)
 
     def _look(self, placements: Placements) -> None:
         answers, more = placements.answers, len(placements.items) - len(self._people)
         item, who, purpose = (answers[name][self._seen :].astype(np.int64) for name in ("item", "person", "purpose"))
-        self._seen, first = len(answers), dict[str, int]()
-        # a person counts by the first voice
-        of = np.array([first.setdefault(voice.name, n) for n, voice in enumerate(placements.voices)], dtype=np.int64)
-        told = np.unique(_PEOPLE * item[purpose != GOLD] + of[who[purpose != GOLD]])
+        self._seen = len(answers)
+        told = np.unique(_PEOPLE * item[purpose != GOLD] + people_of(placements.voices)[who[purpose != GOLD]])
         new = told[~np.isin(told, self._pairs, assume_unique=True)]
         self._pairs = np.insert(self._pairs, np.searchsorted(self._pairs, new), new)
         self._people = np.concatenate([self._people, np.zeros(more, np.int64)])

@@ -3,6 +3,7 @@
 import numpy as np
 
 from dford.engine import counter
+from dford.pool.agreement import voices_of
 from dford.pool.placements import Placements, ProposedQuestion
 
 
@@ -16,7 +17,7 @@ def propose(placements: Placements, number: int, person: str, share: float) -> P
     if why >= share:
         return None
     is_fit = (items.bounds[:, 0] == items.bounds[:, 1]) & ~items.is_open & ~items.is_out
-    is_fit[answers["item"][np.isin(answers["person"], placements.voices_of(person))]] = False
+    is_fit[answers["item"][np.isin(answers["person"], voices_of(placements.voices, person))]] = False
     fit = np.flatnonzero(is_fit)
     if not len(fit):
         return None

@@ -13,10 +13,10 @@ from dford.engine import posteriors
 from dford.estimates import Estimate
 from dford.learners import LiveLearner, Rows
 from dford.pool import saving
+from dford.pool.agreement import Voice
 from dford.pool.answers import PLACE, Answer
 from dford.pool.choice import AtHand
 from dford.pool.forecast import Forecast
-from dford.pool.people import Voice
 from dford.pool.placements import AUDIT_SHARE, Placements, ProposedQuestion
 from dford.scale import Scale
 from dford.service import refusal

@@ -6,16 +6,15 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
-from dford.engine._compiled import Floats
 from dford.pool.contested import contradictions
 from dford.pool.placements import Placements
 from dford.service.projects import settling
 from dford.service.projects.projects import Project
 from dford.service.store.database import Database
-from dford.service.store.schema import answers, items, questions, retractions
+from dford.service.store.schema import answers, items, questions
+from dford.service.views.answered import about_items
 from dford.service.views.levels import short
 
-_who_and_when = (answers.c.person, answers.c.at)
 _LISTED = 10
 _LEAST = float(np.log(2.0))  # what is more likely an answer of somebody who guesses contests nothing
 
@@ -30,7 +29,8 @@ def contested(database: Database, project: Project, still: Placements, sequence:
     settled = list(settling.in_force(database, project).values())[: -_LISTED - 1 : -1]
     shown = _shown(database, project, [*found, *(one.item for one in settled)])
     told = _told(database, project, found)
-    levels, beliefs = _placed(still, found)
+    places = np.array(found, dtype=np.int64) - 1
+    levels, beliefs = known.placements()[0][places], known.beliefs(places)
     return {
         "sequence": sequence,
         "stale": stale,
@@ -57,11 +57,6 @@ def settled_out(project: Project, one: settling.Settlement) -> dict[str, Any]:
     }
 
 
-def _placed(still: Placements, numbers: list[int]) -> tuple[list[int], Floats]:
-    beliefs = still.items.beliefs(np.array(numbers, dtype=np.int64) - 1)
-    return (beliefs.cumsum(axis=1) < 0.5).sum(axis=1).tolist(), beliefs
-
-
 def _shown(database: Database, project: Project, numbers: list[int]) -> dict[int, dict[str, Any]]:
     rows = sa.select(items.c.number, items.c.shown).where(items.c.project == project.id, items.c.number.in_(numbers))
     with database.reading() as connection:
@@ -71,19 +66,8 @@ def _shown(database: Database, project: Project, numbers: list[int]) -> dict[int
 
 def _told(database: Database, project: Project, numbers: list[int]) -> dict[int, list[dict[str, Any]]]:
     """The answers about items, in order, without those taken back."""
-    rows = (
-        sa.select(questions.c.item, questions.c.number, questions.c.level, answers.c.higher, *_who_and_when)
-        .join(answers, (answers.c.project == questions.c.project) & (answers.c.question == questions.c.number))
-        .join(
-            retractions,
-            (retractions.c.project == answers.c.project) & (retractions.c.question == answers.c.question),
-            isouter=True,
-        )
-        .where(
-            questions.c.project == project.id, questions.c.item.in_(numbers), retractions.c.sequence.is_(None)
-        )
-        .order_by(answers.c.sequence)
-    )  # fmt: skip
+    columns = questions.c.item, questions.c.number, questions.c.level, answers.c.higher, answers.c.person, answers.c.at
+    rows = about_items(project, *columns).where(questions.c.item.in_(numbers))
     found: dict[int, list[dict[str, Any]]] = {number: [] for number in numbers}
     with database.reading() as connection:
         for item, number, level, higher, person, at in connection.execute(rows):

@@ -19,7 +19,8 @@ from dford.service.projects.projects import Project
 from dford.service.projects.uploads import apart, feature_names
 from dford.service.refusal import Refusal
 from dford.service.store.database import Database
-from dford.service.store.schema import answers, questions, retractions
+from dford.service.store.schema import answers, questions
+from dford.service.views.answered import about_items
 from dford.service.views.predictions import predictions
 from dford.service.views.worker_views import loaded
 
@@ -92,21 +93,8 @@ def levels_file(database: Database, project: Project, packed: bytes, standing: S
 
 def _intervals(database: Database, project: Project) -> dict[int, tuple[int, int, int]]:
     """[lowest, highest] of every item that was answered, and the number of answers."""
-    told = (
-        sa.select(questions.c.item, questions.c.level, answers.c.higher)
-        .join(answers, (answers.c.project == questions.c.project) & (answers.c.question == questions.c.number))
-        .join(
-            retractions,
-            (retractions.c.project == answers.c.project) & (retractions.c.question == answers.c.question),
-            isouter=True,
-        )
-        .where(
-            questions.c.project == project.id,
-            questions.c.item.is_not(None),
-            questions.c.purpose != GOLD,
-            retractions.c.sequence.is_(None),
-        )
-    )
+    told = about_items(project, questions.c.item, questions.c.level, answers.c.higher)
+    told = told.where(questions.c.purpose != GOLD)
     known: dict[int, tuple[int, int, int]] = {}
     with database.reading() as connection:
         for item, level, higher in connection.execute(told):

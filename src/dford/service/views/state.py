@@ -15,6 +15,7 @@ from dford.service.projects.projects import Project
 from dford.service.refusal import Refusal
 from dford.service.store.database import Database
 from dford.service.store.schema import answers, heads, items, leases, pool, questions, retractions, settlements, skips
+from dford.service.views.answered import same_question
 from dford.service.views.people import People
 from dford.service.views.predictions import thresholds
 
@@ -85,10 +86,6 @@ def learned(fold: Fold, with_digest: bool) -> dict[str, Any]:
     }
 
 
-def _same_question(table: sa.Table) -> Any:
-    return (table.c.project == questions.c.project) & (table.c.question == questions.c.number)
-
-
 _ASKED = (
     sa.select(
         questions,
@@ -100,9 +97,9 @@ _ASKED = (
     )
     .join(items, (items.c.project == questions.c.project) & (items.c.number == questions.c.item), isouter=True)
     .join(pool, (pool.c.project == questions.c.project) & (pool.c.item == questions.c.item), isouter=True)
-    .join(answers, _same_question(answers), isouter=True)
-    .join(skips, _same_question(skips), isouter=True)
-    .join(retractions, _same_question(retractions), isouter=True)
+    .join(answers, same_question(answers), isouter=True)
+    .join(skips, same_question(skips), isouter=True)
+    .join(retractions, same_question(retractions), isouter=True)
     .where(questions.c.project == sa.bindparam("project"), questions.c.number == sa.bindparam("number"))
 )
 

@@ -1,0 +1,24 @@
+"""Questions with their answers, as rows of the database."""
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from dford.service.projects.projects import Project
+from dford.service.store.schema import answers, questions, retractions
+
+
+def same_question(table: sa.Table) -> Any:
+    return (table.c.project == questions.c.project) & (table.c.question == questions.c.number)
+
+
+def about_items(project: Project, *columns: Any) -> sa.Select[Any]:
+    """Columns of the questions about items, and of their answers, without those taken back; in the order of the log."""
+    return (
+        sa.select(*columns)
+        .select_from(questions)
+        .join(answers, same_question(answers))
+        .join(retractions, same_question(retractions), isouter=True)
+        .where(questions.c.project == project.id, questions.c.item.is_not(None), retractions.c.sequence.is_(None))
+        .order_by(answers.c.sequence)
+    )
