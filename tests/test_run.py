@@ -143,12 +143,15 @@ def test_a_journal_of_another_pool_or_with_rubbish_in_it_is_refused(tmp_path: Pa
     used = new()
     used.tell(used.ask(), True)
     used.drop(used.ask())
-    with pytest.raises(ValueError, match="the journal is of another pool"):
+    with pytest.raises(ValueError, match="the journal is of another run"):
         used.run(Judge(), person="judge", budget=10, journal=file)
     assert not used._open
-    file.write_text("rubbish\n")
-    with pytest.raises(ValueError, match="line 1 of the journal is no answer of a run"):
-        new().run(Judge(), person="judge", budget=10, journal=file)
+    with pytest.raises(ValueError, match="the journal is of another run"):
+        new().run(Judge(), person="another", budget=10, journal=file)
+    for rubbish in ("rubbish", file.read_text().partition("\n")[0].replace('"calls": 1', '"calls": "1"')):
+        file.write_text(f"{rubbish}\n")
+        with pytest.raises(ValueError, match="line 1 of the journal is no answer of a run"):
+            new().run(Judge(), person="judge", budget=10, journal=file)
 
 
 @pytest.mark.parametrize(

@@ -203,8 +203,10 @@ def test_with_probabilities_costs_and_auditors_it_has_the_same_bits_again_and_go
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"costs": {"ann": 0}}, "a cost is a number above 0; 'ann' has 0"),
-        ({"costs": {"ann": float("nan")}}, "a cost is a number above 0; 'ann' has nan"),
+        ({"costs": {"ann": 0}}, "costs are numbers above 0, by the names of people; got 'ann': 0"),
+        ({"costs": {"ann": float("nan")}}, "costs are numbers above 0, by the names of people; got 'ann': nan"),
+        ({"costs": {"ann": "much"}}, "costs are numbers above 0, by the names of people; got 'ann': 'much'"),
+        ({"auditors": [1]}, "auditors are a list of names; got .1."),
         ({"auditors": "ann"}, "auditors are a list of names; got 'ann'"),
         ({"programs": "judge"}, "programs are a list of names; got 'judge'"),
     ],
@@ -212,3 +214,8 @@ def test_with_probabilities_costs_and_auditors_it_has_the_same_bits_again_and_go
 def test_bad_costs_and_auditors_get_one_sentence(options: dict[str, Any], problem: str) -> None:
     with pytest.raises((ValueError, TypeError), match=problem):
         new(**options)
+
+
+def test_who_is_at_hand_has_a_name() -> None:
+    with pytest.raises(TypeError, match="person is a name, a list of names, or a mapping of names to items; got 5"):
+        new().ask(person=5)  # type: ignore[arg-type]

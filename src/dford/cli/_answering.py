@@ -114,6 +114,8 @@ def answer(service: "Service", project: "Project", how: Answering) -> Ending:
     if run.ran_dry and done.asked < how.budget:
         print(f"There is nothing to ask {how.person} now: it has said all it can, or others are asked about the rest")
     _report(service, project, how)
+    if not ending.status and done.failures and not done.answers:
+        ending = Ending(1, f"{how.person} has not answered a single question")
     return ending
 
 

@@ -116,10 +116,11 @@ class Pool:
             raise ValueError(f"error_rate is a share below a half, or None to learn it; got {error_rate!r}")
         if not 0 <= audit <= 0.5:
             raise ValueError(f"audit is the share of questions that judge, from 0 to 0.5; got {audit!r}")
-        if wrong := [name for name, cost in (costs or {}).items() if not 0 < cost < np.inf]:
-            raise ValueError(f"a cost is a number above 0; {wrong[0]!r} has {(costs or {})[wrong[0]]!r}")
+        for person, cost in (costs or {}).items():
+            if not isinstance(person, str) or not isinstance(cost, (int, float, np.number)) or not 0 < cost < np.inf:
+                raise ValueError(f"costs are numbers above 0, by the names of people; got {person!r}: {cost!r}")
         for name, given in (("auditors", auditors), ("programs", programs)):
-            if isinstance(given, str):
+            if isinstance(given, str) or not all(isinstance(one, str) for one in given or ()):
                 raise TypeError(f"{name} are a list of names; got {given!r}")
         self.auditors, self.costs = None if auditors is None else list(auditors), dict(costs or {})
         self.programs = list(programs)
@@ -366,6 +367,8 @@ class Pool:
             person = list(self.costs)
         if isinstance(person, str):
             person = [person]
+        if not isinstance(person, (Mapping, Sequence)):
+            raise TypeError(f"person is a name, a list of names, or a mapping of names to items; got {person!r}")
         names = [checked_about(None, name, None).person or "" for name in person]
         some = list(person.values()) if isinstance(person, Mapping) else [None] * len(names)
         items = [

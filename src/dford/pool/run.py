@@ -2,6 +2,7 @@
 
 import json
 import math
+import operator
 import os
 import threading
 import time
@@ -38,11 +39,19 @@ class Outcome(NamedTuple):
     calls: int
 
 
+_Asked = tuple[int, str, str | None]
+
+
+def _asked(question: ItemQuestion) -> _Asked:
+    """The item, the level, and who was asked."""
+    return question.item, str(question.level), question.person
+
+
 class Journal:
     """What came of each question, on the disk before it counts."""
 
     def __init__(self, file: Any = None) -> None:
-        self._file, self._known = file, dict[str, tuple[int, str, Outcome]]()
+        self._file, self._known = file, dict[str, tuple[_Asked, Outcome]]()
 
     def read(self) -> None:
         end = 0
@@ -51,8 +60,10 @@ class Journal:
                 break  # cut by a crash, and so never counted
             try:
                 one = json.loads(line)
-                outcome = Outcome(one["higher"], one["calls"])
-                self._known[one["question"]] = one["item"], one["level"], outcome
+                outcome = Outcome(one["higher"], operator.index(one["calls"]))
+                if outcome.higher is not None:
+                    split_answer(outcome.higher)
+                self._known[str(one["question"])] = (one["item"], one["level"], one["person"]), outcome
             except (ValueError, TypeError, LookupError):
                 raise ValueError(f"line {number} of the journal is no answer of a run") from None
             end += len(line)
@@ -63,17 +74,20 @@ class Journal:
         """What came of a question before, if anything did."""
         if question.id not in self._known:
             return None
-        item, level, outcome = self._known[question.id]
-        if (item, level) != (question.item, str(question.level)):
-            raise ValueError("the journal is of another pool, or of one that had other answers before")
+        asked, outcome = self._known[question.id]
+        if asked != _asked(question):
+            raise ValueError(
+                "the journal is of another run: go on with the same pool, person and number of threads, or name a new "
+                "file"
+            )
         return outcome
 
     def add(self, question: ItemQuestion, outcome: Outcome) -> None:
         if self._file is None or question.id in self._known:
             return
-        level = str(question.level)
-        self._known[question.id] = question.item, level, outcome
-        line = {"question": question.id, "item": question.item, "level": level, **outcome._asdict()}
+        item, level, person = asked = _asked(question)
+        self._known[question.id] = asked, outcome
+        line = {"question": question.id, "item": item, "level": level, "person": person, **outcome._asdict()}
         self._file.write(json.dumps(line).encode() + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())

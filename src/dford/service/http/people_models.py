@@ -24,7 +24,7 @@ class Figures(BaseModel):
         "they never do."
     )
     gold: Estimate | None = Field(
-        description="How often the person is right about items whose level is settled; null if never asked."
+        description="How often the person is right where the level was known before the question; null if it never was."
     )
     flag: Literal["wrong", "differs"] | None = Field(
         description="wrong: over a fifth of the answers is, as the whole interval says. differs: the same of agreement "

@@ -213,7 +213,7 @@ _WORDS = {
 def _limits(schema: Schema) -> Iterator[str]:
     for key, words in _WORDS.items():
         if (value := schema.get(key)) is not None:
-            short = int(value) if isinstance(value, float) and abs(value) < 1e15 else value
+            short = int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else value
             yield words.format(short if key == "pattern" else json.dumps(short))
     for way in schema.get("anyOf", ()):
         yield from _limits(way)
