@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from browsing import home, press, saved
 from serving import answer_some, learned, ok, serving, set_up
+from test_program import GOOD, go, labelled
 
 
 def test_the_page_says_how_far_off_the_items_are_and_when_it_is_enough(
@@ -69,3 +70,24 @@ def test_an_uncertain_item_is_a_link_to_its_question(tmp_path: Path, new_page: C
         link.click()
         expect(page.locator(".item")).to_contain_text(f"item-{item - 1}")
         expect(page.locator(".buttons .yes")).to_be_enabled()
+
+
+def test_where_programs_gave_most_answers_and_nobody_audited_the_page_says_so(
+    tmp_path: Path, new_page: Callable[..., Page]
+) -> None:
+    with labelled(tmp_path / "log.db") as (service, project):
+        go(service, project, GOOD, 20)
+    page = new_page()
+    with serving(tmp_path / "log.db") as client:
+        path = "/projects/rain"
+        learned(client, path)
+        page.goto(home(client) + "#/rain/watch")
+        expect(page.locator(".doubt")).to_contain_text("Programs gave most of the answers")
+        assert ok(client.get(f"{path}/levels"))["programs"] == 1.0
+        for _ in range(30):
+            asked = ok(client.post(f"{path}/questions"))
+            ok(client.post(f"{path}/questions/{asked['number']}/answer", json={"higher": True}))
+        learned(client, path)
+        page.reload()
+        expect(page.locator(".doubt")).to_be_empty()
+        assert ok(client.get(f"{path}/levels"))["programs"] == pytest.approx(0.4)

@@ -16,14 +16,13 @@ from dford.service.core import Service
 from dford.service.learning import log_reader
 from dford.service.program import Program, ProgramFailure
 from dford.service.projects.answering import SentAnswer, skip
-from dford.service.projects.asking import AskedQuestion, QuestionRequest, release
+from dford.service.projects.asking import PROGRAM_KEY, AskedQuestion, QuestionRequest, release
 from dford.service.projects.projects import Project
 from dford.service.refusal import Refusal
 from dford.service.store.database import Database
 from dford.service.store.schema import leases, questions
 
 T = TypeVar("T")
-_KEY = "--answer/"  # of a question, followed by its number among all that this program was ever asked
 _FAILURES = 5  # in a row, after which the program is taken to be broken
 _REST = 0.2  # seconds before something that was refused for the moment is tried again
 _PATIENT = 60.0  # seconds for which it is
@@ -125,7 +124,7 @@ class ProgramRun:
 
     def _ask(self, place: int) -> AskedQuestion | None:
         """The question that has this place in the budget; None if there was one before."""
-        request = QuestionRequest(self._person, f"{_KEY}{place}", is_program=True)
+        request = QuestionRequest(self._person, f"{PROGRAM_KEY}{place}", is_program=True)
         asked = self._service.ask(self._project, request)
         if not isinstance(asked, AskedQuestion):
             return None
@@ -196,7 +195,7 @@ class ProgramRun:
     def _before(self) -> set[int]:
         """The places in the budget that are taken. What was open when an earlier run was killed is free for others."""
         own = (questions.c.project == self._project.id, questions.c.person == self._person)
-        taken = sa.select(questions.c.number, questions.c.key).where(*own, questions.c.key.startswith(_KEY))
+        taken = sa.select(questions.c.number, questions.c.key).where(*own, questions.c.key.startswith(PROGRAM_KEY))
         with self._service.database.reading() as connection:
             rows = connection.execute(taken).all()
             held = connection.scalars(
@@ -205,7 +204,7 @@ class ProgramRun:
                 )
             ).all()
         self._release({row.number for row in rows} & set(held))
-        return {int(row.key.removeprefix(_KEY)) for row in rows if row.key.removeprefix(_KEY).isdecimal()}
+        return {int(row.key.removeprefix(PROGRAM_KEY)) for row in rows if row.key.removeprefix(PROGRAM_KEY).isdecimal()}
 
     def _release(self, numbers: set[int]) -> None:
         if numbers:
@@ -215,7 +214,9 @@ class ProgramRun:
 
 def programs(database: Database, project: Project) -> set[str]:
     """Who has answered as a program."""
-    own = sa.select(questions.c.person).where(questions.c.project == project.id, questions.c.key.startswith(_KEY))
+    own = sa.select(questions.c.person).where(
+        questions.c.project == project.id, questions.c.key.startswith(PROGRAM_KEY)
+    )
     with database.reading() as connection:
         return set(connection.scalars(own.distinct()))
 

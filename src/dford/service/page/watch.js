@@ -44,7 +44,7 @@ class WatchView {
     this.when = el("p", { class: "note" });
     this.note = el("p", { class: "note", role: "status" });
     this.placed = el("ul", { class: "placed" });
-    this.doubt = el("p", { class: "note", role: "status" });
+    this.doubt = el("p", { class: "note doubt", role: "status" });
     // where the pool chooses, only hard items are asked about, and what stands above is what counts
     this.byTurns = project.description.choice === "turns";
     this.error = !this.byTurns ? null : card("Error", "The mean error of all predictions so far, in levels. Each was made before its answer. With 95% confidence the true value stays inside the band, at all times. No labels are needed.");
@@ -169,7 +169,9 @@ class WatchView {
         : figure("enough", `answers for ${number(forecast.target)} levels`)),
       figure(`${number(100 * (rate ?? 0), 0)}%`, "of answers believed to be wrong"));
     const contradicted = audited && (expected < audited.low || expected > audited.high);
-    setText(this.doubt, contradicted ? "The audit contradicts the expected error: the learner may be wrong about these items, so believe the audit." : "");
+    setText(this.doubt, contradicted ? "The audit contradicts the expected error: the learner may be wrong about these items, so believe the audit."
+      : !audited && levels.programs > 0.5 ? "Programs gave most of the answers. The expected error holds only if they are right: people have not audited enough to tell."
+      : "");
   }
 
   /** @param {Server.Levels} levels */

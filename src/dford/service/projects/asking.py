@@ -17,6 +17,7 @@ from dford.service.refusal import Refusal, busy
 from dford.service.store.database import Database
 from dford.service.store.schema import answers, heads, items, leases, pool, questions, skips
 
+PROGRAM_KEY = "--answer/"  # of a program's questions, followed by their number among all that it was ever asked
 _TURN = 5.0  # seconds to wait while others are being asked
 _SKIPS_LAST = 100  # questions, before a skipped item is asked about like any other
 _SPARE = 8  # free items looked up beyond those that are claimed

@@ -8,14 +8,18 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from dford.learners import LiveLearner
 from dford.scale import Scale
 from dford.service.learning.learned import Placed, Standing
 from dford.service.projects import items, settling
+from dford.service.projects.asking import PROGRAM_KEY
 from dford.service.projects.projects import Project
 from dford.service.store.database import Database
+from dford.service.store.schema import questions
+from dford.service.views.answered import about_items
 from dford.service.views.worker_views import loaded
 
 _UNSURE = 10
@@ -90,14 +94,30 @@ def overview(
         "counts": dict(zip(project.levels, counts.tolist(), strict=True)),
         "unsure": found,
         "settled": len(settling.in_force(database, project)),
+        "programs": _share_of_programs(database, project),
         **_figures(standing),
     }
+
+
+def _share_of_programs(database: Database, project: Project) -> float:
+    """How many of the answers about items are theirs."""
+    is_theirs = sa.case((questions.c.key.startswith(PROGRAM_KEY), 1.0), else_=0.0)
+    with database.reading() as connection:
+        return float(connection.scalar(about_items(project, sa.func.avg(is_theirs)).order_by(None)) or 0.0)
 
 
 def nothing(project: Project) -> dict[str, Any]:
     """The overview of a project without items."""
     counts = dict.fromkeys(project.levels, 0)
-    return {"sequence": 0, "stale": False, "items": 0, "counts": counts, "unsure": [], "settled": 0, **_figures(None)}
+    return {
+        "sequence": 0,
+        "stale": False,
+        "items": 0,
+        "counts": counts,
+        "unsure": [],
+        "settled": 0,
+        "programs": 0.0,
+    } | _figures(None)
 
 
 def _figures(standing: Standing | None) -> dict[str, Any]:

@@ -236,8 +236,8 @@ def add(app: FastAPI) -> None:
         GET /projects/rain/levels
         → 200
         {"sequence": 1, "stale": false, "items": 4, "counts": {"calm": ...},
-         "unsure": [{"item": ..., "sureness": ...}, ...], "settled": 0, "expected_error": ..., "audited_error": null,
-         "error_rate": ...}
+         "unsure": [{"item": ..., "sureness": ...}, ...], "settled": 0, "programs": 0.0, "expected_error": ...,
+         "audited_error": null, "error_rate": ...}
         ```
         """
         service, project = to.service, to.project
