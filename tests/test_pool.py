@@ -153,7 +153,7 @@ def test_the_same_seed_gives_the_same_bits_and_a_saved_pool_goes_on_to_the_bit(t
     again = dford.load(tmp_path / "bits.dford")
     assert bits(again, tmp_path) == bits(pool, tmp_path)
     for one in (pool, again):
-        for question, _ in list(one._open.values())[:2]:
+        for question in list(one._asked)[:2]:
             one.tell(question, True)
         answer(one, y, 120)
     assert bits(again, tmp_path) == bits(pool, tmp_path)
@@ -438,6 +438,41 @@ def test_a_damaged_pool_is_refused_when_it_is_loaded(name: str, tmp_path: Path) 
         with pytest.raises(ValueError, match="could have"):
             dford.load(tmp_path / "bad.dford")
     assert dford.load(tmp_path / "pool.dford").levels_.tolist() == pool.levels_.tolist()
+
+
+FORGED: list[Any] = [
+    {"next": 60},
+    {"next": "soon"},
+    {"learned": 71},
+    {"repeats": [1, 2]},
+    {"repeats": [71, 0]},
+    {"voices": [["", 9]]},
+    {"voices": []},
+    {"costs": {"ann": -1}},
+    {"auditors": "ann"},
+    {"open": []},
+    {"open": [[80, 1, 1, 0.5, 70, "place", None, -1]]},
+    {"open": [[0, 6, 1, 0.5, 70, "place", None, -1]]},
+    {"open": [[0, 1, 1, 0.5, 69, "place", None, -1]]},
+    {"open": [[0, 1, 1, 0.5, 70, "place", None, -1]] * 2},
+    {"open": [[0, 1, 1, 0.0, 70, "place", None, -1]]},
+    {"open": [[0, 1, 1, 0.5, 70, "fun", None, -1]]},
+    {"open": [[0, 1, 1]]},
+]
+
+
+@pytest.mark.parametrize("change", FORGED, ids=str)
+def test_a_pool_that_could_not_have_come_about_is_refused_in_one_sentence(change: Any, tmp_path: Path) -> None:
+    pool = Pool(np.empty((80, 0)), [1, 2, 3, 4, 5], audit=0.0, random_state=0)
+    for _ in range(70):
+        pool.tell(pool.ask(), True)
+    pool.ask()
+    pool.save(tmp_path / "pool.dford")
+    header, arrays = persistence.read(tmp_path / "pool.dford")
+    persistence.write(tmp_path / "bad.dford", {**header, **change}, arrays)
+    with pytest.raises(ValueError, match=r"^[^\n]+$"):
+        dford.load(tmp_path / "bad.dford")
+    assert len(list(dford.load(tmp_path / "pool.dford")._asked)) == 1
 
 
 def test_after_very_many_answers_an_item_can_still_be_asked_about() -> None:

@@ -46,7 +46,7 @@ def test_a_program_places_the_items_within_its_budget(threads: int) -> None:
     assert [progress.answers for progress in seen] == list(range(1, 361))
     assert np.abs(pool.levels_ - y).mean() < 0.3
     assert pool.people_["judge"].answers == 360
-    assert not pool._open
+    assert not list(pool._asked)
 
 
 def test_answers_count_in_the_order_of_their_questions_however_long_each_takes() -> None:
@@ -96,7 +96,7 @@ def test_an_item_that_always_fails_costs_one_question_and_not_the_budget() -> No
         done = pool.run(judge, person="judge", budget=120)
     assert max(calls.count(item) for item in range(0, 120, 7)) <= 3
     assert done.answers > 60
-    assert not pool._open
+    assert not list(pool._asked)
 
 
 def test_few_items_and_many_threads_spend_the_whole_budget() -> None:
@@ -145,7 +145,7 @@ def test_a_journal_of_another_pool_or_with_rubbish_in_it_is_refused(tmp_path: Pa
     used.drop(used.ask())
     with pytest.raises(ValueError, match="the journal is of another run"):
         used.run(Judge(), person="judge", budget=10, journal=file)
-    assert not used._open
+    assert not list(used._asked)
     with pytest.raises(ValueError, match="the journal is of another run"):
         new().run(Judge(), person="another", budget=10, journal=file)
     for rubbish in ("rubbish", file.read_text().partition("\n")[0].replace('"calls": 1', '"calls": "1"')):

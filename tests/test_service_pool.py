@@ -149,7 +149,7 @@ def test_the_service_asks_and_places_as_the_library_does(file: Path) -> None:
     pool.ask()  # the service counts its questions from 1
     with serving(file) as client:
         project = new_project(client, rows)
-        pool.drop(next(iter(pool._open.values()))[0])
+        pool.drop(next(iter(pool._asked)))
         for _ in range(100):
             mine, theirs = pool.ask(), ok(client.post(f"{project}/questions"))
             assert (mine.item + 1, mine.level, mine.placement) == (

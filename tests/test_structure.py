@@ -40,7 +40,7 @@ FLOORS = {
     ],
     "dford.pool": [
         {"questions", "agreement", "items", "filling"},
-        {"answers", "audit", "fold_learners", "people", "reliability"},
+        {"answers", "asked", "audit", "fold_learners", "people", "reliability"},
         {"choice", "contested", "forecast", "judged", "run"},
         {"refresh"},
         {"placements"},

@@ -13,7 +13,6 @@ from sklearn.utils import check_array, check_random_state
 from dford import persistence
 from dford.columns import Columns
 from dford.columns.tables import has_more_than_numbers
-from dford.engine import counter
 from dford.engine._compiled import Floats, Ints
 from dford.estimates import Estimate
 from dford.feedback import split_names
@@ -23,6 +22,7 @@ from dford.log_columns import About, checked_about
 from dford.pool import saving
 from dford.pool.agreement import Voice
 from dford.pool.answers import AUDIT, PURPOSES, Answer
+from dford.pool.asked import DROPPED, TOLD_NO, TOLD_YES, AskedQuestions
 from dford.pool.choice import AtHand
 from dford.pool.forecast import Forecast
 from dford.pool.people import Person
@@ -32,7 +32,6 @@ from dford.pool.run import Progress, Run, open_journal
 from dford.scale import Scale
 
 WhoIsAtHand = str | Sequence[str] | Mapping[str, Sequence[int]] | None
-_TOLD_NO, _TOLD_YES, _DROPPED = 1, 2, 3
 
 
 class Pool:
@@ -134,10 +133,8 @@ class Pool:
         self.columns_: Columns | None = Columns().fit(X) if has_more_than_numbers(X) else None
         if self.columns_ is not None and self.columns_.is_sparse_ and isinstance(learner, Auto):
             learner = clone(learner).set_params(dense=self.columns_.n_dense_)
-        self._key = f"{int(counter.key(self.seed_)):08x}"
         self._placements = Placements(self._scale, learner, error_rate, audit, self.seed_)
-        self._open: dict[str, tuple[ItemQuestion, int]] = {}  # and the number of the question that is asked again
-        self._fates = bytearray()
+        self._asked = AskedQuestions(self.seed_)
         self._names: list[str] | None = None
         self.add(X)
 
@@ -189,11 +186,11 @@ class Pool:
         """
         higher, confidence = split_answer(higher)
         name = checked_about(None, person, None).person
-        asked = self._find(question, _TOLD_YES if higher else _TOLD_NO)
+        fate, number = TOLD_YES if higher else TOLD_NO, self._scale.number
+        asked = self._asked.find(question, fate)
         if asked is None:
             return self
-        name = (asked.person if name is None else name) or ""
-        number, checks = self._scale.number, self._close(asked, _TOLD_YES if higher else _TOLD_NO)
+        name, checks = (asked.person if name is None else name) or "", self._close(asked, fate)
         self._placements.count(
             Answer(
                 asked.round, asked.item, number(asked.level) - 1, number(asked.placement) - 1, asked.propensity,
@@ -256,9 +253,9 @@ class Pool:
 
     def drop(self, question: ItemQuestion) -> Self:
         """Give up waiting for an answer: the question is closed, and its item may be asked about again."""
-        asked = self._find(question, _DROPPED)
+        asked = self._asked.find(question, DROPPED)
         if asked is not None:
-            self._close(asked, _DROPPED)
+            self._close(asked, DROPPED)
         return self
 
     def decide(self, item: int, low: Any, high: Any = None) -> Self:
@@ -383,40 +380,21 @@ class Pool:
         return name not in self.programs and (self.auditors is None or name in self.auditors)
 
     def _ask_one(self, at_hand: list[AtHand]) -> ItemQuestion | None:
-        number, names = len(self._fates), self._scale.names
-        auditing = {question.item for question, _ in self._open.values() if question.purpose == PURPOSES[AUDIT]}
+        number, names = len(self._asked), self._scale.names
+        auditing = {question.item for question in self._asked if question.purpose == PURPOSES[AUDIT]}
         found = self._placements.propose(number, auditing, at_hand)
         if found is None:
             return None
-        question = ItemQuestion(
-            f"{self._key}-{number}", found.item, names[found.cut], names[found.placement], found.propensity, number,
-            PURPOSES[found.purpose], found.person,
-        )  # fmt: skip
-        self._fates.append(0)
-        self._open[question.id] = question, found.checks
         self._placements.items.set_open(found.item, True)
-        return question
-
-    def _find(self, question: ItemQuestion, fate: int) -> ItemQuestion | None:
-        """The open question that this is, or None if it was settled in this way."""
-        if not isinstance(question, ItemQuestion):
-            raise TypeError(f"expected a question that this pool asked; got {question!r}")
-        asked = self._open.get(question.id, (None, -1))[0]
-        if asked == question:
-            return asked
-        key, _, number = question.id.partition("-")
-        if asked is not None or key != self._key or not number.isdigit() or not 0 <= int(number) < len(self._fates):
-            raise ValueError(f"question {question.id} is not one that this pool asked; tell it the pool's own question")
-        if self._fates[int(number)] != fate:
-            was = {_TOLD_NO: "answered no", _TOLD_YES: "answered yes", _DROPPED: "dropped"}[self._fates[int(number)]]
-            raise ValueError(f"question {question.id} was {was} already")
-        return None
+        level, placement, purpose = names[found.cut], names[found.placement], PURPOSES[found.purpose]
+        return self._asked.add(
+            (found.item, level, placement, found.propensity, number, purpose, found.person), found.checks
+        )
 
     def _close(self, question: ItemQuestion, fate: int) -> int:
         """Returns the number of the question that this one asked again, or -1."""
-        self._fates[question.round] = fate
         self._placements.items.set_open(question.item, False)
-        return self._open.pop(question.id)[1]
+        return self._asked.close(question, fate)
 
     def _number(self, item: int) -> int:
         if not 0 <= (number := operator.index(item)) < len(self):

@@ -10,9 +10,9 @@ from dford import learners, sparse_rows
 from dford.columns import Columns
 from dford.learners import OrdinalLearner, Rows
 from dford.pool.agreement import Voice
+from dford.pool.answers import PURPOSES
 from dford.pool.filling import Filling
 from dford.pool.placements import Placements
-from dford.pool.questions import ItemQuestion
 from dford.pool.refresh import Priors, Refresh
 from dford.pool.reliability import Reliability
 
@@ -22,6 +22,7 @@ Arrays = dict[str, NDArray[Any]]
 def parts(pool: Any) -> tuple[dict[str, Any], Arrays]:
     """What a file of the pool holds. Where priors are being made, they are waited for."""
     header, arrays = placement_parts(pool._placements)
+    waiting, fates = pool._asked.parts()
     header |= {
         "pool": 1,
         "levels": pool._scale.names,
@@ -33,13 +34,13 @@ def parts(pool: Any) -> tuple[dict[str, Any], Arrays]:
         "costs": pool.costs,
         "programs": pool.programs,
         "seed": pool.seed_,
-        "open": [[*question[1:], checks] for question, checks in pool._open.values()],
+        "open": waiting,
     }
     return header, arrays | {
         **_packed_rows(pool._placements.X),
         "missing": pool._placements.filling.may_miss.astype(np.uint8),
         "fillings": pool._placements.filling.means,
-        "fates": np.frombuffer(bytes(pool._fates), np.uint8),
+        "fates": fates,
         "learner": _packed(pool.learner),
     }
 
@@ -77,11 +78,13 @@ def restore(pool: Any, header: dict[str, Any], arrays: Arrays, own: type[Ordinal
     pool._placements.X, pool._placements.filling = X, Filling(missing, fillings)
     pool.columns_ = None if header.get("columns") is None else Columns.from_json(header["columns"])
     restore_placements(pool._placements, header, arrays, own)
-    pool._names, pool._fates = header["features"], bytearray(arrays["fates"].tobytes())
-    for *given, checks in header["open"]:
-        question = ItemQuestion(f"{pool._key}-{given[4]}", *given)
-        pool._open[question.id] = question, checks
-        pool._placements.items.set_open(question.item, True)
+    pool._names = header["features"]
+    pool._asked.restore(header["open"], arrays["fates"])
+    for question in pool._asked:
+        pool._placements.items.set_open(pool._number(question.item), True)
+        pool._scale.number(question.level)
+        pool._scale.number(question.placement)
+        PURPOSES.index(question.purpose)
 
 
 def restore_placements(
@@ -93,7 +96,8 @@ def restore_placements(
         placements.X.shape[0] != n
         or (header["is_coming"] and (coming.shape[1:] != (k,) or len(coming) > n))
         or not ((coming > 0) & (coming <= 1)).all()
-        or not 0 <= header["learned"] <= len(arrays["answers_item"])
+        or not 0 <= header["learned"] <= len(arrays["answers_item"]) < header["next"]
+        or not 0 <= header["repeats"][1] <= header["repeats"][0] <= len(arrays["answers_item"])
     ):
         raise ValueError("the pool has items or answers that none could have")
     placements.voices = [_voice(*voice) for voice in header["voices"]]

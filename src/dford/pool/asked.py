@@ -1,0 +1,73 @@
+"""The questions that a pool has asked: those that wait for an answer, and what became of the others."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from dford.engine import counter
+from dford.engine._compiled import Ints
+from dford.pool.questions import ItemQuestion
+
+OPEN, TOLD_NO, TOLD_YES, DROPPED = range(4)
+_FATES = {TOLD_NO: "answered no", TOLD_YES: "answered yes", DROPPED: "dropped"}
+
+
+class AskedQuestions:
+    """Numbered from 0. Each is open until it is told or dropped, once."""
+
+    def __init__(self, seed: int) -> None:
+        self._key = f"{int(counter.key(seed)):08x}"
+        self._open: dict[str, tuple[ItemQuestion, int]] = {}
+        self._fates = bytearray()
+
+    def __len__(self) -> int:
+        """How many were ever asked."""
+        return len(self._fates)
+
+    def __iter__(self) -> Iterator[ItemQuestion]:
+        """Those that are open."""
+        return (question for question, _ in self._open.values())
+
+    def add(self, question: tuple[Any, ...], checks: int) -> ItemQuestion:
+        """Open the next one: all its fields but the id, and the number of the question that is asked again, or -1."""
+        self._fates.append(OPEN)
+        return self._put(question, checks)
+
+    def find(self, question: ItemQuestion, fate: int) -> ItemQuestion | None:
+        """The open question that this is, or None if it was closed in this way before."""
+        if not isinstance(question, ItemQuestion):
+            raise TypeError(f"expected a question that this pool asked; got {question!r}")
+        asked = self._open.get(question.id, (None, -1))[0]
+        if asked == question:
+            return asked
+        key, _, number = question.id.partition("-")
+        if asked is not None or key != self._key or not number.isdigit() or not 0 <= int(number) < len(self):
+            raise ValueError(f"question {question.id} is not one that this pool asked; tell it the pool's own question")
+        if self._fates[int(number)] != fate:
+            raise ValueError(f"question {question.id} was {_FATES[self._fates[int(number)]]} already")
+        return None
+
+    def close(self, question: ItemQuestion, fate: int) -> int:
+        """Returns the number of the question that this one asked again, or -1."""
+        self._fates[question.round] = fate
+        return self._open.pop(question.id)[1]
+
+    def parts(self) -> tuple[list[list[Any]], Ints]:
+        """As a file holds them: the open ones, and the fates of all."""
+        waiting = [[*question[1:], checks] for question, checks in self._open.values()]
+        return waiting, np.frombuffer(bytes(self._fates), np.uint8)
+
+    def restore(self, waiting: list[list[Any]], fates: Any) -> None:
+        self._fates = bytearray(fates.tobytes())
+        for *given, checks in waiting:
+            self._put(tuple(given), checks)
+        numbers, is_open = sorted(one[4] for one in waiting), np.flatnonzero(fates == OPEN).tolist()
+        if numbers != is_open or (fates > DROPPED).any() or not all(0 < one.propensity <= 1 for one in self):
+            raise ValueError("the pool has questions that none could have")
+
+    def _put(self, fields: tuple[Any, ...], checks: int) -> ItemQuestion:
+        question = ItemQuestion("", *fields)
+        question = question._replace(id=f"{self._key}-{question.round}")
+        self._open[question.id] = question, checks
+        return question
