@@ -78,9 +78,12 @@ bench-service: .venv/ready
 screenshots: .venv/ready
 	$(BIN)/python tests/screenshots.py
 
-# the HTTP reference, which a test compares with the code
+# two references, which tests compare with the code
 docs/http.md: .venv/ready $(shell find src/dford/service -name "*.py")
 	$(BIN)/python -m dford.service.http > $@
+
+docs/command-line.md: .venv/ready $(shell find src/dford/cli -name "*.py")
+	$(BIN)/python -m dford.cli > $@
 
 docs: .venv/ready
 	$(BIN)/mkdocs build --strict --quiet

@@ -10,6 +10,7 @@ import pytest
 
 import dford.cli.demo
 from dford.cli import _names, _program, main
+from dford.cli.__main__ import reference
 from dford.datasets._catalogue import CATALOGUE
 from dford.experiments import EXPERIMENTS
 from dford.experiments.fan_out import BACKENDS
@@ -81,6 +82,11 @@ def test_the_names_that_help_shows_are_those_of_what_is_run() -> None:
     assert tuple(BACKENDS) == _names.BACKENDS
     assert tuple(SETTINGS) == _names.PLAYED
     assert tuple(CATALOGUE) == _names.KEPT
+
+
+def test_the_docs_have_every_command_as_it_is_today() -> None:
+    written = (Path(__file__).parent.parent / "docs" / "command-line.md").read_text()
+    assert written == reference(), "run: make docs/command-line.md"
 
 
 def test_the_package_runs_as_a_module() -> None:
