@@ -15,6 +15,11 @@ N_STREAMS = int(os.environ.get("DFORD_STREAMS", "800")) // 8
 seeds = st.integers(0, 2**31 - 1)
 
 
+def some(runs: int) -> range:
+    """Runs of a simulation that shows how often something holds: all in `make slow`, else a third of them."""
+    return range(runs if "DFORD_STREAMS" in os.environ else runs // 3)
+
+
 @st.composite
 def streams(draw: st.DrawFn, max_rounds: int = 40) -> tuple[NDArray[np.float64], NDArray[np.int64], int]:
     """(X, y, K): gaussian, integer, constant or half-empty rows, with labels that do or do not follow them."""

@@ -13,6 +13,7 @@ import naive_people
 from dford import FeedbackLog, NewtonLogit, People, Pool, Question
 from dford.datasets import make_synthetic
 from dford.engine import people as engine
+from streams import some
 
 LEVELS = [1, 2, 3, 4, 5]
 SIX = {"ann": 0.02, "ben": 0.02, "cat": 0.05, "dan": 0.05, "eve": 0.3, "fay": 0.5}  # how often each is wrong
@@ -68,14 +69,16 @@ def crowd(seed: int) -> tuple[FeedbackLog, dict[str, tuple[float, float]]]:
     return log, {name: (total / n, strict[int(name[1])]) for name, (n, total) in wrong.items()}
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_error_rates_and_strictness_of_simulated_people() -> None:
     held = np.zeros(2)
-    for seed in range(25):
+    for seed in some(30):
         log, truth = crowd(seed)
         for name, person in People(log).items():
             for i, found in enumerate((person.error_rate, person.strictness)):
                 held[i] += found.low - 1e-9 <= truth[name][i] <= found.high + 1e-9
-    assert (held >= 0.93 * 200 - 2 * (200 * 0.95 * 0.05) ** 0.5).all(), held / 200
+    n = 8 * len(some(30))
+    assert (held >= 0.93 * n - 2 * (n * 0.95 * 0.05) ** 0.5).all(), held / n
 
 
 def test_on_two_levels_it_is_as_good_as_dawid_and_skene() -> None:
@@ -172,17 +175,18 @@ def uneven(seed: int) -> tuple[Any, Any]:
     return X, 1 + np.clip(np.floor(2.5 + 2 * np.sin(2 * X[:, 0]) + 0.7 * random.normal(size=250)), 0, 4).astype(int)
 
 
+@pytest.mark.slow
 def test_a_pools_intervals_hold_error_rates_whatever_its_learner_believes() -> None:
     rates = {"ann": 0.0, "ben": 0.05, "cat": 0.1, "dan": 0.2, "eve": 0.3}
     held, judged = [], 0
-    for seed in range(16):
+    for seed in some(18):
         X, y = uneven(seed)
         pool = Pool(X, LEVELS, learner=NewtonLogit(), random_state=seed)
         play(pool, y, 750, rates, seed=seed)
         people = pool.people_
         held += [people[name].error_rate.low <= rate <= people[name].error_rate.high for name, rate in rates.items()]
         judged += sum(person.judged for person in people.values())
-    assert judged / (16 * 5) < 60, "of 150 answers each, few were asked without knowing features"
+    assert judged / len(held) < 60, "of 150 answers each, few were asked without knowing features"
     assert np.mean(held) >= 0.93 - 2 * (0.95 * 0.05 / len(held)) ** 0.5, np.mean(held)
 
 
@@ -214,13 +218,12 @@ def random_log(shares: list[float], n_items: int, seed: int) -> FeedbackLog:
 
 @pytest.mark.parametrize("shares", [[0.7, 0.15, 0.05, 0.05, 0.05], [0.05, 0.05, 0.05, 0.15, 0.7]])
 def test_where_most_items_are_at_one_level_nobody_looks_strict_for_it(shares: list[float]) -> None:
-    held = np.zeros(2)
-    for seed in range(5):
-        for person in People(random_log(shares, 300, seed)).values():
-            held += person.error_rate.low <= 0.05 <= person.error_rate.high
-            held[1] += person.strictness.low <= 0 <= person.strictness.high
-            held[1] -= person.error_rate.low <= 0.05 <= person.error_rate.high
-    assert (held >= 17).all(), held  # of 20
+    held = [
+        (one.error_rate.low <= 0.05 <= one.error_rate.high, one.strictness.low <= 0 <= one.strictness.high)
+        for seed in range(5)
+        for one in People(random_log(shares, 300, seed)).values()
+    ]
+    assert (np.sum(held, axis=0) >= 17).all(), held  # of 20
 
 
 def test_who_says_the_same_of_an_item_at_every_cut_does_not_agree_with_themselves() -> None:
@@ -263,8 +266,9 @@ def test_somebody_who_always_says_yes_is_found_out(features: bool) -> None:
         always += [not right] if name == "y" else []
         pool.tell(question, name == "y" or right != (random.random() < 0.03))
     found = pool.people_["y"].error_rate
-    assert found.high > np.mean(always) - 0.1
     assert found.low > 0.15
+    assert found.value > 0.4
+    assert features or found.low <= np.mean(always) <= found.high  # with features, by few answers alone
     assert pool.error_rate_ > 0.08, "a quarter of all answers tell nothing"
     worth = pool._placements.reliability.worth(np.arange(4))
     assert worth[3] < 0.3 < worth[:3].min()

@@ -13,6 +13,7 @@ import naive_people
 from dford import NewtonLogit, Pool
 from dford.datasets import make_synthetic
 from dford.engine import people as engine
+from streams import some
 
 LEVELS = [1, 2, 3, 4, 5]
 X, y = make_synthetic(200, random_state=0)
@@ -91,11 +92,12 @@ def test_people_check_a_program() -> None:
     assert pool.people_["judge"].judged + pool.people_["ann"].judged > 0
 
 
+@pytest.mark.slow
 def test_the_audit_holds_the_error_though_answers_are_wrong() -> None:
     """How often they are is learned from questions that were asked again."""
     held = []
     for wrong in (0.05, 0.1, 0.2):
-        for seed in range(14):
+        for seed in some(15):
             rows, right = make_synthetic(120, random_state=seed)
             random = np.random.default_rng(seed)
             pool = Pool(rows, LEVELS, learner=NewtonLogit(), audit=0.3, random_state=seed)

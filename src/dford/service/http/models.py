@@ -267,7 +267,7 @@ class Levels(BaseModel):
     counts: dict[str, int] = Field(description="Of items, by level.")
     unsure: list[Unsure] = Field(description="The items that are least certain, least first.")
     settled: int = Field(description="Of items, how many have a level, or a range of levels, that somebody settled.")
-    programs: float = Field(description="The share of the answers that programs gave, by `dford label --answer`.")
+    programs: float = Field(description="The share of the answers that programs gave.")
     expected_error: float | None = Field(
         description="How far items are from their right levels on the mean, by the probabilities; null without any."
     )
