@@ -1,11 +1,13 @@
 """The pictures of the page in docs/page: `make screenshots`, with a chromium on the machine."""
 
+import io
 import shutil
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
 from playwright.sync_api import Page, expect, sync_playwright
 
 from dford.service.demo_projects import LEVELS, add_demo_projects, severity
@@ -14,14 +16,18 @@ from serving import serving
 FOLDER = Path(__file__).parent.parent / "docs" / "page"
 
 
+def is_above(page: Page) -> bool:
+    """The answer to the question that the page asks."""
+    expect(page.locator(".item dd")).to_have_count(5)
+    names, values = (page.locator(f".item {tag}").all_inner_texts() for tag in ("dt", "dd"))
+    day = {name: value if name == "sky" else float(value) for name, value in zip(names, values, strict=True)}
+    return severity(day) > LEVELS.index(page.locator(".question em").inner_text()) + 1
+
+
 def answer(page: Page, count: int) -> None:
     for _ in range(count):
-        expect(page.locator(".item dd")).to_have_count(5)
         before = page.locator(".item").inner_text()
-        names, values = (page.locator(f".item {tag}").all_inner_texts() for tag in ("dt", "dd"))
-        day = {name: value if name == "sky" else float(value) for name, value in zip(names, values, strict=True)}
-        asked = LEVELS.index(page.locator(".question em").inner_text()) + 1
-        page.keyboard.press("ArrowRight" if severity(day) > asked else "ArrowLeft")
+        page.keyboard.press("ArrowRight" if is_above(page) else "ArrowLeft")
         expect(page.locator(".item")).not_to_have_text(before, use_inner_text=True)
         time.sleep(1.5)  # as fast as a person reads, so that the pace on the picture is one
 
@@ -29,6 +35,22 @@ def answer(page: Page, count: int) -> None:
 def take(page: Page, name: str, whole: bool = False) -> None:
     time.sleep(2.0)  # until what moves has come to rest
     page.screenshot(path=FOLDER / f"{name}.png", full_page=whole)
+
+
+def film(page: Page, count: int) -> None:
+    """The page in use: a question, the key that answers it, the next one; as an animated picture."""
+    size, frames, times = (640, 467), [], []
+    for _ in range(count):
+        for seconds in (1.4, 0.3):  # to read, and to see the key go down
+            shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB").resize(size, Image.Resampling.LANCZOS)
+            frames.append(shot.quantize(64, dither=Image.Dither.NONE))
+            times.append(int(1000 * seconds))
+            if seconds > 1:
+                page.locator(".buttons .yes").hover() if is_above(page) else page.locator(".buttons .no").hover()
+        answer(page, 1)
+    frames[0].save(
+        FOLDER / "use.gif", save_all=True, append_images=frames[1:], duration=times, loop=0, optimize=True
+    )  # fmt: skip
 
 
 def main() -> None:
@@ -55,6 +77,7 @@ def main() -> None:
             expect(page.locator(".question em")).to_be_visible()
             answer(page, 40)
             take(page, "answer")
+            film(page, 8)
             page.emulate_media(color_scheme="dark")
             page.set_viewport_size({"width": 360, "height": 640})
             take(page, "phone")

@@ -209,6 +209,19 @@ def test_the_architecture_draws_every_room() -> None:
     assert {room for room in rooms if not re.search(rf"\b{room}\b", drawing)} == set()
 
 
+def test_the_first_page_has_the_figures_of_the_study() -> None:
+    """What it costs in answers, which docs/pool/figures.md has of all datasets."""
+    table = (ROOT / "docs" / "pool" / "figures.md").read_text().partition("until the levels are 0.05 off")[2]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("|")]
+    shown = (ROOT / "docs" / "index.md").read_text().partition("## What it costs")[2]
+    first, _, _, *lines = (
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in shown.splitlines() if line.startswith("|")
+    )
+    by_name = {row[0]: dict(zip(rows[0], row, strict=True)) for row in rows}
+    for line, figure in zip(lines, ("Pool, 0%", "answers alone, 0%", "limit, 0%"), strict=False):
+        assert line[1:] == [by_name[name][figure] for name in first[1:]], figure
+
+
 def test_every_guarantee_names_tests_that_exist() -> None:
     """And every `make` in the docs is in the Makefile."""
     text = (ROOT / "docs" / "guarantees.md").read_text()
