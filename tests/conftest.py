@@ -27,6 +27,7 @@ hypothesis.settings.load_profile("dford")
 _EXPECTED_SKIPS = (
     "DFORD_DATA names no folder of real data",
     "systemd is not installed",
+    "crowd-kit is not installed",
     "Caddy is not installed",
     "root can write everything here",
     "SCIPY_ARRAY_API is not set",

@@ -1,9 +1,11 @@
 """People: what is said of them is true as often as promised, and answers weigh by who gave them."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -79,6 +81,31 @@ def test_intervals_hold_the_error_rates_and_strictness_of_simulated_people() -> 
                 held[i] += found.low - 1e-9 <= truth[name][i] <= found.high + 1e-9
     n = 8 * len(some(30))
     assert (held >= 0.93 * n - 2 * (n * 0.95 * 0.05) ** 0.5).all(), held / n
+
+
+@pytest.mark.filterwarnings("ignore")  # of theirs
+def test_the_slow_dawid_and_skene_is_that_of_crowd_kit() -> None:
+    """So what is compared with it is compared with theirs. It brings too much along to be installed for this alone."""
+    if find_spec("crowdkit") is None:
+        pytest.skip("crowd-kit is not installed")
+    from crowdkit.aggregation import DawidSkene
+
+    random = np.random.default_rng(0)
+    right, rates = random.random(200) < 0.5, [0.02, 0.05, 0.1, 0.2, 0.3, 0.4]
+    told = [
+        (item, p, bool(right[item] != (random.random() < rates[p])))
+        for item in range(200)
+        for p in random.choice(6, 4, replace=False).tolist()
+    ]
+    names = [(item, p, "ny"[answer]) for item, p, answer in told]
+    theirs = DawidSkene(n_iter=100, tol=0.0)
+    theirs.fit(pd.DataFrame(names, columns=["task", "worker", "label"]))
+    likely, confusion = naive_people.dawid_skene(told, 200, 6)
+    np.testing.assert_allclose(theirs.probas_["y"].sort_index(), likely, atol=1e-6)
+    for p in range(6):
+        for answer in (False, True):
+            given = theirs.errors_.loc[(p, "ny"[answer])]
+            np.testing.assert_allclose(given[["n", "y"]], confusion[p, :, int(answer)], atol=1e-6)
 
 
 def test_on_two_levels_it_is_as_good_as_dawid_and_skene() -> None:
