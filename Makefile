@@ -83,7 +83,7 @@ docs/http.md: .venv/ready $(shell find src/dford/service -name "*.py")
 	$(BIN)/python -m dford.service.http > $@
 
 docs/command-line.md: .venv/ready $(shell find src/dford/cli -name "*.py")
-	$(BIN)/python -m dford.cli > $@
+	$(BIN)/python tests/command_reference.py > $@
 
 docs: .venv/ready
 	$(BIN)/mkdocs build --strict --quiet

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import dford.cli.demo
+from command_reference import reference
 from dford.cli import _names, _program, main
-from dford.cli.__main__ import reference
 from dford.datasets._catalogue import CATALOGUE
 from dford.experiments import EXPERIMENTS
 from dford.experiments.fan_out import BACKENDS

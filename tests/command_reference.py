@@ -1,4 +1,4 @@
-"""The reference of the command line, as Markdown for the docs: `python -m dford.cli`."""
+"""The reference of the command line, as Markdown for the docs: `make docs/command-line.md`."""
 
 import inspect
 import re
