@@ -24,7 +24,7 @@ def answer(name, essay, grade):
 
 
 def place(is_named):
-    """Ask each person 200 questions; the pool hears who answers, or it does not."""
+    """Ask each person 200 questions; the pool is told who answers, or it is not."""
     pool = Pool(np.empty((120, 0)), [1, 2, 3, 4, 5], random_state=0)
     for name in list(PEOPLE) * 200:
         person = name if is_named else None
@@ -36,7 +36,7 @@ def place(is_named):
 print(f"{abs(place(False).levels_ - right).mean():.2f} levels off if nobody says who answers")
 wrong = dict.fromkeys(PEOPLE, 0)
 pool = place(True)
-print(f"{abs(pool.levels_ - right).mean():.2f} levels off if answers weigh by who gave them")
+print(f"{abs(pool.levels_ - right).mean():.2f} levels off if answers are weighted by who gave them")
 found = [pool.people_[name] for name in PEOPLE]
 rates, strictness = [person.error_rate for person in found], [person.strictness for person in found]
 true_rates, true_strictness = [wrong[name] / 200 for name in PEOPLE], [strict for _, strict in PEOPLE.values()]
@@ -54,5 +54,5 @@ for panel, estimates, true in (panels[0], rates, true_rates), (panels[1], strict
 panels[0].set(xlabel="share of wrong answers", ylim=(4.5, -0.5))
 panels[1].set(xlabel="levels too strict")
 figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
-figure.suptitle("Dan is careless, Cat is strict, and Eve is mild")
+figure.suptitle("Dan is careless, Cat is strict, and Eve is lenient")
 figure.savefig(sys.argv[1] if len(sys.argv) > 1 else "people.png")
