@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Numba keys its cache by the file of the outermost function alone; this makes any change of the engine a new one.
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell cat src/dford/engine/*.py | cksum | cut -d' ' -f1)
 
-.PHONY: demo serve test compiled slow kill-test kill-test-postgres bench bench-service screenshots docs lint clean
+.PHONY: demo serve test compiled slow kill-test kill-test-postgres bench bench-service screenshots gallery docs lint clean
 
 .venv/ready: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -77,6 +77,10 @@ bench-service: .venv/ready
 # the pictures of the page; needs a chromium
 screenshots: .venv/ready
 	$(BIN)/python tests/screenshots.py
+
+# the pictures of the gallery, each by its program; what they print is on the page
+gallery: .venv/ready
+	cd docs/gallery && for program in *.py; do ../../$(BIN)/python $$program || exit 1; done
 
 # two references, which tests compare with the code
 docs/http.md: .venv/ready $(shell find src/dford/service -name "*.py")

@@ -1,0 +1,111 @@
+"""The gallery: its programs run as they are, print what the page shows, and draw the pictures that are on it."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib.font_manager  # noqa: F401 where there is no cache of fonts yet, making it would be said on stderr
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+GALLERY = Path(__file__).parent.parent / "docs" / "gallery"
+PAGE = GALLERY.with_suffix(".md").read_text()
+PROGRAMS = re.findall(r'^--8<-- "gallery/(\w+)\.py"$', PAGE, re.MULTILINE)
+QUICKEST = "late"
+
+
+def shown(program: str) -> str:
+    """What it prints, by the page."""
+    section = PAGE.partition(f'--8<-- "gallery/{program}.py"')[2]
+    output = re.search(r"```text\n(.*?)```", section, re.DOTALL)
+    assert output is not None, f"the page has no output of {program}.py"
+    return output[1]
+
+
+def figures(program: str) -> list[float]:
+    """The numbers that it prints, by the page; percentages as shares."""
+    numbers = re.findall(r"\d[\d,]*(?:\.\d+)?%?", shown(program))
+    return [float(number.replace(",", "").rstrip("%")) / (100 if "%" in number else 1) for number in numbers]
+
+
+def run(program: str, folder: Path, *arguments: str) -> str:
+    """What it prints when it is run as a user would, in an empty folder."""
+    folder.mkdir()
+    command = [sys.executable, str(GALLERY / f"{program}.py"), *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def pixels(picture: Path) -> NDArray[np.float64]:
+    with Image.open(picture) as image:
+        assert image.format == "PNG"
+        return np.asarray(image.convert("RGB"), dtype=np.float64)
+
+
+def test_the_page_has_every_program() -> None:
+    assert sorted(PROGRAMS) == sorted(path.stem for path in GALLERY.glob("*.py"))
+    assert len(PROGRAMS) == 6
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_program_prints_and_draws_what_the_page_shows(program: str, tmp_path: Path) -> None:
+    drawn, on_the_page = tmp_path / "picture.png", GALLERY / f"{program}.png"
+    assert run(program, tmp_path / "empty", str(drawn)) == shown(program)
+    assert list((tmp_path / "empty").iterdir()) == []
+    assert max(drawn.stat().st_size, on_the_page.stat().st_size) < 80_000
+    new, old = pixels(drawn), pixels(on_the_page)
+    assert new.shape == old.shape
+    # on the mean, of 255: another version of matplotlib may smooth edges otherwise, and one line that moved is more
+    assert np.abs(new - old).mean() < 0.5, "run: make gallery"
+
+
+def test_without_an_argument_the_picture_is_in_the_current_folder(tmp_path: Path) -> None:
+    run(QUICKEST, tmp_path / "empty")
+    assert [path.name for path in (tmp_path / "empty").iterdir()] == [f"{QUICKEST}.png"]
+
+
+# What the programs say is what they print (see above), so the page is enough to judge it by.
+
+
+def test_words_halve_the_error_after_one_answer_per_review() -> None:
+    one, two, one_alone, two_alone = figures("texts")
+    assert one <= one_alone / 2
+    assert two < 0.1 < two_alone
+
+
+def test_looking_at_images_saves_a_third_of_the_answers() -> None:
+    answers, target, answers_alone = figures("images")
+    assert target == 0.1
+    assert answers <= answers_alone * 2 / 3
+
+
+def test_people_are_told_apart_and_weighed() -> None:
+    alike, weighed, strictness, true_strictness, rate, true_rate = figures("people")
+    assert weighed < alike
+    assert abs(strictness - true_strictness) <= 0.2
+    assert abs(rate - true_rate) <= 0.1
+
+
+def test_a_judge_that_never_gets_there_saves_half_of_the_cost() -> None:
+    best, target, cost_of_people, same_target, cost_of_both, low, high, true_rate = figures("judge")
+    assert target == same_target < best
+    assert cost_of_both <= cost_of_people / 2
+    assert low <= true_rate <= high
+
+
+def test_late_answers_cost_little_and_a_restart_nothing() -> None:
+    answered, asked, still_open, _, late, at_once, differing = figures("late")
+    assert answered + still_open == asked
+    assert late <= at_once + 0.05
+    assert differing == 0
+
+
+def test_errors_that_are_known_without_labels_are_true() -> None:
+    by_program = np.reshape(figures("unlabelled"), (3, 4))
+    for value, low, high, truth in by_program:
+        assert low <= truth <= high
+        assert abs(value - truth) <= 0.05
