@@ -34,20 +34,26 @@ def observe(moments: Floats, data: Floats, indices: Ints, begin: int, end: int) 
 
 
 @inlined
-def scaled(moments: Floats, x: float, j: int) -> float:
-    """Feature j in units of its root mean square, at most FARTHEST; 0 where it was never seen."""
-    square = moments[1, place(j)]
+def scaled(state: Floats, moments: Floats, x: float, j: int) -> float:
+    """Feature j in units of its root mean square, at most FARTHEST, times the share of rows that do not have it.
+
+    0 where it was never seen.
+    """
+    count, square = moments[0, place(j)], moments[1, place(j)]
     if square == 0.0:
         return 0.0
-    return min(max(x / math.sqrt(square / moments[0, place(j)]), -FARTHEST), FARTHEST)
+    others = 1.0 - count / (state[ROUNDS] + 1.0)
+    return others * min(max(x / math.sqrt(square / count), -FARTHEST), FARTHEST)
 
 
 @inlined
-def embed(moments: Floats, longest: float, data: Floats, indices: Ints, begin: int, end: int, z: Floats) -> None:
+def embed(
+    state: Floats, moments: Floats, longest: float, data: Floats, indices: Ints, begin: int, end: int, z: Floats
+) -> None:  # fmt: skip
     """z[k - begin] is stored entry k, scaled; rows whose sum of squares is above `longest` are shortened to it."""
     total = 0.0
     for k in range(begin, end):
-        z[k - begin] = scaled(moments, data[k], indices[k])
+        z[k - begin] = scaled(state, moments, data[k], indices[k])
         total = fma(z[k - begin], z[k - begin], total)
     if total > longest:
         factor = math.sqrt(longest / total)
@@ -144,7 +150,7 @@ def learn_sparse_newton(
     z = np.empty(np.diff(indptr).max())
     for r in range(indptr.size - 1):
         begin, end = indptr[r], indptr[r + 1]
-        embed(moments, longest, data, indices, begin, end, z)
+        embed(state, moments, longest, data, indices, begin, end, z)
         f = score(state, n_levels - 1, indices, begin, end, z)
         if directional:
             prediction, asked, propensity, _ = rounds.ask(state, n_levels, table, seed, False, f)
@@ -169,7 +175,7 @@ def tell_sparse_newton(
 ) -> int:  # fmt: skip
     z = np.empty(data.size)
     rounds.weigh(state, n_levels, prediction, asked, propensity, higher)
-    embed(moments, longest, data, indices, 0, data.size, z)
+    embed(state, moments, longest, data, indices, 0, data.size, z)
     if asked < n_levels:
         f = score(state, n_levels - 1, indices, 0, data.size, z)
         learn_bit(state, n_levels, covariance, forget, indices, 0, data.size, z, f, asked, higher)
@@ -184,7 +190,7 @@ def score_sparse_newton(
     state: Floats, n_levels: int, moments: Floats, longest: float, data: Floats, indices: Ints, z: Floats
 ) -> float:  # fmt: skip
     """The score of a row, which `learn_scored_sparse_newton` may then be told about; z has room for it."""
-    embed(moments, longest, data, indices, 0, data.size, z)
+    embed(state, moments, longest, data, indices, 0, data.size, z)
     return score(state, n_levels - 1, indices, 0, data.size, z)
 
 
@@ -208,7 +214,7 @@ def learn_answers_sparse_newton(
     """Both for many rows: fills in the score of each before its answer, and the cuts before each and after the last."""
     for r in range(asked.size):
         begin, end = indptr[r], indptr[r + 1]
-        embed(moments, longest, data, indices, begin, end, z)
+        embed(state, moments, longest, data, indices, begin, end, z)
         scores[r] = score(state, n_levels - 1, indices, begin, end, z)
         for i in range(n_levels - 1):
             cuts[r, i] = state[CUTS + i]
@@ -236,7 +242,7 @@ def scores_sparse_newton(
     z = np.empty(np.diff(indptr).max())
     for r in range(indptr.size - 1):
         begin, end = indptr[r], indptr[r + 1]
-        embed(moments, longest, data, indices, begin, end, z)
+        embed(state, moments, longest, data, indices, begin, end, z)
         scores[r] = score(state, n_levels - 1, indices, begin, end, z)
         variances[r] = variance(covariance, n_levels - 1, indices, begin, end, z, 0.0)
     return scores, variances
