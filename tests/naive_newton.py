@@ -38,7 +38,8 @@ class NewtonLogit:
             for j in np.flatnonzero(x):
                 seen = [row[j] for row in self.rows if row[j] != 0]
                 if seen:
-                    z[j] = np.clip(x[j] / np.sqrt(np.mean(np.square(seen))), -3, 3)
+                    varies = 1 - sum(seen) ** 2 / (np.sum(np.square(seen)) * (len(self.rows) + 1))
+                    z[j] = varies * np.clip(x[j] / np.sqrt(np.mean(np.square(seen))), -3, 3)
             square = float(z @ z)
             return z if square <= self.longest else z * np.sqrt(self.longest / square)
         if len(self.rows) > 1:

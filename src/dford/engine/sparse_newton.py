@@ -4,7 +4,10 @@ A row touches its stored entries and one cut, so a round costs what the row stor
 parameters at once:
 
     centring    none, as it would fill the row. A feature is divided by its root mean square over the rows that
-                have it: `moments` holds how many these are, and the sum of its squares.
+                have it, and counts by the share of its mean square over all rows that is variance: one that all
+                rows have alike would be another threshold, and many of them, which a diagonal takes for as many
+                directions, would swing the score. `moments` holds how many rows have it, the sum of its squares,
+                and its sum.
     the step    is made at once; nothing is pending.
     forgetting  reaches the parameters that the answer is about, and never past the variance they began with.
 
@@ -31,19 +34,17 @@ def observe(moments: Floats, data: Floats, indices: Ints, begin: int, end: int) 
             j = place(indices[k])
             moments[0, j] += 1.0
             moments[1, j] += data[k] * data[k]
+            moments[2, j] += data[k]
 
 
 @inlined
 def scaled(state: Floats, moments: Floats, x: float, j: int) -> float:
-    """Feature j in units of its root mean square, at most FARTHEST, times the share of rows that do not have it.
-
-    0 where it was never seen.
-    """
-    count, square = moments[0, place(j)], moments[1, place(j)]
+    """Feature j by its root mean square, at most FARTHEST, and by how much it varies; 0 where it was never seen."""
+    count, square, total = moments[0, place(j)], moments[1, place(j)], moments[2, place(j)]
     if square == 0.0:
         return 0.0
-    others = 1.0 - count / (state[ROUNDS] + 1.0)
-    return others * min(max(x / math.sqrt(square / count), -FARTHEST), FARTHEST)
+    varies = max(1.0 - total * total / (square * (state[ROUNDS] + 1.0)), 0.0)  # rounding may leave less
+    return varies * min(max(x / math.sqrt(square / count), -FARTHEST), FARTHEST)
 
 
 @inlined

@@ -14,7 +14,7 @@ from dford.learners._newton_forms import GaussianForm, even_cuts, of_shape, star
 
 
 class SparseNewtonForm(GaussianForm):
-    """For rows of which most entries are zero: features scaled and not centred, a diagonal covariance.
+    """For rows of which most entries are zero: features scaled, by how much they vary, and a diagonal covariance.
 
     A row whose scaled features have a sum of squares above `longest` is shortened to it.
     """
@@ -30,7 +30,7 @@ class SparseNewtonForm(GaussianForm):
         super().start(n_levels)
         self.cuts[:] = even_cuts(n_levels)
         self.covariance = start_variances(n_levels, self.n_weights)
-        self.moments = np.zeros((2, self.n_features))
+        self.moments = np.zeros((3, self.n_features))
         self.work = np.empty(0)  # a row, scaled
 
     def squares(self, X: Rows) -> Floats:
@@ -136,7 +136,7 @@ class SparseNewtonForm(GaussianForm):
         state = self.state.copy()
         kept = np.delete(np.arange(len(state)), self._unseen(seen, rounds.CUTS))
         state[kept] = of_shape(kept.shape, "state", arrays)
-        moments = of_shape((2, *shape), "moments", arrays)
+        moments = of_shape((3, *shape), "moments", arrays)
         covariance = of_shape((cuts + len(seen),), "covariance", arrays)
         super().restore(n_levels, {**arrays, "state": state})
         self.moments[:, seen] = moments

@@ -25,9 +25,9 @@ class NewtonLogit(ProbabilisticLearner):
 
     It keeps a Gaussian over weights and thresholds and moves both by every answer through its likelihood, so
     that nothing of an answer is thrown away and no step size is needed. Features may come raw: they are
-    standardised by running means and deviations; those of sparse rows are not centred, and divided by their running
-    root mean square over the rows that have them. The prediction is the median level, which has the least expected
-    absolute error. Thresholds are always in order.
+    standardised by running means and deviations; those of sparse rows are not centred, but divided by their running
+    root mean square over the rows that have them, and count by how much they vary over all rows. The prediction is
+    the median level, which has the least expected absolute error. Thresholds are always in order.
 
     Parameters
     ----------
