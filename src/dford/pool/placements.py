@@ -75,7 +75,7 @@ class Placements:
             self.X = rows[:0]
             self.filling = Filling.of(rows)
         if rows.shape[1] != self.X.shape[1]:
-            raise ValueError(f"the items have {self.X.shape[1]} features, and these have {rows.shape[1]}")
+            raise ValueError(f"the items have {self.X.shape[1]} features, but the new ones have {rows.shape[1]}")
         is_sparse = sparse.issparse(rows)
         self.X = sparse.vstack([self.X, rows], "csr") if is_sparse else np.concatenate([self.X, rows])
         self.items.add(rows.shape[0])
