@@ -62,7 +62,7 @@ class About(NamedTuple):
 def write_report(results: Results, about: About, folder: str | os.PathLike[str]) -> Path:
     """Write report.html, report.md, their pictures and results.csv into `folder`; returns the path of the page.
 
-    Every file appears whole or not at all, the page last.
+    Every file is written atomically, the page last.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
