@@ -17,15 +17,15 @@ MAY_HAVE = (*ABOUT, CONFIDENCE)
 
 
 class About(NamedTuple):
-    """What else may be known of an answer."""
+    """What else may be known about an answer."""
 
     item: int | None = None
-    """The number of the thing that it is about, as whoever asked counts them."""
+    """The number of the item it is about, as numbered by the one who asked."""
     person: str | None = None
     time: float | None = None
     """When it was given, in seconds since 1970, to the microsecond."""
     confidence: float | None = None
-    """How sure whoever gave it is that it is right, from 0.5 to 1."""
+    """How sure the person is that it is right, from 0.5 to 1."""
 
 
 UNKNOWN = About()
@@ -91,7 +91,7 @@ def checked_about(item: Any, person: Any, time: Any, confidence: Any = None) -> 
 
 
 def checked_confidence(given: Any) -> float | None:
-    """How sure somebody is of an answer, if they say so."""
+    """How sure a person is of an answer, if they say so."""
     if given is None:
         return None
     if isinstance(given, (bool, np.bool_)) or not isinstance(given, (int, float, np.number)) or not 0.5 <= given <= 1:

@@ -113,7 +113,7 @@ def learned(service: "Service", project: "Project") -> tuple[bytes, "Standing | 
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that takes connections, which wait until somebody serves them."""
+    """A socket that takes connections, which wait until they are served."""
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:

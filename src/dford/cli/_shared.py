@@ -25,7 +25,7 @@ def refuse(sentence: str, status: int = 2) -> int:
 
 
 def needs(extra: str, *packages: str) -> None:
-    """Refuse to go on without packages that an extra brings."""
+    """Raise an error if packages of an extra are missing."""
     if missing := [name for name in packages if find_spec(name) is None]:
         raise ValueError(f'this needs {" and ".join(missing)}: run pip install "dford[{extra}]"')
 

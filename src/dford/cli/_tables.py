@@ -21,7 +21,7 @@ Discretise = Callable[[Any], Any] | None
 
 
 class TableOptions(NamedTuple):
-    """What was said of a table."""
+    """The options that describe a table."""
 
     target: str
     levels: str | None

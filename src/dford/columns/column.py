@@ -22,7 +22,7 @@ _PARTS = ("day", "year", "month", "weekday", "hour")
 
 
 class Column(NamedTuple):
-    """One column. What is stored here never changes, so that a stored row means the same for ever.
+    """One column. What is stored here never changes, so a stored row means the same forever.
 
     - number: itself. Where some were `missing` when the column was first read, another place says that one is; where
       one is, it is `mean`, that of the others.

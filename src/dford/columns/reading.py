@@ -33,7 +33,7 @@ def read_column(
     kind: Kind | None = None,
     images: ImageReader | None = None,
 ) -> Column:
-    """The column of these values, of a kind that was said, or of the one that they look like.
+    """The column of these values, of the given kind, or of the kind they look like.
 
     Where it is a list, of categories in order, the column is of the kind "order".
     """

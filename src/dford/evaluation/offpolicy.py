@@ -2,7 +2,7 @@
 
 |p - y| is the number of cuts i in 1..K-1 that p and y lie on different sides of. The answer about one cut shows whether
 it is one of them; divided by the probability of having asked it, it counts for all. So with each level 1..K-1 asked
-with positive probability, every figure here is unbiased, whoever made the predictions, and no label is ever seen.
+with positive probability, every figure here is unbiased, wherever the predictions come from, and no label is ever seen.
 
 Such a mean may still leave the possible range, an error of up to K-1 levels or a share of up to 1, because answers are
 weighted. Figures and their intervals are then cut off at its ends, after which nothing is claimed about their bias.

@@ -152,7 +152,7 @@ class OrdinalLearner(ClassifierMixin, RowReader):  # type: ignore[misc]
     def packing(self, log: bool = True) -> Callable[[], bytes]:
         """`to_bytes` in two steps: all is copied now, and made into bytes when called, by any thread.
 
-        Without the log that trees grow on, whoever loads it must have it.
+        Without the log that trees grow on, that log must be at hand when it is loaded.
         """
         return _saving.packing(self, log)
 

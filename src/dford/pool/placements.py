@@ -82,7 +82,7 @@ class Placements:
         self.audit.look()
 
     def decide(self, item: int, low: int, high: int) -> None:
-        """Somebody knows the lowest and the highest level that an item can be."""
+        """Set the lowest and highest level that an item can have."""
         self.items.decide(item, low, high)
         self.audit.decide(item)
 

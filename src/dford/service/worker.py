@@ -1,4 +1,4 @@
-"""A process beside the server for whatever takes long: it may be slow, or die, and the server goes on."""
+"""A separate process for work that takes long: it may be slow or die, and the server carries on."""
 
 import multiprocessing
 import os

@@ -1,4 +1,4 @@
-"""The results of cells: finished ones are kept, failed ones told, and what stops can go on."""
+"""The results of cells: finished ones are kept, failed ones reported, and an interrupted run can continue."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Who may call what, and what a route is given."""
+"""Who may call what, and what a route gets."""
 
 import hashlib
 from collections.abc import Awaitable, Callable
@@ -20,7 +20,7 @@ _KEY = HTTPBearer(scheme_name="key", description="A key, as dford key makes it."
 
 
 class Access(NamedTuple):
-    """A request that is allowed: to which project, and by whom."""
+    """An allowed request: for which project, and by whom."""
 
     service: Service
     project: Project

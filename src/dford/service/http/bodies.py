@@ -1,4 +1,4 @@
-"""Bodies that may be large: read where that holds nobody up, and not by the loop that serves everybody."""
+"""Bodies that may be large: read in threads and processes, not in the loop that serves everyone."""
 
 from collections.abc import Sequence
 from typing import Any, TypeVar

@@ -1,4 +1,4 @@
-"""What every request passes first: who sends it, to which project, and whether all of it has come."""
+"""What every request passes first: who sends it, for which project, and whether it has arrived completely."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""What goes in and out over HTTP."""
+"""The bodies of requests and responses."""
 
 from typing import Annotated, Any, Literal, Self
 

@@ -28,7 +28,7 @@ class SentAnswer(NamedTuple):
     higher: bool
     person: str
     anybodys: bool = False
-    """Whether it may answer a question that somebody else was asked."""
+    """Whether it may answer a question that another person was asked."""
     confidence: float | None = None
     """How sure they are of it, from 0.5 to 1, if they say so. Of an answer that is sent again, the first one stands."""
 
@@ -86,7 +86,7 @@ def _before(
 
 
 def skip(connection: Connection, project: int, number: int, person: str, anybodys: bool) -> None:
-    """Close a question without an answer, once: one's own, or anybody's. Its item waits for its next turn."""
+    """Close a question without an answer, once: the person's own, or anyone's. Its item waits for its next turn."""
     row = _fate(connection, project, number)
     if not anybodys and row.person != person:
         raise _not_yours(number, "asked of")

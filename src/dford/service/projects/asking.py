@@ -39,7 +39,7 @@ _ASKED = sa.select(questions.c.number, questions.c.item, questions.c.shown).wher
 
 
 class QuestionRequest(NamedTuple):
-    """What somebody wants to be asked about: features sent along, an item by number, or whatever comes next."""
+    """What to ask about: features sent along, an item by number, or whatever comes next."""
 
     person: str
     key: str | None = None

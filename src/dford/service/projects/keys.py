@@ -34,7 +34,7 @@ LOCAL = Holder("local", "admin", None)
 
 
 class Keys:
-    """The keys of a database. Where there never was one, everybody is the local user.
+    """The keys of a database. If there never was one, everyone is the local user.
 
     What was not looked up is never assumed: a lookup that fails raises, and the request is refused.
     """
@@ -78,7 +78,7 @@ class Keys:
         return holder
 
     def exist(self) -> bool:
-        """Whether there ever was a key. Keys are revoked and never removed, so yes is for ever."""
+        """Whether there ever was a key. Keys are revoked and never removed, so a yes stays a yes."""
         if not self._exist and (now := time.monotonic()) >= self._none_until:
             forgotten = self._forgotten
             with self._database.reading() as connection:

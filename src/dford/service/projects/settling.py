@@ -1,4 +1,4 @@
-"""Levels that somebody knows: settled and taken back, as events of the log. Jobs for the writer."""
+"""Settling levels and undoing it, as events of the log. Jobs for the writer."""
 
 import time
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from dford.service.store.schema import heads, pool, settlements
 
 
 class Settlement(NamedTuple):
-    """What somebody said of an item, and when; levels count from 1."""
+    """A settled level or range of levels, and when it was settled; levels count from 1."""
 
     item: int
     lowest: int

@@ -1,4 +1,4 @@
-"""Levels that somebody knows, over HTTP."""
+"""Settling levels over HTTP."""
 
 from typing import Annotated, Any
 
