@@ -89,7 +89,7 @@ def test_shapes_that_do_not_fit(learner: Any) -> None:
     refuses(model, lambda: model.partial_fit(X, y[:5]), "inconsistent numbers of samples")
     refuses(model, lambda: model.fit(X, None), "requires y")
     if hasattr(model, "ask"):
-        refuses(model, lambda: model.ask([1.0]), "1 features, but this model has learned with 2")
+        refuses(model, lambda: model.ask([1.0]), "1 features, but this model learned with 2")
         refuses(model, lambda: model.ask([[1.0, 2.0], [3.0, 4.0]]), r"one row of numbers, of shape \(n_features,\)")
         refuses(model, lambda: model.ask([]), "one row of numbers")
         refuses(model, lambda: model.ask(["a", "b"]), "one row of numbers; got")
@@ -100,12 +100,12 @@ def test_shapes_that_do_not_fit(learner: Any) -> None:
 def test_levels_that_do_not_fit(learner: Any) -> None:
     model = learner().fit(X, y)
     refuses(
-        model, lambda: model.partial_fit(X[:1], ["lof"]), r"'lof' is not a level of this scale: expected one of \['low'"
+        model, lambda: model.partial_fit(X[:1], ["lof"]), r"'lof' is not a level of this scale; expected one of \['low'"
     )
     refuses(model, lambda: model.partial_fit(X, y, classes=["top", "mid", "low"]), "differ from the levels in use")
     refuses(model, lambda: model.fit(X, ["low"] * 30), "at least two levels")
     refuses(learner(levels=["a"]), lambda: learner(levels=["a"]).fit(X, y), "at least two levels")
-    refuses(learner(), lambda: learner(levels=["a", "b", "a"]).fit(X, y), "must differ")
+    refuses(learner(), lambda: learner(levels=["a", "b", "a"]).fit(X, y), "must be distinct")
     refuses(learner(), lambda: learner(levels=[1, 2, 3]).fit(X, np.tile([1, 2, 4], 10)), "4 is not a level")
     refuses(learner(), lambda: learner(levels=[1, 2, 3]).fit(X, np.tile([1, 2, 2.5], 10)), "2.5 is not a level")
     refuses(learner(), lambda: learner(levels=[1.0, np.nan]).fit(X, y), "NaN is not a level")
@@ -160,13 +160,13 @@ def test_checkpoints_and_policies_out_of_range() -> None:
 
 def test_sparse_rows_where_they_cannot_be_kept() -> None:
     rows = sparse.csr_matrix(X)
-    refuses(DFORD(), lambda: DFORD(window=5).fit(rows, y), "pass dense rows, or window=None", TypeError)
+    refuses(DFORD(), lambda: DFORD(window=5).fit(rows, y), "pass dense rows or window=None", TypeError)
     refuses(DFORD(), lambda: DFORD(kernel="rbf").fit(rows, y), "dense data is required", TypeError)
     full, poly, dense = NewtonLogit(covariance="full"), NewtonLogit(features="poly"), NewtonLogit().fit(X, y)
-    refuses(full, lambda: full.fit(rows, y), 'pass dense rows, or covariance="diagonal"', TypeError)
+    refuses(full, lambda: full.fit(rows, y), 'pass dense rows or covariance="diagonal"', TypeError)
     refuses(poly, lambda: poly.fit(rows, y), "dense data is required", TypeError)
     for call in (lambda: dense.partial_fit(rows, y), lambda: dense.ask(rows[0]), lambda: dense.predict_proba(rows)):
-        refuses(dense, call, r"began with dense rows.*pass X.toarray\(\)", TypeError)
+        refuses(dense, call, r"started with dense rows.*pass X.toarray\(\)", TypeError)
 
 
 def test_a_kernel_that_fails_half_way_leaves_the_model_as_it_was() -> None:
@@ -192,7 +192,7 @@ def test_a_kernel_that_fails_half_way_leaves_the_model_as_it_was() -> None:
 
 def test_a_kernel_of_the_wrong_shape_or_with_nan() -> None:
     scalar: Any = lambda A, B: 1.0  # noqa: E731
-    with pytest.raises(ValueError, match=r"array of shape \(1, 1\) for as many rows; got \(1,\)"):
+    with pytest.raises(ValueError, match=r"array of shape \(1, 1\) for these rows; got \(1,\)"):
         DFORD(kernel=scalar).fit(X, y)
     with pytest.raises(ValueError, match="NaN or infinity"):
         DFORD(kernel=lambda A, B: A @ B.T + (np.nan if (A != B).any() else 0)).fit(X, y)
@@ -248,7 +248,7 @@ def test_levels_without_an_order_are_refused() -> None:
     wrong: list[Any] = [set(names), frozenset(names), dict.fromkeys(names), "abc", b"abc"]
     for levels in wrong:
         kind = type(levels).__name__
-        with pytest.raises(TypeError, match=f"levels must be a list or an array, lowest first, and not a {kind}"):
+        with pytest.raises(TypeError, match=f"levels must be a list or an array, lowest first, not a {kind}"):
             Scale(levels)
         with pytest.raises(TypeError, match=f"not a {kind}"):
             FeedbackLog(levels)

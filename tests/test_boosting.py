@@ -160,9 +160,9 @@ def test_where_all_answers_are_the_same_the_end_of_the_scale_is_believed(level: 
 @pytest.mark.parametrize(
     ("chosen", "sentence"),
     [
-        ({"categorical_features": [2]}, "column 2 is to be categorical, but the rows have 2 features"),
-        ({"categorical_features": [True, False]}, "categorical_features must be numbers of columns"),
-        ({"categorical_features": [-1]}, "categorical_features must be numbers of columns"),
+        ({"categorical_features": [2]}, "column 2 should be categorical, but the rows have only 2 features"),
+        ({"categorical_features": [True, False]}, "categorical_features must be column numbers"),
+        ({"categorical_features": [-1]}, "categorical_features must be column numbers"),
     ],
 )
 def test_bad_columns_are_refused(chosen: Any, sentence: str) -> None:
@@ -202,7 +202,7 @@ def test_a_file_whose_trees_lead_astray_is_refused(field: str, tmp_path: Path) -
     else:
         arrays["trees_sets"] = np.zeros((1, 7), np.uint8)
     persistence.write(tmp_path / "model", header, arrays)
-    with pytest.raises(ValueError, match="no forest could have"):
+    with pytest.raises(ValueError, match="invalid links"):
         dford.load(tmp_path / "model")
 
 

@@ -139,7 +139,7 @@ def test_the_shell_completes_what_commands_take() -> None:
         (["data", "--fetch", "moon"], "moon"),
         (["data", "--fetch", "abalone", "--fetch", "moon"], "moon"),
         (["data", "--data", "new", "--fetch", "eachmovie"], "withdrawn"),
-        (["data", "--data", "new", "--fetch", "mslr"], "by hand"),
+        (["data", "--data", "new", "--fetch", "mslr"], "yourself"),
         (["compare", "--datasets", "abalome"], "abalone"),
         (["compare", "--datasets", "abalone"], "abalone.data"),
         (["compare", "--learners", "newtn"], "newton"),
@@ -178,3 +178,35 @@ def test_a_mistake_gets_one_sentence_and_exit_2(
     assert re.fullmatch(r"dford: [^\n]+\n", output.err)
     assert about in output.err
     assert [path.name for path in here.iterdir()] == ["FILE"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["run"], "FILE is missing; see dford run --help"),
+        (["run", "things.csv"], "--target is missing; see dford run --help"),
+        (["run", "things.csv", "--target"], "--target needs a value"),
+        (["reproduce", "--quick=1"], "--quick takes no value"),
+        (["demo", "--xyzzy"], "there is no option --xyzzy; see dford demo --help"),
+        (["run", "--targt", "a"], "there is no option --targt; did you mean --target?"),
+        (["dat"], "there is no command 'dat'; did you mean 'data'?"),
+        (["xyzzy"], "there is no command 'xyzzy'; see dford --help"),
+        (["demo", "now", "then"], "there are too many arguments: now then; see dford demo --help"),
+        (["demo", "--out", "FILE"], "--out: 'FILE' is a file; name a folder"),
+        (["reproduce", "--jobs", "0"], "--jobs: 0 processes would do nothing; give 1 or more, or -1"),
+        (["serve", "--config", "nowhere"], "cannot open nowhere: no such file or directory"),
+        (["demo", "--rounds", "many"], "--rounds must be a whole number; got 'many'"),
+        (["demo", "--rounds", "0"], "--rounds must be at least 1; got '0'"),
+    ],
+)
+def test_no_sentence_of_the_libraries_below_reaches_a_person(
+    arguments: list[str],
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("FILE").touch()
+    assert main(arguments) == 2
+    assert capsys.readouterr().err == f"dford: {sentence}\n"

@@ -113,9 +113,9 @@ def test_what_was_said_of_a_column_holds() -> None:
     assert [column.kind for column in columns.columns_] == ["category", "text"]
     with pytest.raises(ColumnError, match="there is no column 'm'"):
         Columns({"m": "text"}).fit(rows)
-    with pytest.raises(ColumnError, match="'word' is said to be of numbers, and has 'w0'"):
+    with pytest.raises(ColumnError, match="'word' should be numbers, but has 'w0'"):
         Columns({"word": "number"}).fit(rows)
-    with pytest.raises(ColumnError, match="'picture' is no kind of column; they are number, category, text"):
+    with pytest.raises(ColumnError, match="'picture' is not a kind of column; expected one of number, category, text"):
         Columns({"word": "picture"}).fit(rows)
 
 
@@ -160,7 +160,9 @@ def test_frames_of_pandas_and_polars_and_rows_give_the_same_features() -> None:
 def test_a_missing_number_is_a_fact_of_its_own_and_never_the_mean_in_silence() -> None:
     columns = Columns().fit([{"a": 1.0, "b": 2.0}, {"a": None, "b": 4.0}])
     assert columns.transform([{"a": None, "b": 5.0}]).tolist() == [[1.0, 1.0, 5.0]]
-    with pytest.warns(UserWarning, match="b is missing in 1 of 1 rows, and was in none .* its mean, 3, is taken"):
+    with pytest.warns(
+        UserWarning, match="b is missing in 1 of 1 rows, but was in none .* its mean, 3, is used instead"
+    ):
         assert columns.transform([{"a": 1.0, "b": None}]).tolist() == [[1.0, 0.0, 3.0]]
 
 
@@ -194,7 +196,7 @@ def test_what_was_fitted_is_kept_as_text_and_means_the_same() -> None:
     assert again.columns_ == columns.columns_
     assert (again.transform(table) != columns.transform(table)).nnz == 0
     assert json.loads(columns.to_json())["version"] == 1
-    with pytest.raises(ValueError, match="version 2 are not known here"):
+    with pytest.raises(ValueError, match="does not know columns of version 2"):
         Columns.from_json('{"version": 2, "columns": []}')
 
 
@@ -205,7 +207,7 @@ def test_empty_texts_are_rows_of_nothing() -> None:
 
 def test_columns_of_the_same_name_are_refused() -> None:
     table = pd.DataFrame([[1, "a"], [2, "b"]], columns=["x", "x"])
-    with pytest.raises(ValueError, match="columns must have different names; 'x' is there twice"):
+    with pytest.raises(ValueError, match="column names must be distinct; 'x' appears twice"):
         Columns().fit(table)
 
 
@@ -237,7 +239,9 @@ def test_strange_values_are_read_as_something(value: Any, kind: str) -> None:
 def test_what_is_missing_only_later_is_said_and_is_nothing_strange(values: list[Any], instead: str) -> None:
     columns = Columns().fit([{"x": value} for value in values])
     (sentence,) = columns.unforeseen([{"x": None}, {"x": values[0]}])
-    assert sentence == f"x is missing in 1 of 2 rows, and was in none when the columns were fitted: {instead} taken"
+    assert (
+        sentence == f"x is missing in 1 of 2 rows, but was in none when the columns were fitted; {instead} used instead"
+    )
     with pytest.warns(UserWarning, match="x is missing in 1 of 2 rows"):
         X = columns.transform([{"x": None}, {"x": values[0]}])
     seen = columns.transform([{"x": value} for value in values])
@@ -256,7 +260,7 @@ def test_codes_with_leading_zeros_are_no_numbers() -> None:
     [
         (
             ["1,234", "999", "12,000"],
-            "looks like numbers, but '1,234' cannot be read as such: write 1234.5, or nothing",
+            "but '1,234' cannot be read as such; to have it learned from as numbers, write 1234.5, or nothing",
         ),
         (["3,5", "4,0", "2,25", "3,5"], "looks like numbers, but '3,5'"),
         (["5%", "12 %", "-3%"], "looks like numbers, but '5%'"),
@@ -264,10 +268,16 @@ def test_codes_with_leading_zeros_are_no_numbers() -> None:
         (["1'000", "12 000"], 'looks like numbers, but "1\'000"'),
         (["\x01" * 50, *["1:23:45"] * 20], "looks like times"),
         ([*map(str, range(19)), "unknown"], "looks like numbers, but 'unknown'"),
-        (["31.05.2024", "1.6.2024"], "looks like dates, but '31.05.2024' cannot be read as such: write 2024-05-31"),
+        (
+            ["31.05.2024", "1.6.2024"],
+            "but '31.05.2024' cannot be read as such; to have it learned from as dates, write 2024-05-31",
+        ),
         (["05/31/2024", "06/01/24", None], "as dates"),
         (["2024/05/31", "2024-06-01", "2024/06/02 12:30"], "looks like dates, but '2024/05/31'"),
-        (["1:23:45", "12:30"], "looks like times, but '1:23:45' cannot be read as such: write a number of seconds"),
+        (
+            ["1:23:45", "12:30"],
+            "looks like times, but '1:23:45' cannot be read as such; to have it learned from as numbers, write",
+        ),
         (["1.2.3", "1.10.0"], ""),
         (["01234", "12345", "99999"], ""),
         (["+49 170 1234567", "+49 89 123"], ""),
@@ -294,7 +304,7 @@ def test_an_order_that_is_said_is_one_number() -> None:
     rows = [{"size": size} for size in ("S", "L", None, "S")]
     columns = Columns({"size": ["S", "M", "L"]}).fit(rows)
     assert columns.transform(rows).tolist() == [[0, 0], [2, 0], [2 / 3, 1], [0, 0]]
-    assert columns.describe()[0].sentence.startswith("size: one of 3 categories in order")
+    assert columns.describe()[0].sentence.startswith("size: one of 3 ordered categories")
     with pytest.raises(ColumnError, match="column 'size' takes one of S, M; got 'L'"):
         Columns({"size": ["S", "M"]}).fit(rows)
 

@@ -144,7 +144,7 @@ def test_without_files_it_plays_the_synthetic_streams_and_says_what_to_pass(
     assert main(["compare", "--rounds", "50", "--runs", "1", "--learners", "newton", "--out", out]) == 0
     output = capsys.readouterr().out
     assert {r["dataset"] for r in records_of(tmp_path / "out" / "pass.csv")} == {"synthetic", "synthetic-poly"}
-    assert re.search(r"Not there: abalone, .*mslr\. .*--data", output)
+    assert re.search(r"Missing: abalone, .*mslr\. .*--data", output)
 
 
 def test_a_split_shares_no_row_and_leaves_out_what_is_not_installed(

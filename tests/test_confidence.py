@@ -53,7 +53,7 @@ def test_files_keep_them_to_the_bit(tmp_path: Path, suffix: str) -> None:
 
 @pytest.mark.parametrize("bad", [0.4, 1.01, True, "0.8", float("nan")])
 def test_what_is_no_confidence_is_refused(bad: Any) -> None:
-    with pytest.raises(ValueError, match="a confidence is between 0.5"):
+    with pytest.raises(ValueError, match="a confidence must be between 0.5"):
         log_of([bad])
 
 
@@ -62,7 +62,7 @@ def test_a_feature_may_be_called_confidence_unless_the_log_says_who_answered() -
     log.append(Question("", {"confidence": 7.0}, "poor", "good", 0.5, 0), True)
     assert FeedbackLog.from_frame(log.to_frame(), ["poor", "good"]).feature_names == ["confidence"]
     log.append(Question("", {"confidence": 7.0}, "poor", "good", 0.5, 0), True, person="ann")
-    with pytest.raises(ValueError, match="a log has a column 'confidence' of its own"):
+    with pytest.raises(ValueError, match="a log has its own column 'confidence'"):
         log.to_frame()
 
 

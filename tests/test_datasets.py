@@ -115,7 +115,7 @@ def test_a_viewers_row_is_a_film_with_the_others_centred_scores(folder: Path) ->
 def test_a_viewer_who_is_not_there_is_refused(folder: Path) -> None:
     with pytest.raises(ValueError, match="no viewer 9; the file has 4, from 1 to 4"):
         load("eachmovie", viewer=9)
-    with pytest.raises(ValueError, match="no other viewer has 200 votes, the most are 4; lower min_votes"):
+    with pytest.raises(ValueError, match="no other viewer has 200 votes, and the most is 4; lower min_votes"):
         load("eachmovie")
 
 
@@ -159,14 +159,14 @@ def test_a_missing_file_is_told_with_the_folder_and_what_to_do(name: str, tmp_pa
     sentence = str(raised.value)
     assert "\n" not in sentence
     assert str(tmp_path) in sentence
-    assert f"dford data --fetch {name}" in sentence or "by hand" in sentence or "withdrawn" in sentence
+    assert f"dford data --fetch {name}" in sentence or "yourself" in sentence or "withdrawn" in sentence
 
 
 @pytest.mark.parametrize(
     ("damage", "what"),
     [
         (without_last_row, "rows 19 instead of 20, target mean 11.000000 instead of 10.500000"),
-        (lambda raw: raw[:-5], r"damaged, or another file \(.*column"),
+        (lambda raw: raw[:-5], r"damaged or a different file \(.*column"),
         (lambda raw: raw.replace(b"F,", b"X,", 1), "line 3 does not begin with M, I or F"),
         (lambda raw: re.sub(rb",20\n", b",21\n", raw, count=1), "target mean 10.550000 instead of 10.500000"),
         (lambda raw: b"", "it is empty"),
@@ -179,7 +179,7 @@ def test_a_damaged_file_is_refused_with_what_differs(damage: Any, what: str, fol
     with pytest.raises(ValueError, match=what) as raised:
         load("abalone")
     assert str(path) in str(raised.value)
-    assert str(raised.value).endswith("get it with: dford data --fetch abalone")
+    assert str(raised.value).endswith("get it with dford data --fetch abalone")
 
 
 def test_cut_archives_and_rows_are_refused(folder: Path) -> None:
@@ -190,7 +190,7 @@ def test_cut_archives_and_rows_are_refused(folder: Path) -> None:
     ):
         path = folder / place
         path.write_bytes(path.read_bytes()[:-9])
-        with pytest.raises(ValueError, match=f"{path} is damaged, or another file"):
+        with pytest.raises(ValueError, match=f"{path} is damaged or a different file"):
             load(name)
 
 
@@ -215,7 +215,7 @@ def test_a_vote_given_twice_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_unknown_name_or_variant_is_told_with_those_that_exist(folder: Path) -> None:
-    with pytest.raises(ValueError, match=r"no dataset 'abalon' \(did you mean abalone\?\); there are abalone, "):
+    with pytest.raises(ValueError, match=r"no dataset 'abalon' \(did you mean abalone\?\); choose from abalone, "):
         load("abalon")
     for name, option in (("computer", "variant"), ("mslr", "subset")):
         with pytest.raises(ValueError, match=f"{option} must be .*; got 'big'"):

@@ -72,18 +72,18 @@ def test_by_rank_levels_differ_in_size_by_one_at_most(values: NDArray[np.float64
 
 def test_too_many_ties_are_refused_with_the_way_out() -> None:
     tied = [0.0] * 30 + list(np.arange(1.0, 71))
-    with pytest.raises(ValueError, match=r'only 8 of 10 levels would be filled \(30 of 100 are 0\); take ties="rank"'):
+    with pytest.raises(ValueError, match=r'only 8 of 10 levels have any \(30 of 100 are 0\); use ties="rank"'):
         equal_frequency(tied, 10)
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: at_cuts([1.0], [2.0, 2.0]), "cuts must increase"),
+        (lambda: at_cuts([1.0], [2.0, 2.0]), "cuts must be increasing"),
         (lambda: at_cuts([np.nan], [2.0]), "finite"),
         (lambda: at_cuts([[1.0]], [2.0]), "one column"),
-        (lambda: in_steps([1.0], 0, n_levels=3), "step must be a number above 0"),
-        (lambda: in_steps([1.0], 1, n_levels=1), "at least 2"),
+        (lambda: in_steps([1.0], 0, n_levels=3), "step must be a number greater than 0"),
+        (lambda: in_steps([1.0], 1, n_levels=1), "2 or more"),
         (lambda: equal_frequency([1.0, 2.0], 3), "at least as many values"),
         (lambda: equal_frequency([1.0, 2.0], 2, ties=cast(Any, "luck")), 'ties must be "value" or "rank"'),
         (lambda: normalise([[1.0]], "much"), "one of none, standard, unit"),
@@ -126,7 +126,7 @@ def test_none_is_a_copy_of_the_numbers() -> None:
 
 
 def test_sparse_rows_are_not_scaled_in_secret() -> None:
-    with pytest.raises(ValueError, match="sparse=True goes with"):
+    with pytest.raises(ValueError, match="sparse=True works only with"):
         bunch(
             sparse.csr_array(np.eye(2)),
             np.array([1, 2]),

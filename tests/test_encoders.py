@@ -96,7 +96,7 @@ print(Encoder({str(path)!r}).encode(sys.stdin.buffer.read()).tobytes().hex())
 
 def test_an_encoder_that_cannot_be_one_is_refused_in_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
-    with pytest.raises(FileNotFoundError, match="there is no file .*model.onnx; an encoder is an ONNX model"):
+    with pytest.raises(FileNotFoundError, match="there is no file .*model.onnx; an encoder must be an ONNX model"):
         Encoder(path)
     for junk in (b"", b"junk", file(Image.new("RGB", (9, 9)))):
         path.write_bytes(junk)
@@ -111,7 +111,7 @@ def test_an_encoder_that_cannot_be_one_is_refused_in_one_sentence(tmp_path: Path
             Encoder(model(path, shape, SAME))
     with pytest.raises(ValueError, match=r"takes tensor\(uint8\) of the shape \(1, 3, 8, 8\)" + expected):
         Encoder(model(path, [1, 3, 8, 8], [helper.make_node("Cast", ["x"], ["y"], to=1)], TensorProto.UINT8))
-    with pytest.raises(ValueError, match=r"makes an output of the shape \(4,\); expected numbers of the shape"):
+    with pytest.raises(ValueError, match=r"has an output of the shape \(4,\); expected numbers of the shape"):
         Encoder(
             model(
                 path,
@@ -119,7 +119,7 @@ def test_an_encoder_that_cannot_be_one_is_refused_in_one_sentence(tmp_path: Path
                 [helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Cast", ["s"], ["y"], to=1)],
             )
         )
-    with pytest.raises(ValueError, match="makes numbers that are not finite"):
+    with pytest.raises(ValueError, match="gives numbers that are not finite"):
         Encoder(model(path, [1, 3, 8, 8], [helper.make_node("Sqrt", ["x"], ["y"])]))
     with pytest.raises(ValueError, match="does not run on an image: "):
         Encoder(model(path, [1, 3, "H", "W"], [helper.make_node("Reshape", ["x", "s"], ["y"])], s=np.array([1, 7])))

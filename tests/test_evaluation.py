@@ -109,7 +109,7 @@ def flipped(log: FeedbackLog, wrong: Any) -> FeedbackLog:
 def test_an_error_rate_is_a_share_below_a_half(world: Any) -> None:
     X, y, own, *_ = world
     log = logged(X, y, own, Uniform(), 0)
-    with pytest.raises(ValueError, match="an error rate is a share below a half; got 0.5"):
+    with pytest.raises(ValueError, match="an error rate must be a share below 0.5; got 0.5"):
         offpolicy.mae(log, own, error_rate=0.5)
     better = offpolicy.compare(log, own, np.clip(own + 1, 1, 5), error_rate=0.1)
     plain = offpolicy.compare(log, own, np.clip(own + 1, 1, 5))
@@ -323,7 +323,7 @@ def test_a_log_travels_through_frames_and_files(tmp_path: Any) -> None:
         log.write(tmp_path / f"log.{ending}", ["length", "width"])
         backs.append(FeedbackLog.read(tmp_path / f"log.{ending}", names))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log.csv", "log.parquet"]
-    with pytest.raises(ValueError, match=r"a .csv or a .parquet file; got 'log.txt'"):
+    with pytest.raises(ValueError, match=r"a .csv or .parquet file; got 'log.txt'"):
         log.write(tmp_path / "log.txt")
     for back in backs:
         assert (back.X == log.X).all()
@@ -364,19 +364,19 @@ def test_a_feature_may_be_called_item_person_or_time_unless_all_three_are(tmp_pa
     log, asked = FeedbackLog(["poor", "good"]), Question("", np.array([0.5, 2.0]), "poor", "good", 0.5, 0)
     log.append(asked, True)
     log.write(tmp_path / "log.csv", ["time", "person"])
-    with pytest.warns(UserWarning, match="person and time was taken for a feature"):
+    with pytest.warns(UserWarning, match="person and time was read as a feature"):
         assert FeedbackLog.read(tmp_path / "log.csv", ["poor", "good"]).feature_names == ["time", "person"]
     log.append(asked, True, person="Ann")
-    with pytest.raises(ValueError, match="a log has a column 'time' of its own"):
+    with pytest.raises(ValueError, match="a log has its own column 'time'"):
         log.to_frame(["time", "person"])
     three = FeedbackLog(["poor", "good"])
     three.append(asked._replace(x=np.array([1.0, 2.0, 3.0])), True)
-    with pytest.raises(ValueError, match="a log has a column 'item' of its own"):
+    with pytest.raises(ValueError, match="a log has its own column 'item'"):
         three.to_frame(["item", "time", "person"])
     for wrong in ({"item": -1}, {"item": 0.5}, {"item": True}, {"time": -1.0}, {"time": float("nan")}):
-        with pytest.raises(ValueError, match=f"{'an item is' if 'item' in wrong else 'a time is'}"):
+        with pytest.raises(ValueError, match=f"{'an item must' if 'item' in wrong else 'a time must'}"):
             log.append(asked, True, **wrong)
-    with pytest.raises(TypeError, match="a person is a name; got 7"):
+    with pytest.raises(TypeError, match="a person must be a name; got 7"):
         log.append(asked, True, person=7)  # type: ignore[arg-type]
     assert len(log) == 2
 
@@ -387,7 +387,7 @@ def test_a_time_in_a_file_is_a_date_and_nothing_else(tmp_path: Path, time: str) 
     (tmp_path / "log.csv").write_text(f"{head}\n{row},2026-11-16T12:30:00+01:00,1\n")
     assert FeedbackLog.read(tmp_path / "log.csv", ["poor", "good"]).time.tolist() == [1794828600.0]
     (tmp_path / "log.csv").write_text(f"{head}\n{row},{time},1\n")
-    with pytest.raises(ValueError, match="a time in a file is a date such as"):
+    with pytest.raises(ValueError, match="a time in a file must be a date such as"):
         FeedbackLog.read(tmp_path / "log.csv", ["poor", "good"])
 
 
@@ -467,13 +467,13 @@ def test_a_log_refuses_what_is_no_round() -> None:
     log.append(question, True)
     with pytest.raises(TypeError, match="True or False"):
         log.append(question, 1)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="probability above 0"):
+    with pytest.raises(ValueError, match="probability greater than 0"):
         log.append(question._replace(propensity=0.0), True)
-    with pytest.raises(ValueError, match="3 features, but the log's have 2"):
+    with pytest.raises(ValueError, match="3 features, but the log has 2"):
         log.append(question._replace(x=np.ones(3)), True)
     with pytest.raises(ValueError, match="'ten' is not a level"):
         log.append(question._replace(level="ten"), True)
-    with pytest.raises(ValueError, match="other levels"):
+    with pytest.raises(ValueError, match="different levels"):
         log + FeedbackLog([1, 2])
     with pytest.raises(ValueError, match="propensity, higher not found"):
         FeedbackLog.from_frame(pd.DataFrame({"level": [1], "prediction": [1]}), LEVELS)
@@ -488,5 +488,5 @@ def test_a_log_read_upside_down_says_so(tmp_path: Path) -> None:
         log.append(question, higher=bool(question.level > 2 - x[0] and question.level > 1))
     log.write(tmp_path / "log.csv")
     assert len(FeedbackLog.read(tmp_path / "log.csv", [3, 2, 1])) == 60
-    with pytest.warns(UserWarning, match="above 3, the highest level: are the levels in order"):
+    with pytest.warns(UserWarning, match="above 3, the highest level; check that the levels are in order"):
         FeedbackLog.read(tmp_path / "log.csv", [1, 2, 3])

@@ -119,7 +119,7 @@ def test_the_same_file_is_imported_once_into_each_project(
             assert f"10 answers added to project {name}, 10 of them about its items\n" in capsys.readouterr().out
             answer_some(client, f"/projects/{name}", 1)
             assert run("import", name, renamed, "--database", file) == 0
-            said = f"again.csv was imported before: its 10 answers are in project {name} already\n"
+            said = f"again.csv was imported before; its 10 answers are already in project {name}\n"
             assert capsys.readouterr().out == said
             assert learned(client, f"/projects/{name}")["answers"] == 11
         log.write_text("".join(log.read_text().splitlines(keepends=True)[:-1]))
@@ -198,18 +198,18 @@ def frame(**change: Any) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("change", "about"),
     [
-        ({"size": None}, "'size' is there 0 times"),
-        ({"level": [1, 2, 3, 1, 2]}, "'level' is of type int64"),
+        ({"size": None}, "the file has no column 'size'"),
+        ({"level": [1, 2, 3, 1, 2]}, "'level' has the type int64"),
         ({"level": ["mild"] * 4 + ["wild"]}, "'wild' is not a level"),
         ({"level": ["mild"] * 4 + [None]}, "is not a level"),
-        ({"higher": [1, 0, 1, 0, 1]}, "'higher' is of type int64"),
+        ({"higher": [1, 0, 1, 0, 1]}, "'higher' has the type int64"),
         ({"higher": [True] * 4 + [None]}, "higher must be True or False"),
-        ({"propensity": [0.5] * 4 + [0.0]}, "a propensity is a probability above 0"),
-        ({"propensity": [0.5] * 4 + [None]}, "a propensity is a probability above 0"),
-        ({"size": [1.0] * 4 + [None]}, "finite numbers alone"),
-        ({"size": [np.inf] * 5}, "finite numbers alone"),
-        ({"size": ["1"] * 5}, "'size' is of type"),
-        ({"size": [[1.0]] * 5}, "'size' is of type"),
+        ({"propensity": [0.5] * 4 + [0.0]}, "a propensity must be a probability greater than 0"),
+        ({"propensity": [0.5] * 4 + [None]}, "a propensity must be a probability greater than 0"),
+        ({"size": [1.0] * 4 + [None]}, "numbers that are missing, infinite"),
+        ({"size": [np.inf] * 5}, "numbers that are missing, infinite"),
+        ({"size": ["1"] * 5}, "'size' has the type"),
+        ({"size": [[1.0]] * 5}, "'size' has the type"),
     ],
 )
 def test_a_parquet_log_is_checked_as_a_csv_log_is(server: Any, change: dict[str, Any], about: str) -> None:
@@ -259,11 +259,11 @@ def unanswered(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["export", "rain", "nowhere/levels.csv", "--what", "levels"], "nowhere"),
         (["export", "bare", "levels.csv", "--what", "levels"], "no columns yet"),
         (["import", "snow", "good.csv"], "there is no project 'snow'"),
-        (["import", "rain", "nowhere.csv"], "no log at nowhere.csv"),
+        (["import", "rain", "nowhere.csv"], "no log nowhere.csv"),
         (["import", "rain", "FILE.db"], ".csv or .parquet"),
-        (["import", "rain", "bad.csv"], "other columns"),
+        (["import", "rain", "bad.csv"], "has no column"),
         (["import", "rain", "bad.parquet"], "not Parquet"),
-        (["backup", "FILE.db"], "there already"),
+        (["backup", "FILE.db"], "already exists"),
     ],
 )
 def test_a_mistake_gets_one_sentence_and_exit_2(

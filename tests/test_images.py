@@ -249,7 +249,7 @@ def test_incomplete_files_are_refused(kind: str, part: float) -> None:
     noise = Image.fromarray(np.random.default_rng(0).integers(0, 256, (80, 80, 3), np.uint8))
     whole = file(noise, kind)
     describe(whole)
-    with pytest.raises(ValueError, match=f"(?i)^this {kind} file is broken or incomplete; save the image again$"):
+    with pytest.raises(ValueError, match=f"(?i)^this {kind} file is damaged or incomplete; save the image again$"):
         describe(whole[: int(part * len(whole))])
 
 

@@ -79,7 +79,7 @@ def test_levels_that_are_numbers_are_read_as_the_file_has_them(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["tune", "nowhere.csv", "--levels", "a,b"], "no log at nowhere.csv"),
+        (["tune", "nowhere.csv", "--levels", "a,b"], "no log nowhere.csv"),
         (["tune", "LOG", "--levels", "calm,mild"], "is not a level"),
         (["tune", "LOG"], "--levels"),
         (["evaluate", "LOG", "LOG"], "is not a dford file"),
@@ -105,4 +105,4 @@ def test_mistakes_are_told_in_a_sentence(
 def test_a_model_that_has_not_learned_is_refused(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     NewtonLogit(levels=NAMES).save(log.with_name("new"))
     assert main(["evaluate", str(log), str(log.with_name("new"))]) == 2
-    assert "has not learned yet" in capsys.readouterr().err
+    assert "has not learned anything yet" in capsys.readouterr().err

@@ -149,13 +149,13 @@ def test_a_model_packed_without_its_answers_predicts_and_learns_on_once_it_has_t
     assert again.packing(log=False)() == without
     assert np.array_equal(again.predict_proba(later["X"]), model.predict_proba(later["X"]))
     for few in (5, 100):
-        with pytest.raises(ValueError, match="240 answers of this model are kept elsewhere"):
+        with pytest.raises(ValueError, match="240 answers of this model are stored elsewhere"):
             again.learn_many(**part(later, 0, few))
     assert again.packing(log=False)() == without
     for begin, end in pairwise([0, 1, 100, 240]):
         again.recall(**{name: known[name][begin:end] for name in ("X", "level", "higher")})
         assert again.missing_ == 240 - end
-    with pytest.raises(ValueError, match="where 0 were missing"):
+    with pytest.raises(ValueError, match="but 0 are missing"):
         again.recall(known["X"][:1], known["level"][:1], known["higher"][:1])
     assert again.to_bytes() == model.to_bytes()
     assert again.learn_many(**later).to_bytes() == model.learn_many(**later).to_bytes()

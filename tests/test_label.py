@@ -47,13 +47,13 @@ class TestSheet:
     @pytest.mark.parametrize(
         ("change", "match"),
         [
-            ({"levels": ["a", "b"]}, "has the levels calm, mild, strong, severe; name another by --project"),
+            ({"levels": ["a", "b"]}, "has the levels calm, mild, strong, severe; choose another one with --project"),
             ({"learner": "PRIL"}, "has the learner Auto; .*--project"),
-            ({"rows": ROWS[:3]}, "has 4 items, and the file 3 rows; .*--project"),
-            ({"rows": ROWS[1:]}, "has another item 1 than row 1 of the file; .*--project"),
-            ({"rows": [{"note": "x"}] * 4}, "has another item 1 than row 1"),
+            ({"rows": ROWS[:3]}, "has 4 items, but the file has 3 rows; .*--project"),
+            ({"rows": ROWS[1:]}, "has an item 1 that differs from row 1 of the file; .*--project"),
+            ({"rows": [{"note": "x"}] * 4}, "has an item 1 that differs from row 1"),
             ({"kinds": {"size": "text"}}, "reads the column 'size' as number; .*--project"),
-            ({"kinds": {"sise": "text"}}, "reads the column 'sise' as none"),
+            ({"kinds": {"sise": "text"}}, "has no column 'sise'"),
             ({"gold": "note"}, "has no column of known levels; .*--project"),
             ({"rows": (*ROWS[:4], {"size": "many", "note": ""})}, "row 5: column 'size' takes a number; got 'many'"),
         ],
@@ -67,15 +67,15 @@ class TestSheet:
     @pytest.mark.parametrize(
         ("change", "match"),
         [
-            ({"levels": []}, "needs --levels"),
-            ({"gold": "truth"}, "there is no column 'truth' of known levels in the file, which has size, note"),
+            ({"levels": []}, "give --levels"),
+            ({"gold": "truth"}, "the file has no column 'truth' of known levels; its columns are size, note"),
             ({"gold": "note"}, "'item 0' in row 1 of the column 'note' of known levels is not one of calm, mild"),
-            ({"levels": ["a", ""]}, "levels.1 ''"),
-            ({"levels": ["a", "a"]}, "differ"),
-            ({"name": "Rain!"}, "name 'Rain!'"),
+            ({"levels": ["a", ""]}, 'levels.1 must be 1 or more characters long; got ""'),
+            ({"levels": ["a", "a"]}, "distinct"),
+            ({"name": "Rain!"}, 'name must be 1 to 64 lowercase letters.*; got "Rain!"'),
             ({"learner": "PRank"}, "'PRank' is not one of"),
             ({"kinds": {"sise": "text"}}, "there is no column 'sise'"),
-            ({"kinds": {"note": "number"}}, "column 'note' is said to be of numbers, and has 'item 0'"),
+            ({"kinds": {"note": "number"}}, "column 'note' should be numbers, but has 'item 0'"),
             ({"kinds": {"note": "shown", "size": "shown"}}, "there is nothing to learn from"),
         ],
     )
@@ -137,7 +137,7 @@ def labelling(
 
 def split(line: str) -> tuple[str, str]:
     """The server, and what follows."""
-    found = re.fullmatch(r"Answer at (http://127\.0\.0\.1:\d+)/(#/\S+); Ctrl-C ends it\n", line)
+    found = re.fullmatch(r"Answer at (http://127\.0\.0\.1:\d+)/(#/\S+); press Ctrl-C to stop\n", line)
     assert found is not None, line
     return found[1], found[2]
 
@@ -151,7 +151,7 @@ def test_one_command_goes_from_the_file_to_the_page_and_back_to_a_file(tmp_path:
             "Project items: 12 items, 12 of them new\n",
             "  size: a number\n",
             "  colour: one of 2 categories\n",
-            "  note: text, learned from by its words and their parts\n",
+            "  note: text, learned from through its words and their parts\n",
         ]
         server, page = split(lines[-1])
         assert page == "#/items/answer"
@@ -166,7 +166,7 @@ def test_one_command_goes_from_the_file_to_the_page_and_back_to_a_file(tmp_path:
         process.send_signal(signal.SIGINT)
         said, levels = process.communicate(timeout=120)[0].splitlines()
         assert said.startswith("The levels are expected to be ")
-        assert said.endswith(" more answers to 0.3")
+        assert said.endswith(" more answers to reach 0.3")
         assert levels == f"Levels: {out}"
         assert process.returncode == 0
     rows = out.read_text().splitlines()
@@ -191,7 +191,7 @@ def test_images_that_cannot_be_read_are_counted_and_named(tmp_path: Path) -> Non
     photos.mkdir()
     for n, content in enumerate(drawings(12)[0]):
         (photos / f"{n:02}.png").write_bytes(content[:200] if n < 7 else content)  # all of the first ones
-    sentence = "Images that could not be read: 7 (00.png, 01.png, 02.png, 03.png, 04.png, …); they count as missing\n"
+    sentence = "7 images could not be read (00.png, 01.png, 02.png, 03.png, 04.png, …); they count as missing\n"
     for _ in range(2):
         with labelling(tmp_path, "--no-browser", items="photos") as (_, lines):
             assert sentence in lines
@@ -200,7 +200,7 @@ def test_images_that_cannot_be_read_are_counted_and_named(tmp_path: Path) -> Non
         "size,photo,text\n" + "".join(f"{n},{one},it is thing {n}\n" for n, one in enumerate(names))
     )
     with labelling(tmp_path, "--no-browser", "--files", str(photos), items="photos/items.csv") as (_, lines):
-        assert "Images that could not be read: 1 (00.png); they count as missing\n" in lines, "an empty one is none"
+        assert "1 image could not be read (00.png); it counts as missing\n" in lines, "an empty one is none"
 
 
 def test_where_there_are_keys_the_page_gets_one_for_as_long_as_it_runs(
@@ -212,9 +212,9 @@ def test_where_there_are_keys_the_page_gets_one_for_as_long_as_it_runs(
     with closing(socket.create_server(("127.0.0.1", 0))) as other:
         port = other.getsockname()[1]
         with labelling(tmp_path, "--no-browser", DFORD_PORT=str(port)) as (process, lines):
-            assert "Address already in use" in lines[-2]
+            assert "address already in use" in lines[-2]
             server, page = split(lines[-1])
-            assert f"so on port {server.rpartition(':')[2]}\n" in lines[-2]
+            assert f"serving on port {server.rpartition(':')[2]} instead\n" in lines[-2]
             place, _, key = page.partition("?key=")
             assert place == "#/items/answer"
             headers = {"Authorization": f"Bearer {key}"}
@@ -237,15 +237,15 @@ def test_where_there_are_keys_the_page_gets_one_for_as_long_as_it_runs(
 @pytest.mark.parametrize(
     ("arguments", "about"),
     [
-        (["label", "nowhere.csv", "--levels", "a,b"], "no file at nowhere.csv"),
+        (["label", "nowhere.csv", "--levels", "a,b"], "no file nowhere.csv"),
         (["label", "items.csv"], "--levels"),
-        (["label", "items.csv", "--levels", "a,a"], "differ"),
+        (["label", "items.csv", "--levels", "a,a"], "distinct"),
         (["label", "items.csv", "--levels", "a,b", "--learner", "newtn"], "'newtn' is not one of Auto"),
         (["label", "items.csv", "--levels", "a,b", "--project", "My Items"], "My Items"),
         (["label", "items.csv", "--levels", "a,b", "--out", "nowhere/levels.csv"], "--out"),
         (["label", "items.csv", "--levels", "a,b", "--kind", "note=number"], "'note'"),
         (["label", "items.csv", "--levels", "a,b", "--kind", "wind=text"], "'wind'"),
-        (["label", "items.csv", "--levels", "a,b", "--kind", "note=text", "--kind", "note=shown"], "name it once"),
+        (["label", "items.csv", "--levels", "a,b", "--kind", "note=text", "--kind", "note=shown"], "named twice"),
         (["label", "empty.csv", "--levels", "a,b"], "a header line of distinct column names"),
         (["label", "binary.csv", "--levels", "a,b"], "not UTF-8 text"),
         (["label", "marks.csv", "--levels", "a,b"], "nothing to learn from: add a column"),

@@ -92,10 +92,10 @@ def test_from_a_file_to_levels_by_a_program_and_people_go_on(tmp_path: Path) -> 
     with answering(tmp_path, "--budget", "40", "--threads", "2", "--out", "levels.csv") as process:
         out, err = ended(process)
     assert err == ""
-    assert "judge answers, up to 40 questions; Ctrl-C ends it\n" in out
-    assert re.search(r"40 answers in \d+ s; 40 of 40 questions of the budget asked\n", out)
-    assert "Nothing tells how often judge is wrong: no person has answered, so it is taken at its word.\n" in out
-    assert "by dford label items.csv --database log.db" in out
+    assert "judge answers up to 40 questions; press Ctrl-C to stop\n" in out
+    assert re.search(r"40 answers in \d+ s; 40 of 40 questions in the budget asked\n", out)
+    assert "It is unknown how often judge is wrong: no person has answered yet, so its answers are trusted.\n" in out
+    assert "yourself: dford label items.csv --database log.db. " in out
     assert out.endswith("Levels: levels.csv\n")
     asked = seen(tmp_path)
     assert sorted(one["id"] for one in asked) == list(range(1, 41))
@@ -118,14 +118,16 @@ def test_from_a_file_to_levels_by_a_program_and_people_go_on(tmp_path: Path) -> 
         with answering(tmp_path, "--budget", "45") as process:
             out, err = ended(process)
         assert err == ""
-        assert "up to 45 questions, 40 of them before" in out
+        assert "up to 45 questions, 40 of them already asked" in out
         assert re.search(r"5 answers in \d+ s; 45 of 45 questions", out)
-        assert re.search(r"Of its 45 answers \d+ can be judged|Nothing tells yet how often judge is wrong", out)
-        assert re.search(r"it says the same in \d+ of \d+ answers \(", out)
-        assert "More answers of people make this surer: dford label items.csv --database log.db\n" in out
+        assert re.search(r"\d+ of its 45 answers can be judged|It is not known yet how often judge is wrong", out)
+        assert re.search(r"it gave the same answer \d+ of \d+ times \(", out)
+        assert "More answers from people make this more certain: dford label items.csv --database log.db\n" in out
         assert caught_up(client, "/projects/items")["people"] == {"judge": 45, "local": 60}
     with answering(tmp_path, "--budget", "45") as process:
-        assert "judge was asked 45 questions before, so its budget is spent; raise --budget\n" in ended(process)[0]
+        assert (
+            "judge has already been asked 45 questions, so its budget is used up; raise --budget\n" in ended(process)[0]
+        )
     replayed(tmp_path / "log.db", "items")
 
 
@@ -156,7 +158,7 @@ def test_an_interrupt_leaves_no_process_and_keeps_all_answers(tmp_path: Path, nu
         wait_until(lambda: len(lines(tmp_path / "children")) == 2, 240)
         process.send_signal(number)
         out, err = ended(process, 130)
-    assert err == "dford: stopped; what was answered is kept, and the same command goes on\n"
+    assert err == "dford: stopped; the answers are kept, and the same command continues from here\n"
     assert "5 answers in " in out
     assert (tmp_path / "levels.csv").exists()
     assert len(stored(tmp_path, schema.answers)) == 5
@@ -172,13 +174,13 @@ def test_a_program_that_keeps_failing_ends_the_run_in_one_sentence_with_its_last
     with answering(tmp_path, "--budget", "50", "--as", "Dr. Ümit", judge="broken.py") as process:
         out, err = ended(process, 1)
     assert err.splitlines() == [
-        "dford: Dr. Ümit was stopped, as it failed 5 times in a row, at last: it ended with status 1; what was "
-        "answered is kept",
-        "The end of its stderr:",
+        "dford: Dr. Ümit was stopped after failing 5 times in a row (the last time: it ended with status 1); its "
+        "answers so far are kept",
+        "The last lines of its stderr:",
         "it begins",
         "no model",
     ]
-    assert "5 questions failed, and were given up: it ended with status 1 (5)\n" in out
+    assert "5 questions failed and were dropped: it ended with status 1 (5)\n" in out
     assert {one.person for one in stored(tmp_path, schema.skips)} == {"Dr. Ümit"}
 
 
@@ -207,7 +209,7 @@ def test_the_judge_of_the_docs_answers_as_they_say(tmp_path: Path) -> None:
     count = re.search(r"\b(\d+) answers in \d+ s; \1 of 500 questions", done.stdout)
     assert count is not None
     assert 30 <= int(count[1]) <= 30 * 3, "it is asked nothing twice, so with few items it is done before its budget"
-    assert "There is nothing to ask judge now: it has said all it can" in done.stdout
+    assert "There is nothing left to ask judge now: it has answered all it can" in done.stdout
     told = stored(tmp_path, schema.answers)
     assert {one.person for one in told} == {"judge"}
     assert {0.625, 0.875} <= {one.confidence for one in told}
@@ -247,8 +249,8 @@ def test_of_images_the_program_gets_the_paths(tmp_path: Path) -> None:
         (["--answer", "judge", "--budget", "5", "--threads", "0"], "--threads"),
         (["--answer", "judge", "--budget", "5", "--as", "local"], "choose another name"),
         (["--answer", "judge", "--budget", "5", "--as", "a\nb"], "printable"),
-        (["--budget", "5"], "name one by --answer"),
-        (["--as", "judge"], "name one by --answer"),
+        (["--budget", "5"], "name one with --answer"),
+        (["--as", "judge"], "name one with --answer"),
     ],
 )
 def test_a_mistake_gets_one_sentence_and_exit_2(
@@ -290,11 +292,11 @@ def test_how_far_it_is_and_what_is_known_of_it_are_said_in_words() -> None:
     judge = Person("judge", 40, rate, Estimate(-0.2, -0.5, 0.1), 12, Estimate(0.9, 0.8, 0.95), None)
     same = {"calm": (7, 8), "mild": (4, 4)}
     assert describe(judge, 30, same, "dford label items.csv") == [
-        "Of its 40 answers 12 can be judged. By these judge is wrong in 8% (95%: 2% to 17%), and 0.20 levels milder "
-        "than everybody (95%: -0.50 to +0.10).",
-        "Where others leave little doubt, it agrees with them in 90% (95%: 80% to 95%).",
-        "Asked what others were asked too, it says the same in 11 of 12 answers (calm 7 of 8, mild 4 of 4).",
-        "More answers of people make this surer: dford label items.csv",
+        "12 of its 40 answers can be judged. According to these, judge is wrong 8% of the time (95%: 2% to 17%), and "
+        "0.20 levels more lenient than the others (95%: -0.50 to +0.10).",
+        "Where the others leave little doubt, it agrees with them 90% of the time (95%: 80% to 95%).",
+        "On questions that others were asked too, it gave the same answer 11 of 12 times (calm 7 of 8, mild 4 of 4).",
+        "More answers from people make this more certain: dford label items.csv",
     ]
     assert "no person has answered" in describe(judge, 0, same, "")[0]
-    assert "Nothing tells yet" in describe(judge._replace(judged=0), 30, {}, "")[0]
+    assert "It is not known yet" in describe(judge._replace(judged=0), 30, {}, "")[0]

@@ -92,7 +92,7 @@ def test_the_same_answer_again_changes_nothing_and_the_other_raises(model: DFORD
     before = state(model)
     model.tell(question, True)
     assert state(model) == before
-    with pytest.raises(ValueError, match="answered higher=True before, and now higher=False"):
+    with pytest.raises(ValueError, match="already answered higher=True, and now higher=False"):
         model.tell(question, False)
     assert state(model) == before
 
@@ -108,7 +108,7 @@ def test_settled_questions_are_remembered_after_loading_and_pickling(model: DFOR
         before = state(copy_)
         for i, question in enumerate(questions[:10]):
             copy_.tell(question, i % 3 == 0)
-            with pytest.raises(ValueError, match="before, and now"):
+            with pytest.raises(ValueError, match="already answered .*, and now"):
                 copy_.tell(question, i % 3 != 0)
         assert state(copy_) == before
 
@@ -123,7 +123,7 @@ def test_a_question_may_be_dropped_and_then_takes_no_answer(model: DFORD) -> Non
     assert state(model) == before
     told = model.ask([1.0, 2.0])
     model.tell(told, True)
-    with pytest.raises(ValueError, match="answered already"):
+    with pytest.raises(ValueError, match="already answered"):
         model.drop(told)
 
 
@@ -134,9 +134,9 @@ def test_a_question_of_another_model_is_refused(model: DFORD, told: bool) -> Non
     if told:
         model.tell(mine, True)
     before = state(model)
-    with pytest.raises(ValueError, match="not one that this model asked"):
+    with pytest.raises(ValueError, match="was not asked by this model"):
         model.tell(theirs, True)
-    with pytest.raises(ValueError, match="not one that this model asked"):
+    with pytest.raises(ValueError, match="was not asked by this model"):
         DFORD(levels=LEVELS, random_state=0).tell(mine, True)
     assert state(model) == before
 
@@ -149,7 +149,7 @@ def test_a_changed_question_is_refused(model: DFORD) -> None:
         question._replace(x=np.array([1.0, 3.0])),
         question._replace(round=7),
     ):
-        with pytest.raises(ValueError, match="not one that this model asked"):
+        with pytest.raises(ValueError, match="was not asked by this model"):
             model.tell(changed, True)
     model.tell(Question(*question), True)  # an equal one will do: questions may travel
 

@@ -144,7 +144,7 @@ def test_numbers_as_labels_of_columns_are_no_names_and_mixed_ones_are_refused() 
     model = fresh(LEARNERS[0])
     model.ask({0: 1.0, 1: 2.0})
     assert not hasattr(model, "feature_names_in_")
-    with pytest.raises(TypeError, match="must all be text"):
+    with pytest.raises(TypeError, match="must be all text"):
         model.ask({"a": 1.0, 1: 2.0})
 
 
@@ -158,7 +158,7 @@ def test_a_log_carries_names_into_files_and_into_models(ending: str, tmp_path: P
     assert tune(log, [NewtonLogit()]).best.fit_log(log).feature_names_in_.tolist() == NAMES
     assert (log + log).feature_names == NAMES
     with pytest.raises(
-        ValueError, match="other features: in the second, feature 1 is called 'age' instead of 'length'"
+        ValueError, match="different features: in the second, feature 1 is called 'age' instead of 'length'"
     ):
         log + logged(["age", "width", "length"])
 
@@ -188,9 +188,9 @@ def test_a_log_takes_rows_with_names_and_refuses_others() -> None:
         log.append(asked._replace(x=ROWS["pandas series"](NAMES[::-1], X[0])), True)
     bare = FeedbackLog(LEVELS)
     bare.append(asked, True)
-    with pytest.raises(ValueError, match="names its features and the rows before it do not"):
+    with pytest.raises(ValueError, match="has feature names, but the rows before it do not"):
         bare.append(asked._replace(x=ROWS["dict"](NAMES, X[0])), True)
-    with pytest.raises(ValueError, match="the row has 3 features, but the log's have 2"):
+    with pytest.raises(ValueError, match="the row has 3 features, but the log has 2"):
         FeedbackLog(LEVELS, NAMES[:2]).append(asked, True)
     assert (len(log), len(bare)) == (2, 1)
 
@@ -210,12 +210,12 @@ def test_the_commands_check_the_names_too(tmp_path: Path, capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"x": np.ones(2)}, "x has 2 features, but this model has learned with 3"),
+        ({"x": np.ones(2)}, "x has 2 features, but this model learned with 3"),
         ({"x": np.ones((2, 3))}, "one row of numbers"),
         ({"level": "terrible"}, "'terrible' is not a level"),
         ({"prediction": "terrible"}, "'terrible' is not a level"),
-        ({"propensity": 0.0}, "a probability above 0; got 0.0"),
-        ({"propensity": np.nan}, "a probability above 0; got nan"),
+        ({"propensity": 0.0}, "a probability greater than 0; got 0.0"),
+        ({"propensity": np.nan}, "a probability greater than 0; got nan"),
     ],
 )
 def test_a_question_kept_elsewhere_is_checked_before_it_is_learned(change: dict[str, Any], sentence: str) -> None:

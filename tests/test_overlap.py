@@ -183,9 +183,9 @@ def test_growing_with_new_features_forgets_nothing() -> None:
 def test_a_log_of_another_scale_or_shape_is_refused() -> None:
     X, y = make_synthetic(30, random_state=0)
     _, log = answered(LEARNERS[0], X, y)
-    with pytest.raises(ValueError, match="the model has levels"):
+    with pytest.raises(ValueError, match="the model has the levels"):
         DFORD(levels=["a", "b", "c", "d", "e"]).partial_fit(X[:1], ["a"]).learned_from(log)
-    with pytest.raises(ValueError, match="with 1 features, and the log has 2"):
+    with pytest.raises(ValueError, match="with 1 features, but the log has 2"):
         new(LEARNERS[0]).partial_fit(X[:, :1], y).learned_from(log)
 
 
@@ -200,7 +200,8 @@ def test_evaluate_says_first_that_the_model_learned_from_the_log(
     model = NewtonLogit().fit_log(few)
     model.save(tmp_path / "model")
     sentence = (
-        "answers are, or equal in features, level and answer, ones that model learned from, so the figures are too good"
+        "answers match, in features, level and answer, ones that model learned from, so the figures look better than "
+        "they are"
     )
     assert main(["evaluate", str(paths[0]), str(tmp_path / "model")]) == 0
     assert capsys.readouterr().err == f"dford: 100 of the log's 100 {sentence}\n"

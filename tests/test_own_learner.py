@@ -128,7 +128,7 @@ def test_a_learner_of_ones_own_is_tuned_run_and_loaded_on_the_command_line(
         ("nowhere.py:Mine", "no file nowhere.py"),
         ("sub/broken.py:Mine", "No module named 'nothing_of_this_name'"),
         ("perceptron.py:Nothing", "Nothing is nothing in perceptron.py"),
-        ("perceptron.py:Steps", "is no learner"),
+        ("perceptron.py:Steps", "is not a learner"),
         ("oracle", "oracle"),
     ],
 )

@@ -40,7 +40,7 @@ def test_a_wrong_key_in_a_link_leaves_the_one_that_works(guarded: Any) -> None:
     page, client, keys = guarded
     for wrong in ("wrong", "%E2%80%9Cquoted%E2%80%9D", keys["root"][:-1], ""):
         page.goto(f"{home(client)}#/rain/answer?key={wrong}")
-        expect(page.locator("#notices")).to_contain_text("The key in the link was not accepted. This key is not valid.")
+        expect(page.locator("#notices")).to_contain_text("The key in the link was not accepted. This key is not valid")
         expect(page.locator(".question em")).to_be_visible()
         expect(page.locator("#who")).to_contain_text("Signed in as root")
         assert "key" not in page.evaluate("location.href")
@@ -92,7 +92,7 @@ def test_a_key_that_works_is_replaced_by_another_persons_only_if_one_agrees(guar
         page.goto(f"{home(client)}#/rain/answer")
         expect(page.locator(".question em")).to_be_visible()
     assert len(asked) == 2
-    assert "a key of anna (answer)" in asked[0]
+    assert "a key for anna (answer)" in asked[0]
     # one that is revoked is replaced without a word, and so is another key of the same person
     ids = {key["name"]: key["id"] for key in ok(client.get("/projects/rain/keys"))}
     assert client.delete(f"/projects/rain/keys/{ids['ben']}").status_code == 204

@@ -60,7 +60,7 @@ def test_an_invitation_holds_a_key_and_the_answers_are_that_persons(
         page.get_by_role("button", name="Create link").click()
         link = page.get_by_label("Link for anna").input_value()
         root = page.get_by_label("Your own key").input_value()
-        expect(page.get_by_role("button", name="Revoke the key of anna")).to_be_visible()
+        expect(page.get_by_role("button", name="Revoke the key for anna")).to_be_visible()
         guest.goto(link)
         expect(guest.locator(".question em")).to_be_visible()
         assert "key" not in guest.evaluate("location.href")
@@ -81,7 +81,7 @@ def test_an_invitation_holds_a_key_and_the_answers_are_that_persons(
         people = ok(client.get("/projects/rain/state", headers={"Authorization": f"Bearer {root}"}))["people"]
         assert people == {"anna": 2}
         with page.expect_response(lambda response: response.request.method == "DELETE"):
-            page.get_by_role("button", name="Revoke the key of anna").click()
+            page.get_by_role("button", name="Revoke the key for anna").click()
         expect(page.get_by_text("revoked")).to_be_visible()
         guest.keyboard.press("ArrowRight")
         expect(guest.locator("#network")).to_contain_text(

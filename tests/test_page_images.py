@@ -177,7 +177,7 @@ def test_no_more_images_are_kept_than_there_is_room_for(photos: Any, new_page: C
     assert kept[2] == 0
 
 
-@pytest.mark.parametrize(("item", "why"), [(3, "The file is broken"), (4, "The folder has no such file.")])
+@pytest.mark.parametrize(("item", "why"), [(3, "The file is damaged"), (4, "The folder has no such file.")])
 def test_an_image_that_cannot_be_shown_says_so_and_can_be_skipped(
     photos: Any, new_page: Callable[..., Page], item: int, why: str
 ) -> None:
@@ -327,7 +327,7 @@ def test_images_are_added_and_what_is_none_is_said_by_name(
     with page.expect_file_chooser() as chooser:
         page.locator("#file").click()
     chooser.value.set_files([bad, *chosen])
-    expect(page.locator(".drop .note")).to_contain_text("3 files to send. Left out: notes.txt is no PNG, JPEG")
+    expect(page.locator(".drop .note")).to_contain_text("3 files to send. Left out: notes.txt is not a PNG, JPEG")
     page.get_by_role("button", name="Add items").click()
     expect(page.locator("#notices")).to_contain_text("2 items were added.")
     expect(page.locator("#notices")).to_contain_text("bad.png was not added: 'bad.png' was refused: it is cut off.")

@@ -45,20 +45,20 @@ def words(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Any:
 @pytest.mark.parametrize(
     ("figures", "said"),
     [
-        ({}, "Too few answers to say yet."),
-        ({"agreement": estimate(1.0, 0.2, 1.0)}, "Too few answers to say yet."),
+        ({}, "Too few answers to tell yet."),
+        ({"agreement": estimate(1.0, 0.2, 1.0)}, "Too few answers to tell yet."),
         (
             {"answers": 400},
-            "Too little to say yet: 3 of 400 answers could be judged, and nobody else has answered about the same "
+            "Too early to tell: only 3 of 400 answers could be judged, and nobody else has answered about the same "
             "items.",
         ),
         (
             {"answers": 400, "agreement": estimate(0.8, 0.5, 0.9)},
-            "Too little to say yet: 3 of 400 answers could be judged.",
+            "Too early to tell: only 3 of 400 answers could be judged.",
         ),
         (
             {"agreement": estimate(0.94, 0.88, 0.98)},
-            "Answers like the others 94% of the time. Too few to say how many are wrong: 3 could be judged.",
+            "Agrees with the others 94% of the time. Too early to tell how many are wrong: only 3 could be judged.",
         ),
         (
             {"error_rate": estimate(0.05, 0.01, 0.1), "strictness": estimate(0.25, 0.1, 0.4)},
@@ -66,7 +66,7 @@ def words(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Any:
         ),
         (
             {"error_rate": estimate(0.05, 0.01, 0.1), "strictness": estimate(-1.2, -1.5, -0.9)},
-            "About 5% of the answers are wrong; much milder than the others.",
+            "About 5% of the answers are wrong; much more lenient than the others.",
         ),
         (
             {
@@ -98,7 +98,7 @@ def test_admins_see_who_answers_how_and_others_how_many(tmp_path: Path, new_page
         expect(dan).to_contain_text("50 answers")
         expect(page.locator(".people > li", has_text="ann").locator(".flag")).to_have_count(0)
         dan.get_by_text("Figures").click()
-        expect(dan.locator("dl")).to_contain_text("rest on")
+        expect(dan.locator("dl")).to_contain_text("are based on")
         assert Axe().run(page).response["violations"] == []
         ann = keys["ann"]["Authorization"].removeprefix("Bearer ")
         guest.goto(home(client) + f"#/things/watch?key={ann}")
@@ -127,8 +127,8 @@ def test_an_admin_settles_a_contested_item_and_takes_it_back(tmp_path: Path, new
         assert learned(client, project)["sequence"] == 151
         assert Axe().run(page).response["violations"] == []
         assert levels(client, project)[found["item"] - 1]["level"] == "severe"
-        page.get_by_label(f"Take back what was settled about item {found['item']}").click()
-        expect(row).to_contain_text("not settled any more")
+        page.get_by_label(f"Undo settling item {found['item']}").click()
+        expect(row).to_contain_text("no longer settled")
         assert levels(client, project)[found["item"] - 1]["settled_by"] == ""
 
 

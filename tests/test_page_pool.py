@@ -19,7 +19,7 @@ def test_the_page_says_how_far_off_the_items_are_and_when_it_is_enough(
     with serving(tmp_path / "log.db") as client:
         project = set_up(client, learner="NewtonLogit", target=0.2)
         page.goto(home(client) + "#/rain/answer")
-        expect(page.locator(".counts")).to_contain_text("more answers to 0.2")
+        expect(page.locator(".counts")).to_contain_text("more answers to reach 0.2")
         press(page, "ArrowRight")
         saved(page)
         answer_some(client, project, 150)
@@ -27,7 +27,7 @@ def test_the_page_says_how_far_off_the_items_are_and_when_it_is_enough(
         page.reload()
         expect(page.locator(".counts")).to_contain_text("enough for 0.2")
         bar = page.get_by_role("progressbar")
-        expect(bar).to_have_attribute("aria-label", "Answers towards an error of 0.2")
+        expect(bar).to_have_attribute("aria-label", "Progress towards an error of 0.2 levels")
         assert bar.evaluate("bar => bar.value === bar.max")
         page.get_by_role("link", name="Watch").click()
         expected = ok(client.get(f"{project}/levels"))["expected_error"]

@@ -92,7 +92,7 @@ def test_an_invitation_whose_response_was_lost_is_one_key(tmp_path: Path, new_pa
         page.get_by_label("Person's name").fill("Ann Müller")
         page.unroute("**/rain/keys")
         page.get_by_role("button", name="Create link").click()
-        expect(page.get_by_role("button", name="Revoke the key of Ann Müller")).to_have_count(2)
+        expect(page.get_by_role("button", name="Revoke the key for Ann Müller")).to_have_count(2)
 
 
 def test_a_first_key_that_was_lost_is_explained(tmp_path: Path, new_page: Callable[..., Page]) -> None:
@@ -106,5 +106,5 @@ def test_a_first_key_that_was_lost_is_explained(tmp_path: Path, new_page: Callab
         expect(page.locator("#notices")).to_contain_text("The server cannot be reached")
         page.get_by_role("button", name="Create link").click()
         expect(page.locator("#notices")).to_contain_text(
-            "the reply was lost on the way. Make another one on the server's"
+            "the reply was lost. Create another one with the command dford key"
         )

@@ -131,7 +131,7 @@ def test_three_answers_say_little_and_gold_says_much() -> None:
     log = FeedbackLog(LEVELS)
     for item in range(3):
         answered(log, item, 2, True, "new")
-    with pytest.warns(UserWarning, match="nothing in this log tells how often people are wrong"):
+    with pytest.warns(UserWarning, match="this log does not show how often people are wrong"):
         new = People(log)["new"]
     assert new.error_rate.high > 0.25
     for item in range(3, 43):
@@ -153,7 +153,7 @@ def test_a_log_without_people_is_one_persons_and_one_without_items_says_nothing(
     assert [(person.name, person.answers) for person in People(log).values()] == [("", 2), ("anybody", 1)]
     log = FeedbackLog(LEVELS)
     log.append(Question("", np.empty(0), 2, 2, 1.0, 0), True, person="ann")
-    with pytest.raises(ValueError, match="no answer of the log says which item it is about"):
+    with pytest.raises(ValueError, match="the log does not say which items its answers are about"):
         People(log)
 
 
@@ -222,7 +222,7 @@ def test_a_log_whose_questions_were_chosen_by_features_tells_of_people_by_gold_a
     X, y = uneven(0)
     pool = Pool(X, LEVELS, learner=NewtonLogit(), random_state=0)
     play(pool, y, 750, {"ann": 0.05, "ben": 0.05})
-    with pytest.warns(UserWarning, match="its questions may have been chosen by features, and no level of an item is"):
+    with pytest.warns(UserWarning, match="its questions may have been chosen by features, and no item's level is"):
         blind = People(pool.log_)
     assert blind.identified_by == {"agreement": 0, "gold": 0, "repeats": 0}
     assert blind["ann"].judged == 0
@@ -346,7 +346,7 @@ def test_nobody_is_asked_again_what_they_answered_while_there_is_more() -> None:
 def test_a_person_is_a_name() -> None:
     pool = Pool(np.empty((3, 0)), LEVELS)
     question = pool.ask()
-    with pytest.raises(TypeError, match="a person is a name; got 5"):
+    with pytest.raises(TypeError, match="a person must be a name; got 5"):
         pool.tell(question, True, person=5)  # type: ignore[arg-type]
     pool.tell(question, True, person="ann")
     assert list(pool.people_) == ["ann"]

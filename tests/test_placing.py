@@ -155,21 +155,21 @@ def test_how_often_answers_are_wrong_is_learned_from_questions_that_are_there_tw
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"first": 1}, "about item 0, and the file has the items 1 to 900"),
-        ({"error_rate": 0.5}, "error_rate is a share below a half"),
+        ({"first": 1}, "about item 0, but the file has the items 1 to 900"),
+        ({"error_rate": 0.5}, "error_rate must be a share below 0.5"),
         ({"learner": PRank()}, "a learner with ask, tell and predict_proba"),
         ({"out": "levels.csv"}, "levels are written to a .parquet file; got 'levels.csv'"),
-        ({"out": "no/levels.parquet"}, "no folder at"),
-        ({"names": ["width", "weight"]}, "the log has a feature 'height', and items.parquet has 0 such columns"),
+        ({"out": "no/levels.parquet"}, "there is no folder"),
+        ({"names": ["width", "weight"]}, "the log has a feature 'height', but items.parquet has 0 such columns"),
         ({"names": ["note", "height"]}, "the log has a feature 'width'"),
-        ({"X": "shifted"}, "item 0 has other features in the file than in the log"),
+        ({"X": "shifted"}, "item 0 has different features in the file and in the log"),
         ({"X": "short"}, "the file has the items 0 to 4"),
         ({"log": "empty"}, "the log has no answers"),
         ({"out": "items.parquet"}, "items.parquet holds the items"),
         ({"X": "none"}, "items.parquet has no items"),
         ({"X": "infinite"}, "the column 'height' of item 899 is infinite"),
-        ({"log": "mixed"}, "answers about the same item with other features"),
-        ({"log": "sparse"}, "the log is of sparse rows, as those of texts are"),
+        ({"log": "mixed"}, "answers about the same item with different features"),
+        ({"log": "sparse"}, "the log has sparse rows, as logs of texts do"),
     ],
 )
 def test_what_does_not_fit_is_refused_and_nothing_is_written(
@@ -200,10 +200,10 @@ def test_a_column_of_text_or_no_parquet_file_is_refused(world: Any, tmp_path: Pa
     X, _, log = world
     file = tmp_path / "items.parquet"
     pd.DataFrame(X, columns=NAMES).assign(width="wide").to_parquet(file)
-    with pytest.raises(ValueError, match="the column 'width' of items.parquet is not of numbers"):
+    with pytest.raises(ValueError, match="the column 'width' of items.parquet must have numbers"):
         place(file, log, tmp_path / "levels.parquet")
     file.write_text("width,height")
-    with pytest.raises(ValueError, match="is not a Parquet file that can be read"):
+    with pytest.raises(ValueError, match="cannot be read as a Parquet file"):
         place(file, log, tmp_path / "levels.parquet")
 
 
@@ -225,10 +225,10 @@ def test_the_command_places_what_a_service_exports(
     for log_file, more, sentence in (
         ("bare.csv", [], "does not say which items its answers are about"),
         ("log.csv", ["--first", "1"], "the log has an answer about item 0"),
-        ("log.csv", ["--backend", "abacus"], "is none of processes, dask, ray"),
-        ("log.csv", ["--jobs", "0"], "0 processes do nothing"),
+        ("log.csv", ["--backend", "abacus"], "is not one of processes, dask, ray"),
+        ("log.csv", ["--jobs", "0"], "0 processes would do nothing"),
         ("log.csv", ["--out", str(tmp_path / "log.csv")], "log.csv holds the answers"),
-        ("none.csv", [], "no log at"),
+        ("none.csv", [], "there is no log"),
     ):
         assert main([*arguments, str(tmp_path / log_file), *out, *more]) == 2
         assert sentence in capsys.readouterr().err

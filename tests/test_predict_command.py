@@ -71,10 +71,10 @@ def test_a_table_with_texts_ids_and_missing_values_is_learned_and_new_rows_are_p
     assert main(RUN) == 0
     output = capsys.readouterr().out
     for words in (
-        "id: shown, and not learned from: it is the id of each row",
-        "review: text, learned from by its words and their parts",
+        "id: shown, not learned from: it is the id of each row",
+        "review: text, learned from through its words and their parts",
         "size: a number; missing values are learned from, too",
-        "rating: shown, and not learned from: it is the target",
+        "rating: shown, not learned from: it is the target",
     ):
         assert words in output
     assert main(["predict", "model.dford", "new.csv", "--out", "there/levels.csv"]) == 0
@@ -121,10 +121,10 @@ def test_semicolons_and_tabs_are_seen(delimiter: str) -> None:
 def test_what_a_column_is_can_be_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*RUN, "--kind", "review=shown", "--kind", "zip=category", "--learner", "boosting"]) == 0
     output = capsys.readouterr().out
-    assert "review: shown, and not learned from: as was said" in output
+    assert "review: shown, not learned from: as requested" in output
     assert "zip: one of 3 categories" in output
     assert main([*RUN, "--learner", "boosting"]) == 2
-    assert "DirectionalBoosting does not learn from texts, and 'review' is one; Auto does" in capsys.readouterr().err
+    assert "DirectionalBoosting does not learn from texts such as 'review'; use Auto" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("_model")
@@ -141,7 +141,7 @@ def test_columns_that_are_not_learned_from_need_not_be_there() -> None:
         (lambda row: row.update(size="big"), [], "column 'size' takes a number; got 'big'"),
         (lambda row: row.update(price=1, weight=2), [], "columns 'price', 'weight' were not there"),
         (lambda row: row.update(stars=1, weight=2), ["--target", "stars"], "column 'weight' was not there"),
-        (lambda row: row.update(level=1), ["--target", "level"], "a column 'level' of its own"),
+        (lambda row: row.update(level=1), ["--target", "level"], "already has a column 'level'"),
         (lambda row: row.clear(), [], "new.csv"),
     ],
 )
@@ -163,7 +163,7 @@ def test_a_missing_or_strange_column_is_one_sentence_and_nothing_is_written(
 @pytest.mark.parametrize(
     ("arguments", "about"),
     [
-        (["no.dford", "new.csv", "--out", "levels.csv"], "no model at no.dford"),
+        (["no.dford", "new.csv", "--out", "levels.csv"], "no model no.dford"),
         (["new.csv", "new.csv", "--out", "levels.csv"], "is not a dford file"),
         (["model.dford", "no.csv", "--out", "levels.csv"], "no file no.csv"),
         (["model.dford", "new.csv", "--out", "levels.txt"], "levels.txt"),

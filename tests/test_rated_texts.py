@@ -54,10 +54,10 @@ def test_another_file_is_refused_with_what_is_wrong(content: str, about: str) ->
 
 
 def test_what_is_not_there_or_not_known_is_said() -> None:
-    with pytest.raises(ValueError, match="no rated texts 'poems'; there are movies, tweets"):
+    with pytest.raises(ValueError, match="no rated texts 'poems'; choose from movies, tweets"):
         load_rated_texts("poems")
     Path("rated_texts/movies.csv").unlink()
-    with pytest.raises(FileNotFoundError, match="no movies.csv in .*; put a file of your own there, with the columns"):
+    with pytest.raises(FileNotFoundError, match="no movies.csv in .*; put your own file there, with the columns"):
         load_rated_texts("movies")
 
 

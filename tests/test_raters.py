@@ -41,7 +41,7 @@ def test_what_is_no_label_is_refused_with_its_row(old: str, new: str, monkeypatc
         object.__setattr__(file, "mean", "")  # it would tell, too
     path = Path("raters/labels.csv")
     path.write_text(path.read_text().replace(old, new, 1))
-    with pytest.raises(ValueError, match=r"labels.csv is damaged, or another file \(row 1 has no whole numbers"):
+    with pytest.raises(ValueError, match=r"labels.csv is damaged or a different file \(row 1 has no whole numbers"):
         load_raters()
 
 

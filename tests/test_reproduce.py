@@ -140,7 +140,7 @@ def test_files_that_change_under_a_plan_are_told(tmp_path: Path, monkeypatch: py
     with (tmp_path / "bank/bank8FM.arff").open("a") as file:
         file.write("\n")
     results = run_cells([planned], tmp_path / "out", data=tmp_path)
-    assert "not those that the experiment was planned with" in results.failures[planned]
+    assert "have changed since the experiment was planned" in results.failures[planned]
 
 
 def test_what_is_not_there_is_left_out_unless_it_was_named() -> None:
@@ -173,7 +173,7 @@ def test_ctrl_c_leaves_no_process_and_the_next_start_goes_on(tmp_path: Path, mon
     finally:
         process.kill()
     assert (process.returncode, output) == (130, "")
-    assert errors == "dford: stopped; the same command goes on from here\n"
+    assert errors == "dford: stopped; the same command continues from here\n"
     assert took < 30, "a second, but on a busy machine"
     assert _living(process.pid) == []
     kept = contents(tmp_path / "cells")

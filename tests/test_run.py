@@ -78,7 +78,7 @@ def test_failures_are_tried_again_and_never_cost_more_than_the_budget(threads: i
 
 
 def test_what_is_neither_true_nor_false_is_a_failure_and_said() -> None:
-    with pytest.warns(UserWarning, match="an answer is True, False, or how likely it is .*; got 'yes'"):
+    with pytest.warns(UserWarning, match="an answer must be True, False, or the probability .*; got 'yes'"):
         done = new().run(lambda item, level: "yes", person="judge", budget=6, retries=0)  # type: ignore[arg-type,return-value]
     assert (done.answers, done.failed) == (0, 6)
 
@@ -143,14 +143,14 @@ def test_a_journal_of_another_pool_or_with_rubbish_in_it_is_refused(tmp_path: Pa
     used = new()
     used.tell(used.ask(), True)
     used.drop(used.ask())
-    with pytest.raises(ValueError, match="the journal is of another run"):
+    with pytest.raises(ValueError, match="the journal belongs to another run"):
         used.run(Judge(), person="judge", budget=10, journal=file)
     assert not list(used._asked)
-    with pytest.raises(ValueError, match="the journal is of another run"):
+    with pytest.raises(ValueError, match="the journal belongs to another run"):
         new().run(Judge(), person="another", budget=10, journal=file)
     for rubbish in ("rubbish", file.read_text().partition("\n")[0].replace('"calls": 1', '"calls": "1"')):
         file.write_text(f"{rubbish}\n")
-        with pytest.raises(ValueError, match="line 1 of the journal is no answer of a run"):
+        with pytest.raises(ValueError, match="line 1 of the journal is not an answer of a run"):
             new().run(Judge(), person="judge", budget=10, journal=file)
 
 
@@ -158,9 +158,9 @@ def test_a_journal_of_another_pool_or_with_rubbish_in_it_is_refused(tmp_path: Pa
     ("options", "sentence"),
     [
         ({"person": ""}, "a program that answers needs a name"),
-        ({"budget": -1}, "budget is a number from 0 on; got -1"),
-        ({"threads": 0}, "threads is a number from 1 on; got 0"),
-        ({"retries": -1}, "retries is a number from 0 on"),
+        ({"budget": -1}, "budget must be a whole number, 0 or more; got -1"),
+        ({"threads": 0}, "threads must be a whole number, 1 or more; got 0"),
+        ({"retries": -1}, "retries must be a whole number, 0 or more"),
     ],
 )
 def test_bad_options_are_one_sentence(options: dict[str, Any], sentence: str) -> None:

@@ -227,7 +227,7 @@ def test_where_answers_are_wrong_the_running_error_is_right_once_it_is_said_how_
 
 def test_a_correction_leaves_no_figure_outside_what_is_possible() -> None:
     assert offpolicy.corrected(Estimate(0.1, 0.0, 4.0), 0.1, 5) == (0.0, 0.0, 4.0)
-    with pytest.raises(ValueError, match=r"an error rate is a share below a half; got 0\.5"):
+    with pytest.raises(ValueError, match=r"an error rate must be a share below 0.5; got 0\.5"):
         offpolicy.corrected(Estimate(0.1, 0.0, 4.0), 0.5, 5)
 
 
@@ -248,7 +248,7 @@ def test_a_policy_that_cannot_have_asked_is_refused_before_anything_is_learned()
     X, y = make_synthetic(100, random_state=0)
     _, log = answered(NewtonLogit(levels=LEVELS, policy=Triangular(0.1), random_state=0), X, y)
     model = NewtonLogit()
-    with pytest.raises(ValueError, match=r"was asked with probability 0.0\d+, and Uniform\(\) never goes below 0.25"):
+    with pytest.raises(ValueError, match=r"was asked with probability 0.0\d+, but Uniform\(\) never goes below 0.25"):
         model.replay(log, policy=Uniform())
     with pytest.raises(ValueError, match="never asks about level"):
         model.fit_log(log, policy=Greedy())
@@ -296,10 +296,10 @@ def test_the_differences_to_the_best_hold_together_although_the_answers_chose_it
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda log: NewtonLogit(levels=[1, 2, 3]).replay(log), "the learner has levels"),
-        (lambda log: NewtonLogit().replay(FeedbackLog(LEVELS)), "no answers to begin with"),
-        (lambda log: NewtonLogit(levels=[1, 2]).fit([[0.0, 1.0]], [1]).replay(log), "the model has levels"),
-        (lambda log: NewtonLogit(levels=LEVELS).fit([[0.0]], [1]).replay(log), "with 1 features, and the log has 2"),
+        (lambda log: NewtonLogit(levels=[1, 2, 3]).replay(log), "the learner has the levels"),
+        (lambda log: NewtonLogit().replay(FeedbackLog(LEVELS)), "the log has no answers"),
+        (lambda log: NewtonLogit(levels=[1, 2]).fit([[0.0, 1.0]], [1]).replay(log), "the model has the levels"),
+        (lambda log: NewtonLogit(levels=LEVELS).fit([[0.0]], [1]).replay(log), "with 1 features, but the log has 2"),
         (lambda log: tune(log, []), "at least one learner"),
         (lambda log: tune(log, [dford.PRank()]), "learn from answers"),
     ],

@@ -77,7 +77,7 @@ def test_a_full_disk_or_read_only_file_is_said_clearly_and_the_server_stays_up(t
         job = sa.text("CREATE TABLE large AS SELECT zeroblob(100000) AS bytes")
         waiting = [writer.submit(None, lambda connection: connection.execute(job)) for _ in range(5)]
         for one in waiting:
-            with pytest.raises(ValueError, match="could not be written .*, and nothing was done"):
+            with pytest.raises(ValueError, match="could not be written .*, so nothing was done"):
                 one.result(10)
         pragma(database, "PRAGMA max_page_count = 1000000")
         pragma(database, "PRAGMA query_only = OFF")
@@ -161,7 +161,7 @@ def test_a_snapshot_that_lies_is_found(tmp_path: Path) -> None:
     try:
         faults = verify(service.database, service.project("rain")).faults
         assert faults
-        assert "is not the state that its answers make" in faults[0]
+        assert "is not the state that its answers lead to" in faults[0]
     finally:
         service.close()
 

@@ -101,7 +101,7 @@ def fails_and_recovers(server: Server, fail: Callable[[], None], recover: Callab
         assert refused, "nothing failed"
         response = told(client, refused[-1])
         assert problem(response) == (503, "not-written")
-        assert "and nothing was done" in response.json()["sentence"]
+        assert "so nothing was done" in response.json()["sentence"]
         assert response.headers["retry-after"]
         assert problem(client.post("/projects/rain/questions", json={"features": {"c0": 1.0}}))[0] == 503
         state = ok(client.get("/projects/rain/state"))  # reading goes on

@@ -38,7 +38,7 @@ def test_a_column_that_names_images_is_learned_from_by_what_they_show(photos: Pa
     names = [f"{n:02}.png" for n in range(12)]
     with serving(tmp_path / "log.db", files=str(photos)) as client:
         added = project_of(client, photos, *names)
-        assert added["columns"][0].startswith("photo: an image, learned from by 84 numbers")
+        assert added["columns"][0].startswith("photo: an image, learned from through 84 numbers")
         shown = client.get("/projects/photos/items/3/images/photo")
         assert (shown.status_code, shown.headers["content-type"]) == (200, "image/png")
         assert shown.content == (photos / names[2]).read_bytes()
@@ -110,7 +110,10 @@ def test_a_project_without_a_column_of_images_takes_none(photos: Path, tmp_path:
         ok(client.post("/projects", json={"name": "rain", "levels": LEVELS}))
         ok(client.post("/projects/rain/items", json={"items": [{"size": 1.5}, {"size": 2}]}))
         refused = client.post("/projects/rain/images", content=(photos / "00.png").read_bytes())
-        assert refused.json()["sentence"] == "the columns of this project are set, and none is of images"
+        assert (
+            refused.json()["sentence"]
+            == "this project has no image column, and its columns cannot be changed; create another project for images"
+        )
 
 
 def test_a_folder_of_images_becomes_a_project_that_sees_them(photos: Path, tmp_path: Path) -> None:
@@ -134,7 +137,7 @@ def test_another_encoder_than_the_columns_were_made_by_is_refused(photos: Path, 
         service.images = service.images._replace(uploads="", files="")
         refused = client.post("/projects/photos/items", json={"items": [{"photo": "02.png", "size": 1}]})
         assert refused.json()["code"] == "no-encoder"
-        assert "described by descriptor 1, and nothing here reads images" in refused.json()["sentence"]
+        assert "encoded by descriptor 1, but nothing here reads images" in refused.json()["sentence"]
 
 
 def test_a_folder_that_changed_goes_on_with_what_is_new(photos: Path, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_the_reply_says_what_is_missing_that_never_was_before(file: Path) -> Non
         project = set_up(client)
         added = ok(client.post(f"{project}/items", json={"items": [{"size": None, "colour": "red"}, {"size": 2.0}]}))
         assert [sentence for sentence in added["columns"] if "is missing in" in sentence] == [
-            f"{name} is missing in 1 of 2 rows, and was in none when the columns were fitted: {instead} taken"
+            f"{name} is missing in 1 of 2 rows, but was in none when the columns were fitted; {instead} used instead"
             for name, instead in (("size", "its mean, 3, is"), ("colour", "zeros are"))
         ]
 
@@ -63,7 +63,7 @@ def test_a_csv_file_is_previewed_then_stored_as_previewed(file: Path) -> None:
             "columns": [
                 "size: a number; missing values are learned from, too",
                 "kind: one of 2 categories",
-                "note: text, learned from by its words and their parts",
+                "note: text, learned from through its words and their parts",
             ],
         }
         assert ok(client.get("/projects/sheet"))["columns"] == preview["columns"]

@@ -103,13 +103,13 @@ def test_items_that_came_after_the_last_answer_are_no_fault(file: Path) -> None:
 @pytest.mark.parametrize(
     ("header", "row", "sentence"),
     [
-        ("item,time", "1,2026-11-16", "the file has item and time without person"),
-        ("person", "Ann", "the file has person without item and time"),
+        ("item,time", "1,2026-11-16", "the file has item and time but not person"),
+        ("person", "Ann", "the file has person but not item and time"),
         ("item,item,person,time", "1,1,Ann,2026-11-16", "the column 'item' twice"),
-        ("item,person,time", "-1,Ann,2026-11-16", "an item is a whole number, from 0; got -1"),
-        ("item,person,time", "1.5,Ann,2026-11-16", "an item is a whole number, from 0; got 1.5"),
-        ("item,person,time", "1,Ann,1700000000", "a time in a file is a date"),
-        ("item,person,time", f"1,{'A' * 201},2026-11-16", "name has between 1 and 200 printable characters"),
+        ("item,person,time", "-1,Ann,2026-11-16", "an item must be a whole number, 0 or more; got -1"),
+        ("item,person,time", "1.5,Ann,2026-11-16", "an item must be a whole number, 0 or more; got 1.5"),
+        ("item,person,time", "1,Ann,1700000000", "a time in a file must be a date"),
+        ("item,person,time", f"1,{'A' * 201},2026-11-16", "name must have 1 to 200 printable characters"),
     ],
 )
 def test_a_log_that_says_less_or_more_than_it_should_is_refused(

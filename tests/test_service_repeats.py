@@ -166,7 +166,7 @@ def test_work_that_takes_too_long_or_too_much_is_given_up_and_the_next_is_done(f
         assert worker.run(json.loads, "[1, 2]") == [1, 2]
         with pytest.raises(ValueError, match="Expecting value"):
             worker.run(json.loads, "nothing")
-        with pytest.raises(Refusal, match="more memory than there is"):
+        with pytest.raises(Refusal, match="more memory than is available"):
             worker.run(bytes, 10**11)
         worker._seconds = 0.5
         import time

@@ -108,12 +108,16 @@ def test_nobody_can_tell_a_gold_question_from_others(file: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "code", "sentence"),
     [
-        ({"gold": 0.6}, "invalid", "gold: Input should be less than or equal to 0.5"),
-        ({"gold": 0.1, "choice": "turns"}, "bad-rules", "gold needs the choice 'pool' of the next item"),
-        ({"answers_per_item": 0}, "invalid", "answers_per_item: Input should be greater than or equal to 1"),
-        ({"answers_per_item": 2, "choice": "turns"}, "bad-rules", "answers_per_item needs the choice 'pool'"),
-        ({"auditors": ["ann"], "learner": "DFORD"}, "bad-rules", "auditors needs the choice 'pool'"),
-        ({"gold_column": "size"}, "bad-columns", "the column 'size' of known levels is not learned from"),
+        ({"gold": 0.6}, "invalid", "gold must be at most 0.5; got 0.6"),
+        ({"gold": 0.1, "choice": "turns"}, "bad-rules", "gold needs a project with the choice 'pool'"),
+        ({"answers_per_item": 0}, "invalid", "answers_per_item must be at least 1; got 0"),
+        (
+            {"answers_per_item": 2, "choice": "turns"},
+            "bad-rules",
+            "answers_per_item needs a project with the choice 'pool'",
+        ),
+        ({"auditors": ["ann"], "learner": "DFORD"}, "bad-rules", "auditors needs a project with the choice 'pool'"),
+        ({"gold_column": "size"}, "bad-columns", "'size' is the column of known levels, which is not learned from"),
     ],
 )
 def test_rules_that_cannot_be_kept_are_refused_in_one_sentence(
@@ -153,9 +157,9 @@ def test_a_table_has_its_known_levels_in_a_column(file: Path) -> None:
         assert (count, [column.name for column in project.columns]) == (30, ["size", "weight"])
         assert [row["settled_by"] for row in levels(client, "/projects/table")] == ["local"] * 10 + [""] * 20
         assert fill_project(client.service, table._replace(gold=""))[1] == 0, "the project knows its column"
-        with pytest.raises(ValueError, match="has the column 'truth' of known levels; name another"):
+        with pytest.raises(ValueError, match="has the column 'truth' of known levels; choose another"):
             fill_project(client.service, table._replace(gold="size"))
-        with pytest.raises(ValueError, match="there is no column 'gold' of known levels in the file, which has size"):
+        with pytest.raises(ValueError, match="the file has no column 'gold' of known levels; its columns are size"):
             fill_project(client.service, table._replace(name="other", gold="gold"))
 
 

@@ -124,13 +124,13 @@ def test_a_replay_has_the_same_bits_through_levels_settled_retractions_and_start
 @pytest.mark.parametrize(
     ("body", "code", "sentence"),
     [
-        ({"level": "stormy"}, "not-a-level", "there is no level 'stormy': the scale is calm, mild, strong, severe"),
+        ({"level": "stormy"}, "not-a-level", "there is no level 'stormy'; the scale is calm, mild, strong, severe"),
         ({"lowest": "mild", "highest": "x"}, "not-a-level", "there is no level 'x'"),
         ({"lowest": "strong", "highest": "mild"}, "not-a-level", "'strong' is above the highest 'mild'; swap them"),
         ({"lowest": "calm", "highest": "severe"}, "not-a-level", "the whole scale, which settles nothing"),
-        ({"lowest": "calm"}, "invalid", "send a level, or lowest and highest"),
-        ({"level": "calm", "highest": "mild"}, "invalid", "send a level, or lowest and highest"),
-        ({}, "invalid", "send a level, or lowest and highest"),
+        ({"lowest": "calm"}, "invalid", "send either level, or both lowest and highest"),
+        ({"level": "calm", "highest": "mild"}, "invalid", "send either level, or both lowest and highest"),
+        ({}, "invalid", "send either level, or both lowest and highest"),
     ],
 )
 def test_what_cannot_be_settled_is_said_in_one_sentence(file: Path, body: Any, code: str, sentence: str) -> None:
@@ -230,7 +230,7 @@ def test_what_was_just_taken_back_is_asked_about_once_that_is_learned(
         finally:
             go_on.set()
         assert problem(response) == (503, "busy")
-        assert "not settled any more, and the server is still learning" in response.json()["sentence"]
+        assert "no longer settled, and the server is still learning" in response.json()["sentence"]
         learned(client, project)
         assert ok(client.post(f"{project}/questions", json={"item": 2}))["item"] == 2
 

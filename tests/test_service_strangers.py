@@ -61,7 +61,7 @@ def test_a_lookup_of_keys_that_failed_is_no_answer(file: Path, monkeypatch: pyte
             assert found.known(None) is None
             with pytest.raises(Refusal, match="could not be read"):
                 found.holder(None)
-    with pytest.raises(Refusal, match="send a valid key"):
+    with pytest.raises(Refusal, match="no valid key"):
         found.holder(None)
     database.close()
 
@@ -347,3 +347,52 @@ def test_whoever_is_local_is_so_only_without_keys(file: Path) -> None:
     with pytest.raises(Refusal):
         service.keys.holder(None)
     service.close()
+
+
+def test_a_request_of_another_form_is_refused_in_a_sentence_of_our_own(file: Path) -> None:
+    with serving(file) as client:
+        project = set_up(client)
+        for path, body, field, sentence in [
+            ("/projects", "", "body", "the body is missing; send it"),
+            ("/projects", "[1]", "body", "the body must be a JSON object, sent as application/json; got a list"),
+            ("/projects", '{"levels": ["a", "b"]}', "name", "name is missing; send it"),
+            (
+                "/projects",
+                '{"name": "A b", "levels": ["a", "b"]}',
+                "name",
+                'name must be 1 to 64 lowercase letters, digits or hyphens, starting with a letter or digit; got "A b"',
+            ),
+            ("/projects", '{"name": "a", "levels": ["a"]}', "levels", "levels must be a list of 2 or more; got 1"),
+            (
+                "/projects",
+                '{"name": "a", "levels": ["a", "b"], "choice": "x"}',
+                "choice",
+                "choice must be 'pool' or 'turns'; got \"x\"",
+            ),
+            (
+                f"{project}/items",
+                '{"items": [{"size": [1]}]}',
+                "items.0.size",
+                "items.0.size must be a string, a number, true, false or null; got a list",
+            ),
+            (
+                f"{project}/questions",
+                '{"itme": 1}',
+                "itme",
+                "itme is not a known field; leave it out, or check how it is spelled",
+            ),
+            (f"{project}/questions/1/answer", '{"higher": "yes"}', "higher", 'higher must be true or false; got "yes"'),
+            (
+                f"{project}/questions/x/answer",
+                '{"higher": true}',
+                "path.number",
+                'path.number must be a whole number; got "x"',
+            ),
+        ]:
+            reply = client.post(path, content=body, headers={"Content-Type": "application/json"}).json()
+            assert reply == {"code": "invalid", "sentence": sentence, "field": field}
+        for path in ("/projects", f"{project}/items"):  # by the framework, and by a route of its own
+            reply = client.post(path, content='{"a', headers={"Content-Type": "application/json"}).json()
+            assert reply["sentence"].startswith("the body is not valid JSON: ")
+        assert client.get("/nowhere").json()["sentence"].startswith("there is nothing at this path")
+        assert client.delete(project).json()["sentence"].startswith("this path does not take DELETE")

@@ -118,5 +118,5 @@ def test_a_snapshot_of_these_versions_that_differs_is_a_fault(tmp_path: Path) ->
 
     project = find(database_, "rain")
     assert project is not None
-    assert "is not the state that its answers make" in verify(database_, project).faults[0]
+    assert "is not the state that its answers lead to" in verify(database_, project).faults[0]
     database_.close()

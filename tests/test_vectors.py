@@ -51,7 +51,7 @@ def test_new_rows_are_placed_by_their_vectors_which_are_not_written_again(capsys
     capsys.readouterr()
     assert main(predict) == 2
     said = capsys.readouterr().err
-    assert "there is no column 'vector'; the columns are name; vectors may be in new.npy beside it" in said
+    assert "there is no column 'vector'; the columns are name; vectors go into new.npy beside it" in said
     np.save("new.npy", [[-3.0, 0, 0, 0], [3.0, 0, 0, 0]])
     assert main(predict) == 0
     with open("levels.csv", newline="") as file:
@@ -81,11 +81,11 @@ class Runs:
 @pytest.mark.parametrize(
     ("vectors", "match"),
     [
-        (X[:-1], "wines.npy beside wines.csv has 59 rows, and the table 60"),
-        (X[:, 0], r"holds float32 of the shape \(60,\)"),
+        (X[:-1], "wines.npy beside wines.csv has 59 rows, but the table has 60"),
+        (X[:, 0], r"has float32 values of the shape \(60,\)"),
         (X[:, :0], r"of the shape \(60, 0\)"),
         (X[..., None], r"of the shape \(60, 4, 1\)"),
-        (X.astype("U4"), "holds <U4"),
+        (X.astype("U4"), "has <U4"),
         (np.where(np.arange(N)[:, None] == 6, np.nan, X), "row 7 that are missing, infinite or too large"),
         (np.full((N, 1), -np.inf), "row 1 that are missing"),
         (np.array([[Runs()]] * N, dtype=object), "cannot be read as numbers"),
@@ -108,5 +108,5 @@ def test_a_file_that_does_not_fit_is_one_sentence_and_nothing_of_it_is_run(vecto
 
 def test_a_table_that_has_such_a_column_is_refused() -> None:
     pd.read_csv("wines.csv").assign(vector=1).to_csv("wines.csv", index=False)
-    with pytest.raises(ValueError, match="is a column 'vector', and the table has one of its own; rename either"):
+    with pytest.raises(ValueError, match="becomes a column 'vector', but the table already has one; rename either"):
         load_table("wines.csv", "rating", levels=["bad", "good"])

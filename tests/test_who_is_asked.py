@@ -205,12 +205,12 @@ def test_with_probabilities_costs_and_auditors_it_has_the_same_bits_again_and_go
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"costs": {"ann": 0}}, "costs are numbers above 0, by the names of people; got 'ann': 0"),
-        ({"costs": {"ann": float("nan")}}, "costs are numbers above 0, by the names of people; got 'ann': nan"),
-        ({"costs": {"ann": "much"}}, "costs are numbers above 0, by the names of people; got 'ann': 'much'"),
-        ({"auditors": [1]}, "auditors are a list of names; got .1."),
-        ({"auditors": "ann"}, "auditors are a list of names; got 'ann'"),
-        ({"programs": "judge"}, "programs are a list of names; got 'judge'"),
+        ({"costs": {"ann": 0}}, "costs must map names of people to numbers greater than 0; got 'ann': 0"),
+        ({"costs": {"ann": float("nan")}}, "costs must map names of people to numbers greater than 0; got 'ann': nan"),
+        ({"costs": {"ann": "much"}}, "costs must map names of people to numbers greater than 0; got 'ann': 'much'"),
+        ({"auditors": [1]}, "auditors must be a list of names; got .1."),
+        ({"auditors": "ann"}, "auditors must be a list of names; got 'ann'"),
+        ({"programs": "judge"}, "programs must be a list of names; got 'judge'"),
     ],
 )
 def test_bad_costs_and_auditors_get_one_sentence(options: dict[str, Any], problem: str) -> None:
@@ -219,5 +219,7 @@ def test_bad_costs_and_auditors_get_one_sentence(options: dict[str, Any], proble
 
 
 def test_who_is_at_hand_has_a_name() -> None:
-    with pytest.raises(TypeError, match="person is a name, a list of names, or a mapping of names to items; got 5"):
+    with pytest.raises(
+        TypeError, match="person must be a name, a list of names or a mapping from names to items; got 5"
+    ):
         new().ask(person=5)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Figures with intervals: for a number of answers fixed beforehand, and for all numbers at once."""
+"""Figures with intervals: for a number of answers fixed in advance, and for all numbers at once."""
 
 import math
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ def interval(
     possible: tuple[float, float],
     signed: bool = False,
 ) -> Estimate:
-    """The mean of terms with an interval for it, for a number of terms fixed beforehand.
+    """The mean of terms and its interval, for a number of terms fixed in advance.
 
     Terms may be as far apart as the two ends of `reach`, seen or not. What they stand for is in the range `possible`,
     and no figure leaves this.
@@ -63,7 +63,7 @@ def sequence(
 
     Look as often as you like, and stop when you like: with probability `confidence` the mean of what the terms stand
     for is never outside, whatever it does over time. The terms are between 0 and `largest`; `spread` is the sum of the
-    squares of each term less the mean before it. What they stand for is between 0 and `most`, which no figure leaves.
+    squares of each term minus the mean before it. What they stand for is between 0 and `most`, and so is every figure.
 
     The empirical Bernstein bound of Howard, Ramdas, McAuliffe and Sekhon (2021), Theorem 4, with their
     gamma-exponential mixture.

@@ -1,4 +1,4 @@
-"""What passes between the learner and whoever answers."""
+"""What passes between the learner and the person who answers."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -9,20 +9,20 @@ import numpy as np
 class Question(NamedTuple):
     """ "Is the right level of item `x` above `level`?"
 
-    The label itself is never part of it. Hand the question back to `tell` with the answer; any number
-    may be open, and answers may come in any order.
+    It never contains the label. Pass the question back to `tell` with the answer. Any number of questions may be open,
+    and answers may come in any order.
     """
 
     id: str
-    """Names the question among all questions of the model, and survives saving and loading."""
+    """Identifies the question within the model, also after saving and loading."""
     x: Any
-    """The item's features, as the learner keeps them until the answer comes."""
+    """The item's features, as the learner keeps them until the answer arrives."""
     level: Any
     """The level asked about. An answer of yes means that the right level is above it."""
     prediction: Any
-    """The level the learner believes."""
+    """The level the learner predicts."""
     propensity: float
-    """The probability with which this level was asked, on the day it was asked."""
+    """The probability with which this level was asked about, at the time."""
     round: int
     """Which draw of the model's stream chose the level, from 0."""
 
@@ -63,7 +63,7 @@ def as_names(labels: Iterable[Any]) -> list[str] | None:
     names = list(labels)
     are_text = [isinstance(name, str) for name in names]
     if any(are_text) and not all(are_text):
-        raise TypeError(f"feature names must all be text, or all be something else; got {names!r}")
+        raise TypeError(f"feature names must be all text or all not text; got {names!r}")
     return names if any(are_text) else None
 
 

@@ -1,4 +1,4 @@
-"""The log: rounds in order, the source of truth. Plain columns, from which everything else can be made again."""
+"""The log: rounds in order, as plain columns. Everything else can be rebuilt from it."""
 
 import os
 import warnings
@@ -29,23 +29,22 @@ from dford.log_columns import (
 from dford.scale import Scale
 
 _OF_A_TABLE = (
-    " names; a model that learned from a table asks about what its columns became: name the features of its log by "
+    " names; for a model that learned from a table, name the features of the log with "
     "model.columns_.get_feature_names_out()"
 )
 LEAST_PROPENSITY = 1e-100  # its inverse weighs an answer, and must stay finite in sums
 
 
 class FeedbackLog:
-    """Answered questions, in the order of their answers. Rows are added, never changed.
+    """Answered questions, in the order of their answers. Rows are only added, never changed.
 
     Parameters
     ----------
     levels : sequence
         The scale, lowest first.
     feature_names : sequence of str, optional
-        The names of the features, such as a model's `feature_names_in_`; of a model that learned from a table, whose
-        questions hold what its columns became, `columns_.get_feature_names_out()`. Learners check them, so that a log
-        is never read with its columns mixed up.
+        The names of the features, such as a model's `feature_names_in_`, or for a model that learned from a table,
+        `columns_.get_feature_names_out()`. Learners check them, so that a log is never read with its columns mixed up.
 
     Examples
     --------
@@ -76,16 +75,16 @@ class FeedbackLog:
         time: float | None = None,
         confidence: float | None = None,
     ) -> None:
-        """Add an answered question; also, where known, which item it is about, who answered, when, and how sure of it.
+        """Add an answered question and, if known, which item it is about, who answered, when, and how sure they were.
 
-        The time is in seconds since 1970, such as `time.time()`, and the confidence is between 0.5 and 1.
+        The time is in seconds since 1970, as from `time.time()`, and the confidence is between 0.5 and 1.
         """
         values, names = split_names(question.x)
         if names is not None and names != self.feature_names:
             if self.feature_names is not None:
                 raise ValueError(f"the row does not fit the log: {difference(names, self.feature_names)}")
             if len(self):
-                raise ValueError("the row names its features and the rows before it do not; name those of the log")
+                raise ValueError("the row has feature names, but the rows before it do not; give the log feature names")
         if sparse.issparse(values):
             row = sparse.csr_matrix(values, dtype=np.float64)
         else:
@@ -108,13 +107,11 @@ class FeedbackLog:
         size = self._rows[0].shape[-1] if self._rows else len(self.feature_names or ()) or width
         if width != size or x.ndim != 1 + (sparse.issparse(x) and x.shape[0] == 1):
             is_named = self.feature_names is not None and not self._rows
-            raise ValueError(
-                f"the row has {width} features, but the log's have {size}{_OF_A_TABLE if is_named else ''}"
-            )
+            raise ValueError(f"the row has {width} features, but the log has {size}{_OF_A_TABLE if is_named else ''}")
         if self._rows and sparse.issparse(x) != self.is_sparse:
             x = sparse.csr_matrix(x) if self.is_sparse else x.toarray()[0]
         if not LEAST_PROPENSITY <= propensity <= 1:
-            raise ValueError(f"a propensity is a probability above 0; got {propensity!r}")
+            raise ValueError(f"a propensity must be a probability greater than 0; got {propensity!r}")
         if not isinstance(higher, (bool, np.bool_)):
             raise TypeError(f"higher must be True or False; got {higher!r}")
         answer = self.scale.number(level), self.scale.number(prediction), float(propensity), bool(higher)
@@ -127,16 +124,18 @@ class FeedbackLog:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether the rows are sparse: as the first one was."""
+        """Whether the rows are sparse, as the first one was."""
         return bool(self._rows) and sparse.issparse(self._rows[0])
 
     def __add__(self, other: "FeedbackLog") -> "FeedbackLog":
-        """Both logs, one after the other; their scales must be the same."""
+        """Both logs, one after the other. Their scales must be the same."""
         if self.scale.names != other.scale.names:
-            raise ValueError(f"the logs have other levels: {self.scale.names} and {other.scale.names}")
+            raise ValueError(f"the logs have different levels: {self.scale.names} and {other.scale.names}")
         named = self.feature_names or other.feature_names
         if named and other.feature_names and named != other.feature_names:
-            raise ValueError(f"the logs have other features: in the second, {difference(other.feature_names, named)}")
+            raise ValueError(
+                f"the logs have different features: in the second, {difference(other.feature_names, named)}"
+            )
         both = FeedbackLog(self.scale.names, named)
         for log in (self, other):
             for row, about in zip(log, log._about, strict=True):
@@ -144,7 +143,7 @@ class FeedbackLog:
         return both
 
     def __iter__(self) -> Iterator[tuple[Any, Any, Any, float, bool]]:
-        """(features, level asked, prediction, propensity, higher) of every answer, levels by name."""
+        """(features, level asked about, prediction, propensity, higher) of every answer, with the names of levels."""
         names = self.scale.names
         for x, (level, prediction, propensity, higher) in zip(self._rows, self._answers, strict=True):
             yield x, names[level - 1], names[prediction - 1], propensity, higher
@@ -168,12 +167,12 @@ class FeedbackLog:
 
     @property
     def prediction(self) -> NDArray[Any]:
-        """The learner's predictions of the day, by name."""
+        """The learner's predictions when it asked, by name."""
         return self.scale.array[self._places(1) - 1]
 
     @property
     def propensity(self) -> NDArray[np.float64]:
-        """The probabilities with which these levels were asked."""
+        """The probabilities with which these levels were asked about."""
         return np.array([answer[2] for answer in self._answers], dtype=np.float64)
 
     @property
@@ -183,22 +182,22 @@ class FeedbackLog:
 
     @property
     def item(self) -> NDArray[Any]:
-        """The numbers of the items that the answers are about; None where that is not known."""
+        """The numbers of the items that the answers are about; None if unknown."""
         return np.array([about.item for about in self._about], dtype=object)
 
     @property
     def person(self) -> NDArray[Any]:
-        """Who answered; None where that is not known."""
+        """Who answered; None if unknown."""
         return np.array([about.person for about in self._about], dtype=object)
 
     @property
     def time(self) -> NDArray[np.float64]:
-        """When the answers were given, in seconds since 1970; NaN where that is not known."""
+        """When the answers were given, in seconds since 1970; NaN if unknown."""
         return np.array([about.time for about in self._about], dtype=np.float64)
 
     @property
     def confidence(self) -> NDArray[np.float64]:
-        """How sure whoever answered was of it, from 0.5 to 1; NaN where they did not say."""
+        """How sure the person was of each answer, from 0.5 to 1; NaN if they did not say."""
         return np.array([about.confidence for about in self._about], dtype=np.float64)
 
     def _places(self, column: int) -> NDArray[np.int64]:
@@ -208,10 +207,10 @@ class FeedbackLog:
     def to_frame(self, feature_names: Sequence[str] | None = None) -> Any:
         """A pandas frame: `level`, `prediction` (names), `propensity`, `higher`, then a column for each feature.
 
-        Where any of them is known of any answer, `item`, `person` and `time` come before the features, and `confidence`
-        after these three where anybody said one. Features without names are called x0, x1, ... Sparse rows have a
-        column for each feature that has a name, from the first on, and one for texts and all others, such as
-        "3:0.5 17:1.0". `polars.from_pandas` takes the frame too.
+        If any of them is known for any answer, `item`, `person` and `time` come before the features, followed by
+        `confidence` if any answer has one. Features without names are called x0, x1, ... Sparse rows have a column for
+        each named feature, starting with the first, and one for texts and all others, such as "3:0.5 17:1.0".
+        `polars.from_pandas` takes the frame too.
         """
         import pandas as pd
 
@@ -244,9 +243,9 @@ class FeedbackLog:
         return pd.concat([frame, pd.DataFrame(X, columns=list(features))], axis=1)
 
     def write(self, path: str | os.PathLike[str], feature_names: Sequence[str] | None = None) -> None:
-        """Write the frame to a file that ends in .csv or .parquet: whole or not at all.
+        """Write the frame to a file that ends in .csv or .parquet, atomically.
 
-        The scale is not in it; give it again to `read`.
+        The file does not contain the scale; pass it to `read`.
         """
         path = Path(path)
         suffix = _suffix(path)
@@ -259,7 +258,7 @@ class FeedbackLog:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], levels: Sequence[Any]) -> Self:
-        """The log in a file that `write` made, or one with the same columns."""
+        """Read the log from a file written by `write`, or one with the same columns."""
         if _suffix(Path(path)) == ".parquet":
             import pandas as pd
 
@@ -270,26 +269,28 @@ class FeedbackLog:
         if above.any():
             top, lowest = log.scale.names[-1], log.scale.names[0]
             warnings.warn(
-                f"{int(above.sum())} of {len(log)} answers say that something is above {top!r}, the highest level: are "
-                f"the levels in order? They were taken to go from {lowest!r} up to {top!r}",
+                f"{int(above.sum())} of {len(log)} answers say that an item is above {top!r}, the highest level; check "
+                f"that the levels are in order: they were read as going from {lowest!r} up to {top!r}",
                 stacklevel=2,
             )
         return log
 
     @classmethod
     def from_frame(cls, frame: Any, levels: Sequence[Any]) -> Self:
-        """The log in a pandas or polars frame that has the columns of `to_frame`.
+        """Read the log from a pandas or polars frame with the columns of `to_frame`.
 
         Columns called x0, x1, ... are features without names, in the order of their numbers. Columns called `item`,
-        `person` and `time` are about the answers if there are all three, and features otherwise; `confidence` is
-        what they are.
+        `person` and `time` describe the answers if all three are there, and are features otherwise; the same goes for
+        `confidence`.
         """
         if missing := [name for name in COLUMNS if name not in list(frame.columns)]:
-            raise ValueError(f"a log has the columns {', '.join(COLUMNS)} and features; {', '.join(missing)} not found")
+            raise ValueError(
+                f"a log needs the columns {', '.join(COLUMNS)} and features; {', '.join(missing)} not found"
+            )
         more = about_columns(frame.columns)
         if not more and (some := [name for name in ABOUT if name in list(frame.columns)]):
             warnings.warn(
-                f"a log has all of {', '.join(ABOUT)}, or none; {' and '.join(some)} was taken for a feature",
+                f"a log has all of {', '.join(ABOUT)}, or none; {' and '.join(some)} was read as a feature",
                 stacklevel=2,
             )
         names = [name for name in frame.columns if name not in COLUMNS and name not in more]
@@ -312,5 +313,5 @@ class FeedbackLog:
 
 def _suffix(path: Path) -> str:
     if path.suffix not in {".csv", ".parquet"}:
-        raise ValueError(f"a log is a .csv or a .parquet file; got {path.name!r}")
+        raise ValueError(f"a log must be a .csv or .parquet file; got {path.name!r}")
     return path.suffix

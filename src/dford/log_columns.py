@@ -17,15 +17,15 @@ MAY_HAVE = (*ABOUT, CONFIDENCE)
 
 
 class About(NamedTuple):
-    """What else may be known of an answer."""
+    """What else may be known about an answer."""
 
     item: int | None = None
-    """The number of the thing that it is about, as whoever asked counts them."""
+    """The number of the item it is about, as numbered by the one who asked."""
     person: str | None = None
     time: float | None = None
     """When it was given, in seconds since 1970, to the microsecond."""
     confidence: float | None = None
-    """How sure whoever gave it is that it is right, from 0.5 to 1."""
+    """How sure the person is that it is right, from 0.5 to 1."""
 
 
 UNKNOWN = About()
@@ -42,7 +42,7 @@ def check_feature_names(names: Iterable[str], has_more: bool = False) -> None:
     names = list(names)
     own = [*COLUMNS, *(MAY_HAVE if has_more else about_columns(names))]
     if taken := [name for name in names if name in own or find_column([name]) is not None]:
-        raise ValueError(f"a log has a column {taken[0]!r} of its own, so no feature can be called so; rename it")
+        raise ValueError(f"a log has its own column {taken[0]!r}, so no feature can have that name; rename the feature")
 
 
 def invented(n_features: int) -> list[str]:
@@ -77,11 +77,11 @@ def read_rounds(source: Any, levels: Sequence[Any], **options: Any) -> Any:
 def checked_about(item: Any, person: Any, time: Any, confidence: Any = None) -> About:
     """What is known of an answer, or a sentence on what cannot be."""
     if item is not None and (isinstance(item, (bool, np.bool_, str)) or not 0 <= item < 2**63 or item != int(item)):
-        raise ValueError(f"an item is a whole number, from 0; got {item}")
+        raise ValueError(f"an item must be a whole number, 0 or more; got {item}")
     if person is not None and not isinstance(person, str):
-        raise TypeError(f"a person is a name; got {person!r}")
+        raise TypeError(f"a person must be a name; got {person!r}")
     if time is not None and not 0 <= time < 1e11:
-        raise ValueError(f"a time is in seconds since 1970; got {time!r}")
+        raise ValueError(f"a time must be in seconds since 1970; got {time!r}")
     return About(
         None if item is None else int(item),
         person or None,
@@ -91,11 +91,11 @@ def checked_about(item: Any, person: Any, time: Any, confidence: Any = None) -> 
 
 
 def checked_confidence(given: Any) -> float | None:
-    """How sure somebody is of an answer, if they say so."""
+    """How sure a person is of an answer, if they say so."""
     if given is None:
         return None
     if isinstance(given, (bool, np.bool_)) or not isinstance(given, (int, float, np.number)) or not 0.5 <= given <= 1:
-        raise ValueError(f"a confidence is between 0.5 (a guess) and 1 (certain); got {given!r}")
+        raise ValueError(f"a confidence must be between 0.5 (a guess) and 1 (certain); got {given!r}")
     return float(given)
 
 
@@ -107,11 +107,11 @@ def read_about(
 
     texts = pd.Series(times)
     if times.dtype.kind not in "OUMT" or any(isinstance(one, str) and not one[:4].isdigit() for one in texts):
-        raise ValueError("a time in a file is a date such as 2026-11-16 12:30:00+00:00")
+        raise ValueError("a time in a file must be a date such as 2026-11-16 12:30:00+00:00")
     try:
         when = pd.to_datetime(texts, utc=True, format=None if times.dtype.kind == "M" else "ISO8601")
     except ValueError:
-        raise ValueError("a time in a file is a date such as 2026-11-16 12:30:00+00:00") from None
+        raise ValueError("a time in a file must be a date such as 2026-11-16 12:30:00+00:00") from None
     micro = when.dt.as_unit("us").astype("int64")
     sure = np.full(len(items), None) if confidences is None else confidences
     return [
@@ -131,7 +131,7 @@ def _header(source: Any) -> list[str]:
     if hasattr(source, "seek"):
         source.seek(0)
     if twice := [name for place, name in enumerate(names) if name in names[:place]]:
-        raise ValueError(f"the file has the column {twice[0]!r} twice")
+        raise ValueError(f"the file has the column {twice[0]!r} twice; remove or rename one")
     return names
 
 

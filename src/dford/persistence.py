@@ -36,7 +36,7 @@ def pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes
     try:
         text = json.dumps({**header, "arrays": index}, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"cannot save: {error}; levels and parameters must be text, numbers or bools") from None
+        raise ValueError(f"cannot save: {error}; levels and parameters must be text, numbers or booleans") from None
     body = text.encode() + b"\n" + b"".join(a.tobytes() for a in plain.values())
     digest = hashlib.sha256(body).hexdigest()
     return f"dford {FORMAT} {digest} {len(body)}\n".encode() + body
@@ -52,15 +52,15 @@ def unpack(content: bytes, path: str | os.PathLike[str]) -> tuple[dict[str, Any]
     first, _, body = content.partition(b"\n")
     words = first.split(b" ")
     if len(words) != 4 or words[0] != b"dford" or not words[1].isdigit() or not words[3].isdigit():
-        raise ValueError(f"{path} is not a dford file: expected one written by save()")
+        raise ValueError(f"{path} is not a dford file; expected one written by save()")
     if int(words[1]) > FORMAT:
         raise ValueError(
-            f"{path} has format {int(words[1])} and this dford reads up to format {FORMAT}: install a newer dford"
+            f"{path} has format {int(words[1])}, but this dford reads only up to format {FORMAT}; install a newer dford"
         )
     if len(body) < int(words[3]):
-        raise ValueError(f"{path} is cut short: {len(body)} of {int(words[3])} bytes are there; save it again")
+        raise ValueError(f"{path} is incomplete: it has {len(body)} of {int(words[3])} bytes; save it again")
     if hashlib.sha256(body).hexdigest().encode() != words[2]:
-        raise ValueError(f"{path} was changed after it was saved: its checksum does not fit; use an untouched copy")
+        raise ValueError(f"{path} was changed after it was saved: its checksum does not match; use an untouched copy")
     text, _, data = body.partition(b"\n")
     try:
         header = json.loads(text)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 class Policy:
     """A distribution over the levels that depends on the prediction alone; a subclass must define `probabilities`.
 
-    A policy knows no names: it counts levels from 1, the lowest, to K.
+    A policy does not use names: it counts levels from 1, the lowest, to K.
     """
 
     def probabilities(self, prediction: int, n_levels: int) -> NDArray[np.float64]:
@@ -32,12 +32,12 @@ class Policy:
         return np.ascontiguousarray([rows, sums])
 
     def heaviest(self, n_levels: int) -> float:
-        """The most that an answer can weigh in an estimate: 1 over the smallest probability of a cut, or infinity."""
+        """The largest weight of an answer in an estimate: 1 over the smallest probability of a cut, or infinity."""
         with np.errstate(divide="ignore"):
             return float(1.0 / self.table(n_levels)[0, :, :-1].min())
 
     def require_all_levels(self, n_levels: int, names: Sequence[Any] | None = None) -> None:
-        """Refuse to go on where some cut could never be asked about; the error says which, by its name if given.
+        """Raise an error if some cut could never be asked about, naming it if names are given.
 
         An estimate weighted by 1 / propensity is unbiased only if levels 1..K-1 can all be asked about,
         whatever the prediction. Level K may be missing: "is it above the top?" has one answer.
@@ -51,7 +51,7 @@ class Policy:
                 )
                 raise ValueError(
                     f"{self} never asks about {asked} when it predicts {predicted}, "
-                    "so no unbiased estimate exists; use a policy with exploration above 0"
+                    "so no unbiased estimate exists; use a policy with exploration greater than 0"
                 )
 
 
@@ -66,7 +66,7 @@ class _Exploring(Policy):
 
 @dataclass(frozen=True)
 class Triangular(_Exploring):
-    """The paper's P: the prediction, or with weight `exploration` a triangle around it.
+    """The paper's P: the prediction or, with weight `exploration`, a triangle around it.
 
     P2(i) is proportional to 1 + max(p, K - p) - |i - p| for prediction p.
 
@@ -84,7 +84,7 @@ class Triangular(_Exploring):
 
 @dataclass(frozen=True)
 class Greedy(Policy):
-    """Always the prediction. Learns in one direction only; the paper's exploration of 0."""
+    """Always the prediction, which learns in one direction only: the paper's exploration of 0."""
 
     def probabilities(self, prediction: int, n_levels: int) -> NDArray[np.float64]:
         p = np.zeros(n_levels)
@@ -104,7 +104,7 @@ class Uniform(Policy):
 
 @dataclass(frozen=True)
 class Boundary(_Exploring):
-    """The two boundaries of the predicted level, half each, or with weight `exploration` any cut.
+    """The two boundaries of the predicted level, half each, or, with weight `exploration`, any cut.
 
     The boundaries of level p are "above p - 1?" and "above p?"; the lowest and the highest level have one.
 
@@ -121,12 +121,12 @@ class Boundary(_Exploring):
 
 @dataclass(frozen=True)
 class Nearby(_Exploring):
-    """Every cut by the inverse square of its distance, or with weight `exploration` any cut.
+    """Every cut by the inverse square of its distance or, with weight `exploration`, any cut evenly.
 
     The distance of a cut is 1 for the boundaries of the predicted level, 2 for the next ones, and so on. Answers about
-    boundaries teach most. Estimates without labels get their variance from cuts that are asked less often than the
-    errors there occur, and this falls off as errors do: on the paper's datasets such estimates are a third narrower
-    than with `Boundary(0.2)`, and what is learned is the same.
+    boundaries teach most. Estimates without labels get their variance from cuts that are asked about less often than
+    errors occur there, and these probabilities fall off as errors do: on the paper's datasets such estimates are a
+    third narrower than with `Boundary(0.2)`, and what is learned is the same.
 
     >>> Nearby(0.1).probabilities(3, 6).round(3)
     array([0.106, 0.365, 0.365, 0.106, 0.058, 0.   ])

@@ -21,15 +21,15 @@ from dford.scale import Scale
 class Ordinal(base.Classifier):  # type: ignore[misc]
     """Any of dford's learners as a River classifier.
 
-    A feature that a row does not have counts as 0. Levels are those of the learner's `levels`, in that
-    order; a learner without takes them as they appear, sorted, and a new level's threshold starts equal to
-    its neighbour's. Name the levels where you know them: the order is then yours, and none comes late. Where names are
-    sorted, which is a guess, it warns once.
+    A feature that a row does not have counts as 0. The levels are the learner's `levels`, in that order; a learner
+    without them takes levels as they appear, sorted, and a new level's threshold starts equal to its neighbour's. Name
+    the levels if you know them: then the order is yours, and none appears late. If names have to be sorted, which is a
+    guess, it warns once.
 
     Parameters
     ----------
     learner
-        A learner of dford, which is copied and never changed itself.
+        A dford learner; it is copied and never changed.
 
     Examples
     --------

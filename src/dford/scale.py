@@ -25,16 +25,16 @@ class Scale:
         # the order of a set of names even changes from process to process
         if isinstance(levels, (str, bytes, set, frozenset, Mapping)):
             kind = type(levels).__name__
-            raise TypeError(f"levels must be a list or an array, lowest first, and not a {kind}; got {levels!r}")
+            raise TypeError(f"levels must be a list or an array, lowest first, not a {kind}; got {levels!r}")
         self.names: list[Any] = [_plain(level) for level in levels]
         try:
             self.index = {name: i + 1 for i, name in enumerate(self.names)}
         except TypeError:
             raise TypeError(f"levels must be names or numbers; got {self.names!r}") from None
         if len(self.index) < len(self.names):
-            raise ValueError(f"levels must differ from each other; got {self.names!r}")
+            raise ValueError(f"levels must be distinct; got {self.names!r}")
         if any(name != name for name in self.names):
-            raise ValueError("NaN is not a level: remove it from levels, or the rows that have it")
+            raise ValueError("NaN is not a level; remove it from levels, or the rows that have it")
         if len(self.names) < 2:
             raise ValueError(f"a scale needs at least two levels; got {len(self.names)} class(es): {self.names!r}")
         self.array = np.array(self.names)
@@ -50,7 +50,7 @@ class Scale:
         try:
             return self.index[level]
         except (KeyError, TypeError):
-            raise ValueError(f"{level!r} is not a level of this scale: expected one of {self.names}") from None
+            raise ValueError(f"{level!r} is not a level of this scale; expected one of {self.names}") from None
 
     def encode(self, y: Any) -> NDArray[np.int64]:
         """The places of many levels, from 1."""
@@ -85,7 +85,7 @@ class Scale:
     def infer(cls, y: Any, levels: Sequence[Any] | None, classes: Sequence[Any] | None = None) -> "Scale":
         """The scale of labels y: `levels`, else `classes`, else the order of a categorical, else sorted.
 
-        Sorting is right for numbers. Of other labels it is a guess, which is told.
+        Sorting is right for numbers. For other labels it is a guess, and there is a warning.
         """
         for given in (levels, classes, _categories(y)):
             if given is not None:

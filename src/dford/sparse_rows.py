@@ -38,7 +38,7 @@ def checked(data: Any, indices: Any, indptr: Any, width: int) -> Any:
         or not 0 <= width < 2**31
         or (len(indices) and not (indices.min() >= 0 and indices.max() < width))
     ):
-        raise ValueError("the sparse rows have places or lengths that none could have")
+        raise ValueError("the sparse rows have invalid places or lengths")
     X = sparse.csr_matrix((data, indices.astype(np.int32), indptr.astype(np.int32)), shape=(len(indptr) - 1, width))
     X.sum_duplicates()
     return X
@@ -72,7 +72,7 @@ def from_texts(texts: Iterable[Any], width: int) -> Any:
         except (ValueError, OverflowError):
             raise ValueError(f"row {row} has features that are not written as place:number place:number ...") from None
         if len(places) and not (places[0] >= 0 and (np.diff(places) > 0).all() and places[-1] < width):
-            raise ValueError(f"row {row} has features whose places do not rise from 0 to at most {width - 1}")
+            raise ValueError(f"row {row} has features whose places do not increase, from 0 up to {width - 1}")
         if not np.isfinite(values).all():
             raise ValueError(f"row {row} has a feature that is not finite")
         data.append(values)

@@ -12,7 +12,7 @@ FILE = Path(__file__).parent / f"{dford.__version__}-service.db"
 
 if __name__ == "__main__":
     if FILE.exists():  # what was kept is kept
-        raise SystemExit(f"{FILE} is there already")
+        raise SystemExit(f"{FILE} already exists")
     with serving(FILE, snapshot_every=5) as client:
         project = set_up(client)
         for i in range(12):

@@ -1,4 +1,4 @@
-"""The command `dford`: one module a command, each adding itself to the program."""
+"""The command `dford`: one module per command, each adding itself to the program."""
 
 import _thread
 import os
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import dford
 from dford.cli import compare, data, demo, evaluate, export_import, label, place, predict, reproduce, run, serve, tune
+from dford.cli._mistakes import failure_in_words, in_words
 from dford.cli._shared import refuse
 
 # Only the extra "lab" brings typer, rich and matplotlib, so they are imported where they are used.
@@ -47,11 +48,11 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         return _program(_names_a_command(words))(words, prog_name="dford", standalone_mode=False) or 0
     except UsageError as mistake:
-        return refuse(mistake.format_message())
-    except (ValueError, FileNotFoundError) as mistake:  # what the library raises for bad input
+        return refuse(in_words(mistake))
+    except ValueError as mistake:  # what the library raises for bad input
         return refuse(str(mistake))
     except OSError as failure:
-        return refuse(str(failure), status=1)
+        return refuse(failure_in_words(failure), status=2 if isinstance(failure, FileNotFoundError) else 1)
 
 
 @contextmanager

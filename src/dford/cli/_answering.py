@@ -50,16 +50,16 @@ def read_answering(
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise ValueError(f"--answer {command!r} is no command: {str(error).lower()}") from None
+        raise ValueError(f"--answer {command!r} is not a command: {str(error).lower()}") from None
     if not words:
         raise ValueError('--answer needs a command, such as "python judge.py"')
     if budget is None:
-        raise ValueError("--answer needs --budget: how many questions the program may be asked")
+        raise ValueError("--answer needs --budget, the number of questions the program may be asked")
     name = person or program_name(words)
     if problem := name_problem(name):
         raise ValueError(f"--as: {problem}")
     if name == LOCAL.name:
-        raise ValueError(f"--as {name}: so the page calls whoever answers there without a key; choose another name")
+        raise ValueError(f"--as {name} is the name of people who answer on the page without a key; choose another name")
     return Answering(words, name, budget, seconds, copies, until, page)
 
 
@@ -84,7 +84,7 @@ class Ending(NamedTuple):
             sys.stdout.flush()
             refuse(self.sentence)
         if self.last_words:
-            print(f"The end of its stderr:\n{self.last_words}", file=sys.stderr)
+            print(f"The last lines of its stderr:\n{self.last_words}", file=sys.stderr)
         return self.status
 
 
@@ -96,11 +96,13 @@ def answer(service: "Service", project: "Project", how: Answering) -> Ending:
     run = ProgramRun(service, project, how.person, how.budget)
     before = run.progress()
     if before.asked >= how.budget:
-        print(f"{how.person} was asked {before.asked:,} questions before, so its budget is spent; raise --budget")
+        print(
+            f"{how.person} has already been asked {before.asked:,} questions, so its budget is used up; raise --budget"
+        )
         _report(service, project, how)
         return Ending()
-    earlier = f", {before.asked:,} of them before" if before.asked else ""
-    print(f"{how.person} answers, up to {how.budget:,} questions{earlier}; Ctrl-C ends it", flush=True)
+    earlier = f", {before.asked:,} of them already asked" if before.asked else ""
+    print(f"{how.person} answers up to {how.budget:,} questions{earlier}; press Ctrl-C to stop", flush=True)
     ending = Ending()
     try:
         if asyncio.run(_go(service, project, run, how)):
@@ -108,18 +110,18 @@ def answer(service: "Service", project: "Project", how: Answering) -> Ending:
     except KeyboardInterrupt:
         ending = _INTERRUPTED
     except BrokenProgramError as broken:
-        ending = Ending(1, f"{how.person} was stopped, {broken}; what was answered is kept", broken.last_words)
+        ending = Ending(1, f"{how.person} was stopped {broken}; its answers so far are kept", broken.last_words)
     done = run.progress()
     _say(done, time.monotonic() - begin)
     if run.ran_dry and done.asked < how.budget:
-        print(f"There is nothing to ask {how.person} now: it has said all it can, or others are asked about the rest")
+        print(f"There is nothing left to ask {how.person} now: it has answered all it can, or others have the rest")
     _report(service, project, how)
     if not ending.status and done.failures and not done.answers:
-        ending = Ending(1, f"{how.person} has not answered a single question")
+        ending = Ending(1, f"{how.person} did not answer a single question")
     return ending
 
 
-_INTERRUPTED = Ending(130, "stopped; what was answered is kept, and the same command goes on")
+_INTERRUPTED = Ending(130, "stopped; the answers are kept, and the same command continues from here")
 
 
 async def _go(service: "Service", project: "Project", run: "ProgramRun", how: Answering) -> bool:
@@ -192,12 +194,12 @@ def _expected_error(service: "Service", project: "Project") -> float | None:
 
 def _say(done: "Progress", seconds: float) -> None:
     print(
-        f"{done.answers:,} answers in {seconds:,.0f} s; {done.asked:,} of {done.budget:,} questions of the budget asked"
+        f"{done.answers:,} answers in {seconds:,.0f} s; {done.asked:,} of {done.budget:,} questions in the budget asked"
     )
     if count := done.failures.total():
         some = "; ".join(f"{reason} ({n:,})" for reason, n in done.failures.most_common(_NAMED))
         more = "; and others" if len(done.failures) > _NAMED else ""
-        print(f"{count:,} questions failed, and were given up: {some}{more}")
+        print(f"{count:,} questions failed and were dropped: {some}{more}")
 
 
 def _report(service: "Service", project: "Project", how: Answering) -> None:
@@ -220,26 +222,30 @@ def describe(one: "Person", others: int, same: dict[str, tuple[int, int]], page:
     """How often a program is wrong, and how strict it is, as far as anything tells."""
     if not others:
         return [
-            f"Nothing tells how often {one.name} is wrong: no person has answered, so it is taken at its word.",
-            f"Check it: answer some yourself, by {page}. The audit's questions go to people alone, and judge it.",
+            f"It is unknown how often {one.name} is wrong: no person has answered yet, so its answers are trusted.",
+            f"To check it, answer some questions yourself: {page}. Audit questions go only to people, and judge it.",
         ]
     wrong, strict, agrees = one.error_rate, one.strictness, one.agreement
     if one.judged:
-        kind = "stricter" if strict.value >= 0 else "milder"
+        kind = "stricter" if strict.value >= 0 else "more lenient"
         lines = [
-            f"Of its {one.answers:,} answers {one.judged:,} can be judged. By these {one.name} is wrong in "
-            f"{wrong.value:.0%} (95%: {wrong.low:.0%} to {wrong.high:.0%}), and {abs(strict.value):.2f} levels {kind} "
-            f"than everybody (95%: {strict.low:+.2f} to {strict.high:+.2f})."
+            f"{one.judged:,} of its {one.answers:,} answers can be judged. According to these, {one.name} is wrong "
+            f"{wrong.value:.0%} of the time (95%: {wrong.low:.0%} to {wrong.high:.0%}), and {abs(strict.value):.2f} "
+            f"levels {kind} than the others (95%: {strict.low:+.2f} to {strict.high:+.2f})."
         ]
     else:
-        lines = [f"Nothing tells yet how often {one.name} is wrong: none of the questions it answered was asked again."]
+        lines = [
+            f"It is not known yet how often {one.name} is wrong: none of the questions it answered was asked again."
+        ]
     if agrees is not None:
         lines.append(
-            f"Where others leave little doubt, it agrees with them in {agrees.value:.0%} "
+            f"Where the others leave little doubt, it agrees with them {agrees.value:.0%} of the time "
             f"(95%: {agrees.low:.0%} to {agrees.high:.0%})."
         )
     if same:
         says, of = (sum(column) for column in zip(*same.values(), strict=True))
         levels = ", ".join(f"{level} {n:,} of {count:,}" for level, (n, count) in same.items())
-        lines.append(f"Asked what others were asked too, it says the same in {says:,} of {of:,} answers ({levels}).")
-    return [*lines, f"More answers of people make this surer: {page}"]
+        lines.append(
+            f"On questions that others were asked too, it gave the same answer {says:,} of {of:,} times ({levels})."
+        )
+    return [*lines, f"More answers from people make this more certain: {page}"]

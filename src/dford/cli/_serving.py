@@ -29,7 +29,7 @@ _PATIENT = 600.0  # seconds that a command waits for the database: nobody else w
 _LAST = 4.5  # seconds from a signal to the end, whatever hangs: what was acknowledged is on disk
 _CLOSING = 2.0  # seconds that writes which wait are waited for
 _last = threading.Timer(_LAST, os._exit, (0,))
-DATABASE = "A SQLite file or a database URL; the user's own file by default."
+DATABASE = "A SQLite file or a database URL; by default a file in the user's home."
 
 
 def open_database(database: str) -> "Database":
@@ -61,7 +61,7 @@ def patiently(settings: "Settings") -> Iterator["Service"]:
 def _there(database: str) -> str:
     database = database or os.environ.get("DFORD_DATABASE", "")
     if database and "://" not in database and not Path(database).is_file():
-        raise FileNotFoundError(f"no database at {database}")
+        raise FileNotFoundError(f"there is no database {database}")
     return _settled(database)
 
 
@@ -89,7 +89,7 @@ def opened(settings: "Settings") -> Iterator["Service"]:
 
 @contextmanager
 def _opening() -> Iterator[None]:
-    """Make a database that cannot be opened the user's to mend."""
+    """Turn a database that cannot be opened into a message the user can act on."""
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
@@ -113,11 +113,11 @@ def learned(service: "Service", project: "Project") -> tuple[bytes, "Standing | 
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that takes connections, which wait until somebody serves them."""
+    """A socket that takes connections, which wait until they are served."""
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
-        raise OSError(f"cannot listen: {error.strerror}") from None
+        raise OSError(f"cannot listen on {host} port {port}: {(error.strerror or str(error)).lower()}") from None
 
 
 def make_server(service: "Service") -> "uvicorn.Server":

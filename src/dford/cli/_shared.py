@@ -25,7 +25,7 @@ def refuse(sentence: str, status: int = 2) -> int:
 
 
 def needs(extra: str, *packages: str) -> None:
-    """Refuse to go on without packages that an extra brings."""
+    """Raise an error if packages of an extra are missing."""
     if missing := [name for name in packages if find_spec(name) is None]:
         raise ValueError(f'this needs {" and ".join(missing)}: run pip install "dford[{extra}]"')
 
@@ -39,7 +39,7 @@ def console() -> "Console":
 
 @contextmanager
 def writing_to(folder: Path, option: str = "--out") -> Iterator[None]:
-    """Make a failure to write the user's to mend."""
+    """Turn a write error into a message the user can act on."""
     import typer
 
     try:
@@ -49,8 +49,8 @@ def writing_to(folder: Path, option: str = "--out") -> Iterator[None]:
         raise typer.BadParameter(f"cannot write into {folder} ({reason})", param_hint=option) from error
 
 
-JOBS = "Processes at once; -1 for one a core, or the whole cluster."
-BACKEND = "processes (this machine), ray or dask (the cluster you have)."
+JOBS = "Number of processes; -1 for one per core, or the whole cluster."
+BACKEND = "processes (this machine), ray or dask (your cluster)."
 
 
 def check_backend(jobs: int, backend: str) -> None:
@@ -58,9 +58,9 @@ def check_backend(jobs: int, backend: str) -> None:
     import typer
 
     if jobs == 0:
-        raise typer.BadParameter("0 processes do nothing; give 1 or more, or -1", param_hint="--jobs")
+        raise typer.BadParameter("0 processes would do nothing; give 1 or more, or -1", param_hint="--jobs")
     if backend not in BACKENDS:
-        raise typer.BadParameter(f"{backend!r} is none of {', '.join(BACKENDS)}", param_hint="--backend")
+        raise typer.BadParameter(f"{backend!r} is not one of {', '.join(BACKENDS)}", param_hint="--backend")
 
 
 def new_table(title: str, *headers: str) -> "Table":
@@ -98,7 +98,7 @@ def read_log(path: Path, levels: str | list[Any]) -> "FeedbackLog":
     from dford.log import FeedbackLog
 
     if not path.is_file():
-        raise FileNotFoundError(f"no log at {path}")
+        raise FileNotFoundError(f"there is no log {path}")
     if not isinstance(levels, str):
         return FeedbackLog.read(path, levels)
     names: list[Any] = [name.strip() for name in levels.split(",")]

@@ -8,20 +8,20 @@ from typing import Any, NamedTuple
 
 from dford.cli._names import LEARNERS
 
-FILE = "A .csv with a line of names, or a .parquet; vectors in a .npy of the same name beside it are a column."
+FILE = "A .csv with a header line, or a .parquet; vectors in a .npy file of the same name beside it become a column."
 TARGET = "The column with the levels."
 LEVELS = "The levels by name, lowest first."
-EQUAL_FREQUENCY = "Cut numbers into K levels of equally many rows."
-CUTS = "Cut numbers here; a cut belongs below."
+EQUAL_FREQUENCY = "Cut numbers into K levels with equally many rows."
+CUTS = "Cut numbers at these values; each belongs to the level below."
 STEPS = "Cut numbers at every multiple of S."
-KIND = "Read a column so: number, category, text, vector, image, date or shown; may be given several times."
+KIND = "How to read a column: number, category, text, vector, image, date or shown; may be repeated."
 OWN = "your own as file.py:Class or package.module:Class"
 
 Discretise = Callable[[Any], Any] | None
 
 
 class TableOptions(NamedTuple):
-    """What was said of a table."""
+    """The options that describe a table."""
 
     target: str
     levels: str | None
@@ -43,7 +43,7 @@ class TableOptions(NamedTuple):
             "--steps": self.steps,
         }
         if len(given := [name for name, value in ways.items() if value is not None]) > 1:
-            raise typer.BadParameter(f"give one of {' and '.join(given)}, not both")
+            raise typer.BadParameter(f"give only one of {' and '.join(given)}")
         names = [name.strip() for name in self.levels.split(",")] if self.levels else None
         discretise = _discretiser(self.equal_frequency, self.cuts, self.steps)
         return load_table(path, self.target, levels=names, discretise=discretise, kinds=read_kinds(self.kind))
@@ -66,7 +66,9 @@ def check_learner(name: str, option: str = "--learner") -> None:
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint=option) from None
     elif name not in LEARNERS:
-        raise typer.BadParameter(f"{name!r} is none of {', '.join(LEARNERS)}; or give {OWN}", param_hint=option)
+        raise typer.BadParameter(
+            f"{name!r} is not one of {', '.join(LEARNERS)}; you can also give {OWN}", param_hint=option
+        )
 
 
 def read_kinds(said: Sequence[str]) -> dict[str, str]:
@@ -79,10 +81,10 @@ def read_kinds(said: Sequence[str]) -> dict[str, str]:
     for one, (name, _, kind) in zip(said, pairs, strict=True):
         if not name or kind not in KINDS:
             raise typer.BadParameter(
-                f"{one!r} is not COLUMN=KIND with one of the kinds {', '.join(KINDS)}", param_hint="--kind"
+                f"expected COLUMN=KIND, with one of the kinds {', '.join(KINDS)}; got {one!r}", param_hint="--kind"
             )
     if len(kinds := {name: kind for name, _, kind in pairs}) < len(pairs):
-        raise typer.BadParameter("a column is read in one way: name it once", param_hint="--kind")
+        raise typer.BadParameter("a column is named twice; give each column one kind", param_hint="--kind")
     return kinds
 
 
@@ -97,10 +99,12 @@ def _discretiser(tenths: int | None, cuts: str | None, steps: float | None) -> D
         try:
             return partial(at_cuts, cuts=[float(cut) for cut in cuts.split(",")])
         except ValueError:
-            raise typer.BadParameter(f"{cuts!r} are not numbers with commas between", param_hint="--cuts") from None
+            raise typer.BadParameter(
+                f"expected numbers separated by commas; got {cuts!r}", param_hint="--cuts"
+            ) from None
     if steps is not None:
         if not (steps > 0 and math.isfinite(steps)):
-            raise typer.BadParameter(f"{steps} is not a number above 0", param_hint="--steps")
+            raise typer.BadParameter(f"expected a number greater than 0; got {steps}", param_hint="--steps")
         return partial(_in_steps, step=steps)
     return None
 

@@ -25,9 +25,9 @@ def add(program: "typer.Typer") -> None:
     @program.command()
     def compare(
         table: Annotated[
-            Path | None, typer.Argument(metavar="[FILE]", help="A table of yours to compare on: a .csv or a .parquet.")
+            Path | None, typer.Argument(metavar="[FILE]", help="Your own table to compare on: a .csv or a .parquet.")
         ] = None,
-        target: Annotated[str | None, typer.Option(metavar="NAME", help=f"Of FILE. {_tables.TARGET}")] = None,
+        target: Annotated[str | None, typer.Option(metavar="NAME", help=f"With FILE. {_tables.TARGET}")] = None,
         levels: Annotated[str | None, typer.Option(metavar="A,B,C", help=_tables.LEVELS)] = None,
         equal_frequency: Annotated[int | None, typer.Option(min=2, metavar="K", help=_tables.EQUAL_FREQUENCY)] = None,
         cuts: Annotated[str | None, typer.Option(metavar="7,9,12", help=_tables.CUTS)] = None,
@@ -36,21 +36,25 @@ def add(program: "typer.Typer") -> None:
         study: Annotated[str, typer.Option(metavar="NAME", help=f"{', '.join(_names.STUDIES)}, or all.")] = "pass",
         datasets: Annotated[
             str | None,
-            typer.Option(metavar="A,B,…", help="Datasets; if not given, the study's whose files are there."),
+            typer.Option(metavar="A,B,…", help="Datasets; by default the study's, as far as their files are there."),
         ] = None,
         learners: Annotated[
             str | None,
-            typer.Option(metavar="A,B,…", help=f"Learners, also {_tables.OWN}; if not given, the study's."),
+            typer.Option(metavar="A,B,…", help=f"Learners, including {_tables.OWN}; by default the study's."),
         ] = None,
-        rounds: Annotated[int, typer.Option(min=10, metavar="N", help="Items to learn from in a run.")] = 10_000,
+        rounds: Annotated[int, typer.Option(min=10, metavar="N", help="Items to learn from per run.")] = 10_000,
         runs: Annotated[
             int | None,
-            typer.Option(min=1, max=1000, metavar="N", help="Shuffles to average over; if not given, the study's."),
+            typer.Option(min=1, max=1000, metavar="N", help="Shuffles to average over; by default the study's."),
         ] = None,
-        jobs: Annotated[int, typer.Option(min=1, metavar="N", help="Processes; they change no figure.")] = 1,
+        jobs: Annotated[
+            int, typer.Option(min=1, metavar="N", help="Number of processes; it does not change the figures.")
+        ] = 1,
         data: Annotated[
             Path | None,
-            typer.Option(file_okay=False, metavar="DIR", help="Folder of the files; else DFORD_DATA, else a cache."),
+            typer.Option(
+                file_okay=False, metavar="DIR", help="Folder of the data files; by default DFORD_DATA, or else a cache."
+            ),
         ] = None,
         out: Annotated[
             Path, typer.Option(file_okay=False, metavar="DIR", help="Folder for tables, figures and pictures.")
@@ -59,22 +63,22 @@ def add(program: "typer.Typer") -> None:
             int, typer.Option(min=0, max=2**32 - 1, metavar="S", help="The same seed gives the same files.")
         ] = 0,
     ) -> None:
-        """Compare what learners make of one yes/no answer an item, and of labels.
+        """Compare learners that get one yes/no answer per item, and learners that get labels.
 
-        pass: one pass, no item twice; the running error, and what the answers alone know of it.
+        pass: one pass, no item twice; the running error, and its estimate from the answers alone.
 
-        split: the error on rows held out, beside what other libraries make of labels.
+        split: the error on held-out rows, compared with other libraries that learn from labels.
 
-        flips: some answers are wrong. drift: the scale turns round. reliability: are probabilities true?
+        flips: some answers are wrong. drift: the scale turns around. reliability: are the probabilities right?
 
         pool: up to 2,000 items are placed, with all answers right and with one in ten wrong; where several people rated
         each item (movies, tweets), with their answers.
 
-        people: several people answer, of whom some are often wrong; on raters, real ones. And a cheap judge.
+        people: several people answer, some of them often wrong; on raters, real people. And a cheap judge.
 
-        On a table of yours: dford compare wines.csv --target rating --levels bad,ok,good
+        On your own table: dford compare wines.csv --target rating --levels bad,ok,good
 
-        Each study writes its tables (.md), all of its figures (.csv) and, but for split, a picture (.png).
+        Each study writes its tables (.md), all of its figures (.csv) and, except for split, a picture (.png).
         """
         from dford.experiments.studies.running_error import ALL_DATASETS, gather
         from dford.experiments.studies.studies import STUDIES, pick
@@ -98,7 +102,9 @@ def add(program: "typer.Typer") -> None:
         for name in chosen:
             _run(name, plans[name], jobs, out)
         if absent:
-            print(f"Not there: {', '.join(absent)}. Name the folder of the files by --data, or get them: dford data")
+            print(
+                f"Missing: {', '.join(absent)}. Name the folder of the files with --data, or get them with dford data"
+            )
 
 
 def _players(study: str, learners: str | None) -> list[str]:
@@ -113,7 +119,7 @@ def _players(study: str, learners: str | None) -> list[str]:
     for name in filter(is_own, names):
         if not one.takes_own:
             able = " and ".join(other for other, its in STUDIES.items() if its.takes_own)
-            raise ValueError(f"the study {study} takes no learner of your own; {able} do")
+            raise ValueError(f"the study {study} does not take your own learners; {able} do")
         _tables.check_learner(name, "--learners")
     known = [*one.learners, *filter(is_own, names)]
     return pick(learners, known, "learner")
@@ -128,7 +134,7 @@ def _own_table(path: Path | None, options: _tables.TableOptions) -> "dict[str, D
 
     if path is None:
         if given := [name for name, value in options._asdict().items() if value]:
-            raise typer.BadParameter(f"--{given[0].replace('_', '-')} is about a table of yours: name its file, too")
+            raise typer.BadParameter(f"--{given[0].replace('_', '-')} is about your own table; name its file, too")
         return {}
     if not options.target:
         raise typer.BadParameter(f"name the column of {path.name} that has the levels", param_hint="--target")
@@ -153,9 +159,9 @@ def _tasks(
     texts = [name for name, given in data.items() if given.dense is not None]
     unable = [k for k in learners if k in one.dense or (is_own(k) and not get_tags(new_own(k)).input_tags.sparse)]
     if named and texts and unable:
-        raise ValueError(f"{unable[0]} does not learn from texts, and {texts[0]} has some; auto and newton do")
+        raise ValueError(f"{unable[0]} does not learn from texts, and {texts[0]} has texts; use auto or newton")
     if labels := [name for name, given in data.items() if given.labelled is not None and not one.takes_labels]:
-        raise ValueError(f"{labels[0]} has no features, so the study {study} does not take it; people does")
+        raise ValueError(f"{labels[0]} has no features, so the study {study} does not take it; use people")
     able = [k for k in learners if k not in unable]
     plain = {name: given for name, given in data.items() if name not in texts}
     return [
@@ -171,7 +177,7 @@ def _absent(names: list[str], data: Path | None) -> list[str]:
 
     place = data_folder(data)
     if not place.is_dir() and (data or os.environ.get("DFORD_DATA")):
-        raise FileNotFoundError(f"no folder {place}; name the one that holds the data")
+        raise FileNotFoundError(f"there is no folder {place}; name the folder of the data")
     return [
         name
         for name in dict.fromkeys(names)

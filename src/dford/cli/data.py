@@ -21,23 +21,26 @@ def add(program: "typer.Typer") -> None:
         folder: Annotated[
             Path | None,
             typer.Option(
-                "--data", file_okay=False, metavar="DIR", help="Folder of the files; else DFORD_DATA, else a cache."
+                "--data",
+                file_okay=False,
+                metavar="DIR",
+                help="Folder of the data files; by default DFORD_DATA, or else a cache.",
             ),
         ] = None,
         fetch: Annotated[
             list[str] | None,
             typer.Option(
                 metavar="NAME",
-                help="Download this dataset; may be given several times.",
+                help="Download this dataset; may be repeated.",
                 autocompletion=_names,
             ),
         ] = None,
     ) -> None:
         """Show which datasets are there, or download them.
 
-        Files of your own: put them into a folder and name it by --data, or in the environment variable DFORD_DATA.
+        If you have the files, put them into a folder and name it with --data or the environment variable DFORD_DATA.
 
-        A download: dford data --fetch abalone --fetch parkinsons
+        To download: dford data --fetch abalone --fetch parkinsons
 
         Nothing is ever downloaded without --fetch.
         """
@@ -83,7 +86,7 @@ def _show(folder: Path | None) -> None:
 
     place = data_folder(folder)
     if not place.is_dir() and (folder or os.environ.get("DFORD_DATA")):
-        raise FileNotFoundError(f"no folder {place}; name the one that holds the data, or --fetch into a new one")
+        raise FileNotFoundError(f"there is no folder {place}; name the folder of the data, or --fetch into a new one")
     rows = new_table(f"Data in {place}")
     for header in ("Name", "Rows × features", "Levels", "State", "MB", "Licence"):
         right = header in ("Rows × features", "Levels", "MB")

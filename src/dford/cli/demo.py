@@ -19,7 +19,7 @@ def add(program: "typer.Typer") -> None:
 
     @program.command()
     def demo(
-        rounds: Annotated[int, typer.Option(min=1, metavar="N", help="Items each learner sees in a run.")] = 1_000_000,
+        rounds: Annotated[int, typer.Option(min=1, metavar="N", help="Items each learner sees per run.")] = 1_000_000,
         runs: Annotated[
             int, typer.Option(min=1, max=1000, metavar="N", help="Runs to average over, each with new items.")
         ] = 5,
@@ -32,9 +32,9 @@ def add(program: "typer.Typer") -> None:
     ) -> None:
         """Watch three learners learn an ordered scale, and draw their curves.
 
-        DFORD hears one yes/no answer about each item.
+        DFORD gets one yes/no answer about each item.
         PRank sees each item's exact level.
-        PRIL hears one answer, always about its own prediction.
+        PRIL gets one answer, always about its own prediction.
         The items are the DFORD paper's synthetic stream.
         """
         _demo(rounds, runs, seed, out)

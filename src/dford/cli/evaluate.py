@@ -26,8 +26,8 @@ def add(program: "typer.Typer") -> None:
     ) -> None:
         """Estimate the error of a saved model from a log of answers. No label is needed.
 
-        The questions may have been another model's. The answers must not be those that this model learned from, or
-        it looks better than it is: where they are, this is said first.
+        The questions may come from another model. The answers must not be ones that this model learned from, or it
+        looks better than it is; if they are, the output says so first.
         """
         _evaluate(log, model, read_policy(policy))
 
@@ -43,8 +43,8 @@ def _warning(overlap: "Overlap", name: str) -> str:
         return ""
     count = f"{overlap.found:,}" if overlap.checked == overlap.answers else f"about {overlap.share:.0%}"
     return (
-        f"{count} of the log's {overlap.answers:,} answers are, or equal in features, level and answer, ones that "
-        f"{name} learned from, so the figures are too good"
+        f"{count} of the log's {overlap.answers:,} answers match, in features, level and answer, ones that {name} "
+        "learned from, so the figures look better than they are"
     )
 
 
@@ -53,7 +53,7 @@ def _evaluate(path: Path, model_path: Path, policy: "Policy | None") -> None:
 
     model = dford.load(model_path)
     if not hasattr(model, "classes_"):
-        raise ValueError(f"{model_path} holds a learner that has not learned yet")
+        raise ValueError(f"{model_path} holds a learner that has not learned anything yet")
     log = read_log(path, model.classes_.tolist())
     rows = model._log_rows(log)
     if hasattr(model, "feature_names_in_") and not hasattr(model, "columns_"):  # they are the log's, as was checked
@@ -71,7 +71,7 @@ def _evaluate(path: Path, model_path: Path, policy: "Policy | None") -> None:
         figures["the same, doubly robust"] = offpolicy.mae(
             log, predictions, method="robust", probabilities=model.predict_proba(rows), policy=policy
         )
-    figures["share that is right"] = offpolicy.accuracy(log, predictions, policy=policy)
+    figures["share of right levels"] = offpolicy.accuracy(log, predictions, policy=policy)
     figures["at most one level off"] = offpolicy.accuracy(log, predictions, within=1, policy=policy)
     rows = new_table(f"{model_path.name} on {len(log):,} answers", "Figure", "Estimate", "95% interval")
     for name, estimate in figures.items():

@@ -23,7 +23,7 @@ def add(program: "typer.Typer") -> None:
     def export(
         project: Project,
         file: Annotated[
-            Path, typer.Argument(dir_okay=False, metavar="FILE", help="Where to: .csv, or .parquet for a log.")
+            Path, typer.Argument(dir_okay=False, metavar="FILE", help="The file to write: .csv, or .parquet for a log.")
         ],
         what: Annotated[str, typer.Option(metavar="log|levels", help="All answers, or every item's level.")] = "log",
         database: Database = "",
@@ -31,7 +31,7 @@ def add(program: "typer.Typer") -> None:
         """Write a project's answers, or the levels of its items, to a file."""
         endings = {"log": (".csv", ".parquet"), "levels": (".csv",)}
         if what not in endings:
-            raise typer.BadParameter(f"{what!r} is none of {', '.join(endings)}", param_hint="--what")
+            raise typer.BadParameter(f"{what!r} is not one of {', '.join(endings)}", param_hint="--what")
         _check_ending(file, what, endings[what])
         _export(project, file, what, database)
 
@@ -43,18 +43,17 @@ def add(program: "typer.Typer") -> None:
     ) -> None:
         """Add the answers of another log to a project with the same columns, all or none.
 
-        The same file again adds nothing, for 30 days.
+        Importing the same file again within 30 days adds nothing.
         """
         _check_ending(file, "log", (".csv", ".parquet"))
         if not file.is_file():
-            raise FileNotFoundError(f"no log at {file}")
+            raise FileNotFoundError(f"there is no log {file}")
         _import(project, file, database)
 
 
 def _check_ending(file: Path, what: str, endings: tuple[str, ...]) -> None:
     if file.suffix not in endings:
-        verb = "is" if what == "log" else "are"
-        raise ValueError(f"{what} {verb} in a file that ends in {' or '.join(endings)}; got {file.name!r}")
+        raise ValueError(f"the {what} must be in a file that ends in {' or '.join(endings)}; got {file.name!r}")
 
 
 def _export(name: str, file: Path, what: str, database: str) -> None:
@@ -84,7 +83,7 @@ def _import(name: str, file: Path, database: str) -> None:
         before, request = head_of(service.database, project.id), Request("", f"import {project.id} {digest}", digest)
         added = service.add_log(project, log, keys.LOCAL.name, request)
         if added["sequence"] <= before:
-            print(f"{file.name} was imported before: its {added['count']:,} answers are in project {name} already")
+            print(f"{file.name} was imported before; its {added['count']:,} answers are already in project {name}")
         else:
             print(
                 f"{added['count']:,} answers added to project {name}, {added['about_items']:,} of them about its items"

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 _HOST = "127.0.0.1"
 _NAMED = 5  # images that could not be read
 _FILE = (
-    "A .csv with a line of names, a row an item; vectors in a .npy of the same name beside it are a column. "
-    "Or a folder of images."
+    "A .csv with a header line and one item per row, or a folder of images; vectors in a .npy file of the same name "
+    "beside a .csv become a column."
 )
 
 
@@ -46,7 +46,7 @@ def add(program: "typer.Typer") -> None:
             typer.Argument(metavar="FILE", help=_FILE),
         ],
         levels: Annotated[str, typer.Option(metavar="A,B,C", help="The scale, lowest first.")] = "",
-        project: Annotated[str, typer.Option(metavar="NAME", help="By default the file's own name.")] = "",
+        project: Annotated[str, typer.Option(metavar="NAME", help="The project's name; by default the file's.")] = "",
         kind: Annotated[list[str] | None, typer.Option(metavar="COLUMN=KIND", help=_tables.KIND)] = None,
         files: Annotated[
             Path | None,
@@ -54,17 +54,18 @@ def add(program: "typer.Typer") -> None:
         ] = None,
         encoder: Annotated[
             Path | None,
-            typer.Option(dir_okay=False, metavar="MODEL", help="An ONNX model that makes vectors of images."),
+            typer.Option(dir_okay=False, metavar="MODEL", help="An ONNX model that turns images into vectors."),
         ] = None,
         gold: Annotated[
             str,
-            typer.Option(metavar="COLUMN", help="A column of levels that are known: neither shown nor learned."),
+            typer.Option(metavar="COLUMN", help="A column of known levels, neither shown nor learned from."),
         ] = "",
-        learner: Annotated[str, typer.Option(metavar="NAME", help="Auto, if nothing is said.")] = "",
+        learner: Annotated[str, typer.Option(metavar="NAME", help="The learner; by default Auto.")] = "",
         until: Annotated[
             float | None,
             typer.Option(
-                metavar="ERROR", help="Enough when the levels are expected to be this far off. [default: 0.1]"
+                metavar="ERROR",
+                help="Enough when the levels are expected to be this far off on average. [default: 0.1]",
             ),
         ] = None,
         out: Annotated[
@@ -75,13 +76,14 @@ def add(program: "typer.Typer") -> None:
         answer: Annotated[
             str,
             typer.Option(
-                metavar="COMMAND", help="A program that answers, instead of a page: one line of JSON per question."
+                metavar="COMMAND",
+                help="A program that answers instead of people on a page: one line of JSON per question.",
             ),
         ] = "",
         name: Annotated[
             str,
             typer.Option(
-                "--as", metavar="NAME", help="The person its answers are stored under; by default its own name."
+                "--as", metavar="NAME", help="The name its answers are stored under; by default the program's."
             ),
         ] = "",
         budget: Annotated[
@@ -90,28 +92,28 @@ def add(program: "typer.Typer") -> None:
                 min=1,
                 max=10_000_000,
                 metavar="N",
-                help="The most questions it is ever asked under this name in this project, earlier runs included.",
+                help="The most questions it may be asked under this name in this project, including earlier runs.",
             ),
         ] = None,
         time_limit: Annotated[
             float,
-            typer.Option(min=0.001, metavar="SECONDS", help="The most it may take to answer, or to start and answer."),
+            typer.Option(min=0.001, metavar="SECONDS", help="The longest it may take to answer, including its start."),
         ] = 60.0,
         threads: Annotated[
             int, typer.Option(min=1, max=64, metavar="N", help="How many copies of it run at once.")
         ] = 1,
     ) -> None:
-        """Put the rows of a file on a scale, by yes/no answers on a page.
+        """Put the rows of a file on a scale with yes/no answers on a page.
 
         For example: dford label reviews.csv --levels "bad,ok,good" --out levels.csv
 
-        How columns are read is shown, and --kind changes it.
-        Run again, it goes on where it was; rows that are new at the file's end are added.
+        The output shows how each column is read; change it with --kind.
+        The same command continues where it stopped, and adds new rows at the end of the file.
 
-        With --answer "python judge.py" --budget 500 a program answers, as a person of its own.
-        It reads lines such as {"item": {"note": "dry"}, "question": "Is it above ok?", "level": "ok", "id": 7},
-        and prints {"higher": true} for each, perhaps with "confidence": 0.8.
-        People check it on the page, at the same time or later.
+        With --answer "python judge.py" --budget 500 a program answers under its own name.
+        It reads lines like {"item": {"note": "dry"}, "question": "Is it above ok?", "level": "ok", "id": 7},
+        and prints {"higher": true} for each, optionally with "confidence": 0.8.
+        People can check it on the page, at the same time or later.
         """
         needs("service", "fastapi", "prometheus_client", "sqlalchemy", "uvicorn")
         from dford.columns.vectors import with_vectors
@@ -123,13 +125,15 @@ def add(program: "typer.Typer") -> None:
         elif file.is_file():
             rows = with_vectors(file, read_rows(file.read_bytes()))
         else:
-            raise FileNotFoundError(f"no file at {file}")
+            raise FileNotFoundError(f"there is no file {file}")
         if files is not None and not files.is_dir():
-            raise FileNotFoundError(f"no folder at {files}")
+            raise FileNotFoundError(f"there is no folder {files}")
         if until is not None and not 0 <= until <= 100:
-            raise typer.BadParameter(f"an error in levels is between 0 and 100; got {until:g}", param_hint="--until")
+            raise typer.BadParameter(
+                f"expected an error in levels, between 0 and 100; got {until:g}", param_hint="--until"
+            )
         if out is not None and not out.absolute().parent.is_dir():  # told now, not after the work
-            raise typer.BadParameter(f"there is no folder {out.absolute().parent}", param_hint="--out")
+            raise typer.BadParameter(f"there is no folder {out.absolute().parent}; create it first", param_hint="--out")
         table = TableProject(
             project or _name(file.stem),
             rows,
@@ -152,7 +156,7 @@ def add(program: "typer.Typer") -> None:
             _answer(table, out, read_answering(answer, name, budget, time_limit, threads, until, page), given)
         elif name or budget is not None:
             raise typer.BadParameter(
-                "this is about a program that answers; name one by --answer", param_hint="--as" if name else "--budget"
+                "this needs a program that answers; name one with --answer", param_hint="--as" if name else "--budget"
             )
         else:
             _label(table, out, browser, given)
@@ -176,7 +180,7 @@ def _label(table: "TableProject", out: Path | None, browser: bool, given: dict[s
         with _key(service, project.id) as key:
             listening = _listen(settings.port)
             address = f"http://{_HOST}:{listening.getsockname()[1]}/#/{project.name}/answer{key}"
-            print(f"Answer at {address}; Ctrl-C ends it", flush=True)
+            print(f"Answer at {address}; press Ctrl-C to stop", flush=True)
             if browser:  # in a thread, as a browser in the terminal would not return
                 threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
             run(server, listening, more=True)
@@ -216,7 +220,8 @@ def _filled(settings: "Settings", table: "TableProject") -> "Project":
             print(f"  {column.sentence}")
         if unread := unread_images(service, project):
             some = ", ".join(unread[:_NAMED]) + (", …" if len(unread) > _NAMED else "")
-            print(f"Images that could not be read: {len(unread):,} ({some}); they count as missing")
+            what, verb = ("image", "it counts") if len(unread) == 1 else ("images", "they count")
+            print(f"{len(unread):,} {what} could not be read ({some}); {verb} as missing")
     return project
 
 
@@ -231,7 +236,7 @@ def _finish(service: "Service", project: "Project", out: Path | None, given: dic
         print(f"Levels: {out}")
     else:
         where = f" --database {given['database']}" if given["database"] else ""
-        print(f"Kept. For the levels so far: dford export {project.name} levels.csv --what levels{where}")
+        print(f"Saved. To write the levels so far: dford export {project.name} levels.csv --what levels{where}")
 
 
 def _say_how_far(service: "Service", project: "Project") -> None:
@@ -240,8 +245,8 @@ def _say_how_far(service: "Service", project: "Project") -> None:
     forecast = service.fold(project).look(lambda model, _: model.forecast())
     if forecast is not None:
         expected, more = forecast(project.target)
-        left = f"about {more.value:,.0f} more answers to {project.target:g}" if more.value else "enough"
-        print(f"The levels are expected to be {expected:.2f} off on the mean: {left}")
+        left = f"about {more.value:,.0f} more answers to reach {project.target:g}" if more.value else "enough answers"
+        print(f"The levels are expected to be {expected:.2f} off on average: {left}")
 
 
 @contextmanager
@@ -264,5 +269,5 @@ def _listen(port: int) -> "socket.socket":
         return listen(_HOST, port)
     except OSError as taken:
         listening = listen(_HOST, 0)
-        print(f"{taken}; so on port {listening.getsockname()[1]}")
+        print(f"{taken}; serving on port {listening.getsockname()[1]} instead")
         return listening

@@ -15,16 +15,20 @@ def add(program: "typer.Typer") -> None:
 
     @program.command()
     def place(
-        items: Annotated[Path, typer.Argument(metavar="ITEMS", help="A .parquet file, one item a row.")],
+        items: Annotated[Path, typer.Argument(metavar="ITEMS", help="A .parquet file with one item per row.")],
         levels: Annotated[str, typer.Option(metavar="A,B,C", help="The levels by name, lowest first.")],
-        answers: Annotated[Path, typer.Option(metavar="LOG", help="A .csv or .parquet file of answers, with items.")],
-        out: Annotated[Path, typer.Option(dir_okay=False, metavar="FILE", help="Where to: a .parquet file.")],
+        answers: Annotated[
+            Path, typer.Option(metavar="LOG", help="A .csv or .parquet log of answers with the column item.")
+        ],
+        out: Annotated[Path, typer.Option(dir_okay=False, metavar="FILE", help="The .parquet file to write.")],
         first: Annotated[
-            int, typer.Option(min=0, metavar="N", help="The number of the first item; the service counts from 1.")
+            int, typer.Option(min=0, metavar="N", help="The number of the first item; in the service it is 1.")
         ] = 0,
         error_rate: Annotated[
             float | None,
-            typer.Option(min=0.0, max=0.499, metavar="E", help="How often an answer is wrong; else it is learned."),
+            typer.Option(
+                min=0.0, max=0.499, metavar="E", help="How often an answer is wrong; by default it is learned."
+            ),
         ] = None,
         seed: Annotated[
             int, typer.Option(min=0, max=2**32 - 1, metavar="S", help="The same seed gives the same levels.")
@@ -32,13 +36,13 @@ def add(program: "typer.Typer") -> None:
         jobs: Annotated[int, typer.Option(min=-1, metavar="N", help=JOBS)] = -1,
         backend: Annotated[str, typer.Option(metavar="NAME", help=BACKEND)] = "processes",
     ) -> None:
-        """Give every item of a Parquet file its level, by answers about some of them.
+        """Give every item of a Parquet file a level, from answers about some of them.
 
         For example: dford place items.parquet --levels bad,ok,good --answers log.parquet --out levels.parquet
 
         The file may be larger than memory: it is read row group by row group.
         It needs a column of numbers for each feature of the log.
-        Any number of processes, and any cluster, give the same file.
+        The result is the same with any number of processes and on any cluster.
         """
         from dford.experiments.processes import WorkerDiedError
 
@@ -46,7 +50,7 @@ def add(program: "typer.Typer") -> None:
         try:
             _place(items, levels, answers, out, first, error_rate, seed, jobs, backend)
         except WorkerDiedError as error:
-            raise typer.Exit(refuse(f"a part could not be done, {error}; nothing was written", status=1)) from None
+            raise typer.Exit(refuse(f"a part failed ({error}); nothing was written", status=1)) from None
         except KeyboardInterrupt:
             raise typer.Exit(refuse("stopped; nothing was written", status=130)) from None
 
@@ -71,7 +75,7 @@ def _place(
     log, screen = read_log(answers, levels), console()
     if len(log) and all(item is None for item in log.item):
         raise ValueError(
-            f"{answers.name} does not say which items its answers are about: it needs the columns item, person and time"
+            f"{answers.name} does not say which items its answers are about; it needs the columns item, person and time"
         )
     with Progress(console=screen, disable=not screen.is_terminal, transient=True) as progress:
         task = progress.add_task("placing", total=None)

@@ -19,28 +19,28 @@ def add(program: "typer.Typer") -> None:
 
     @program.command()
     def predict(
-        model: Annotated[Path, typer.Argument(metavar="MODEL", help="What dford run --save wrote.")],
+        model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file written by dford run --save.")],
         table: Annotated[Path, typer.Argument(metavar="FILE", help=_tables.FILE)],
         out: Annotated[
             Path, typer.Option(dir_okay=False, metavar="FILE", help="Write the levels here: .csv or .parquet.")
         ],
         target: Annotated[
-            str | None, typer.Option(metavar="NAME", help="A column to ignore; a model of dford run knows its own.")
+            str | None, typer.Option(metavar="NAME", help="A column to ignore; models of dford run know theirs.")
         ] = None,
         learner: Annotated[
             str | None, typer.Option(metavar="NAME", help=f"The model's class, if it is {_tables.OWN}.")
         ] = None,
     ) -> None:
-        """Say the level of every row of a table of yours.
+        """Predict the level of every row of a table.
 
         For example: dford predict wines.dford new.csv --out levels.csv
 
-        The file has the columns that the model learned from, and vectors beside it if those of the model were. What is
-        written has all of its columns, the level, and where the learner has them the probability of each level.
+        The file must have the columns that the model learned from, with vectors beside it if the model had them. The
+        output has all of its columns, the level, and, if the learner has them, the probability of each level.
         """
         if out.suffix not in (".csv", ".parquet"):
             raise typer.BadParameter(
-                f"levels are written to a .csv or a .parquet file; got {out.name!r}", param_hint="--out"
+                f"levels are written to a .csv or .parquet file; got {out.name!r}", param_hint="--out"
             )
         if learner is not None:
             _tables.check_learner(learner)
@@ -60,7 +60,7 @@ def _load(path: Path, learner: str | None) -> "OrdinalLearner":
     from dford.learners import load
 
     if not path.is_file():
-        raise FileNotFoundError(f"no model at {path}")
+        raise FileNotFoundError(f"there is no model {path}")
     return load(path, learner=own_learner(learner) if learner and is_own(learner) else None)
 
 
@@ -74,20 +74,20 @@ def _predict(model: "OrdinalLearner", path: Path, file: Path, target: str | None
 
     columns = getattr(model, "columns_", None)
     if columns is None:
-        raise ValueError(f"{path.name} does not know its columns; make a model that does: dford run FILE --save MODEL")
+        raise ValueError(f"{path.name} does not know its columns; make one that does with dford run FILE --save MODEL")
     table = read_table_file(file)
     names = [name for name in table if name != target]
     try:
         X = columns.transform({name: list(table[name]) for name in names})
     except ColumnError as error:
-        hint = f"; vectors may be in {vectors_file(file).name} beside it" if error.column == VECTORS else ""
+        hint = f"; vectors go into {vectors_file(file).name} beside it" if error.column == VECTORS else ""
         raise ValueError(f"{file.name} does not fit {path.name}: {error}{hint}") from None
     added = {"level": model.predict(X)}
     if hasattr(model, "predict_proba"):
         chances = model.predict_proba(X)
         added |= {f"P({level})": chances[:, place] for place, level in enumerate(model.classes_)}
     if taken := [name for name in added if name in table]:
-        raise ValueError(f"{file.name} has a column {taken[0]!r} of its own; rename it, so that the level has a place")
+        raise ValueError(f"{file.name} already has a column {taken[0]!r}, which the result needs; rename it")
     rows = pd.DataFrame(table)
     if vectors_file(file).is_file():
         rows = rows.drop(columns=VECTORS)  # which is no column of the file

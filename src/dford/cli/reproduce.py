@@ -28,7 +28,9 @@ def add(program: "typer.Typer") -> None:
         ] = "all",
         datasets: Annotated[
             str | None,
-            typer.Option(metavar="A,B", help=f"Of {', '.join(PLAYED)}; else all of the paper's that are there."),
+            typer.Option(
+                metavar="A,B", help=f"Some of {', '.join(PLAYED)}; by default all of the paper's that are there."
+            ),
         ] = None,
         quick: Annotated[bool, typer.Option("--quick", help="Few runs and rounds: under a minute.")] = False,
         full: Annotated[bool, typer.Option("--full", help="The paper's runs and rounds: some minutes.")] = False,
@@ -36,7 +38,9 @@ def add(program: "typer.Typer") -> None:
         backend: Annotated[str, typer.Option(metavar="NAME", help=BACKEND)] = "processes",
         data: Annotated[
             Path | None,
-            typer.Option(file_okay=False, metavar="DIR", help="Folder of the datasets; else DFORD_DATA, else a cache."),
+            typer.Option(
+                file_okay=False, metavar="DIR", help="Folder of the data files; by default DFORD_DATA, or else a cache."
+            ),
         ] = None,
         out: Annotated[
             Path, typer.Option(file_okay=False, metavar="DIR", help="Folder for the report and all results.")
@@ -45,7 +49,7 @@ def add(program: "typer.Typer") -> None:
             int, typer.Option(min=0, max=2**32 - 1, metavar="S", help="The same seed gives the same figures.")
         ] = 0,
         demonstrate_lambda: Annotated[
-            bool, typer.Option("--demonstrate-lambda", help="Play all six λ of the grid, to see that they are equal.")
+            bool, typer.Option("--demonstrate-lambda", help="Play all six λ of the grid, to show that they are equal.")
         ] = False,
     ) -> None:
         """Run the paper's experiments again and write a report.
@@ -54,22 +58,22 @@ def add(program: "typer.Typer") -> None:
 
         Then with real data: dford data --fetch abalone, and dford reproduce.
 
-        Without --quick or --full, a tenth of the paper's rounds is played.
-        Ctrl-C stops, and the same command goes on where it stopped.
-        The exit status is 0, or 1 when some part failed, or 2 after a mistake.
+        Without --quick or --full, it plays a tenth of the paper's rounds.
+        Ctrl-C stops it, and the same command continues where it stopped.
+        The exit status is 0, 1 if some part failed, or 2 after a mistake.
         """
         if quick and full:
-            raise typer.BadParameter("give one of --quick and --full, not both")
+            raise typer.BadParameter("give only one of --quick and --full")
         check_backend(jobs, backend)
         if experiment != "all" and experiment not in EXPERIMENTS:
-            raise typer.BadParameter(f"{experiment!r} is none of {', '.join(EXPERIMENTS)}, all")
+            raise typer.BadParameter(f"{experiment!r} is not one of {', '.join(EXPERIMENTS)}, all")
         size = "quick" if quick else "full" if full else "middle"
         chosen = [experiment] if experiment != "all" else list(EXPERIMENTS)
         names = [name.strip() for name in datasets.split(",")] if datasets else None
         try:
             raise typer.Exit(_reproduce(chosen, names, size, jobs, backend, data, out, seed, demonstrate_lambda))
         except KeyboardInterrupt:
-            raise typer.Exit(refuse("stopped; the same command goes on from here", status=130)) from None
+            raise typer.Exit(refuse("stopped; the same command continues from here", status=130)) from None
 
 
 def _names(incomplete: str) -> list[str]:
@@ -106,7 +110,7 @@ def _reproduce(
         tempfile.TemporaryFile(dir=out).close()
     screen = console()
     if missing:
-        screen.print(f"Left out, for their files are not there: {', '.join(missing)}. To see which: dford data")
+        screen.print(f"Left out because their files are missing: {', '.join(missing)}. To see which: dford data")
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

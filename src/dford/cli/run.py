@@ -30,30 +30,34 @@ def add(program: "typer.Typer") -> None:
             str, typer.Option(metavar="NAME", help=f"{', '.join(LEARNERS)}, or {_tables.OWN}.")
         ] = "auto",
         shuffle: Annotated[
-            bool, typer.Option("--shuffle", help="Play the rows in random order, not the file's.")
+            bool, typer.Option("--shuffle", help="Play the rows in random order instead of the file's.")
         ] = False,
-        seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, metavar="S", help="Of questions and shuffle.")] = 0,
+        seed: Annotated[
+            int, typer.Option(min=0, max=2**32 - 1, metavar="S", help="The seed of questions and shuffling.")
+        ] = 0,
         save: Annotated[Path | None, typer.Option(dir_okay=False, metavar="FILE", help="Write the model here.")] = None,
         log: Annotated[
             Path | None, typer.Option(dir_okay=False, metavar="FILE", help="Write all answers here: .csv or .parquet.")
         ] = None,
     ) -> None:
-        """Learn from a table of yours, one yes/no question a row, and see how the error falls.
+        """Learn from a table, one yes/no question per row, and see how the error falls.
 
         For example: dford run wines.csv --target rating --levels bad,ok,good --save wines.dford
 
-        The label of a row only answers the question about it.
-        Numbers, categories, dates and texts are learned from; ids are not. What each column became is shown.
-        Targets of numbers are cut by --cuts, --steps or --equal-frequency.
-        dford, pril and prank see rows scaled as they come, the others as they are.
+        The label of a row is only used to answer the question about it.
+        Numbers, categories, dates and texts are learned from; ids are not. The output shows how each column is read.
+        Numeric targets are cut with --cuts, --steps or --equal-frequency.
+        dford, pril and prank see rows scaled on the fly, the others see them as they are.
 
-        Place new rows with the saved model: dford predict wines.dford new.csv --out levels.csv
+        To place new rows with the saved model: dford predict wines.dford new.csv --out levels.csv
         """
         _tables.check_learner(learner)
         if log and learner == "prank":
-            raise typer.BadParameter("prank sees the labels and asks nothing that a log could hold", param_hint="--log")
+            raise typer.BadParameter(
+                "prank sees the labels and asks no questions, so there is nothing to log", param_hint="--log"
+            )
         if log and log.suffix not in (".csv", ".parquet"):
-            raise typer.BadParameter(f"a log is a .csv or a .parquet file; got {log.name!r}", param_hint="--log")
+            raise typer.BadParameter(f"a log must be a .csv or .parquet file; got {log.name!r}", param_hint="--log")
         options = _tables.TableOptions(target, levels, equal_frequency, cuts, steps, kind or ())
         _run(table, options, learner, shuffle, seed, save, log)
 
@@ -120,4 +124,4 @@ def _show(title: str, done: "Pass", places: Any) -> None:
         before = row
     constant = min(abs(places - place).mean() for place in range(1, int(places.max()) + 1))
     screen = console()
-    screen.print(shown, "", f"Always the one best level: {constant:.3f}.", sep="\n")
+    screen.print(shown, "", f"Always predicting the single best level: {constant:.3f}.", sep="\n")

@@ -24,14 +24,14 @@ def add(program: "typer.Typer") -> None:
     from dford.service.settings import Settings
 
     def serve(config: Path | None = None, demo: bool = False, **flags: Any) -> None:
-        """Serve projects over HTTP: questions, answers that are kept, predictions."""
+        """Serve projects over HTTP: questions, answers, predictions."""
         needs("service", "fastapi", "prometheus_client", "sqlalchemy", "uvicorn")
         _serve(Settings.read(flags, file=config), demo)
 
     # a flag for every setting, described where the setting is
     parameters: dict[str, Any] = {
         "config": Annotated[Path | None, typer.Option(help="A TOML file of settings.", dir_okay=False)],
-        "demo": Annotated[bool, typer.Option("--demo", help="With projects to look at: demo and demo-answered.")],
+        "demo": Annotated[bool, typer.Option("--demo", help="Add two projects to try out: demo and demo-answered.")],
     }
     for one in fields(Settings):
         parameters[one.name] = Annotated[Optional[one.type], typer.Option(help=one.metadata["help"])]  # noqa: UP045
@@ -48,22 +48,22 @@ def add(program: "typer.Typer") -> None:
 
     @program.command()
     def verify(database: Database = "") -> None:
-        """Replay every project's log from zero, and compare all states with it, to the bit."""
+        """Replay every project's log from the beginning, and check that all saved states match it bit by bit."""
         raise typer.Exit(_verify(open_database(database)))
 
     @program.command()
     def key(
-        name: Annotated[str, typer.Argument(help="Whose key it is.")],
+        name: Annotated[str, typer.Argument(help="The person the key is for.")],
         database: Database = "",
         role: Annotated[str, typer.Option(help="predict, answer or admin.")] = "admin",
-        project: Annotated[str, typer.Option(help="The project it is for; all, if none is named.")] = "",
+        project: Annotated[str, typer.Option(help="The project it is for; by default all projects.")] = "",
     ) -> None:
-        """Make a key, and show it this once. From the first key on, every request needs one."""
+        """Create a key and show it, only this once. Once there is a key, every request needs one."""
         _key(open_database(database), name, role, project)
 
     @program.command()
-    def backup(file: Annotated[Path, typer.Argument(help="Where to.")], database: Database = "") -> None:
-        """Copy a SQLite database while it is in use; to restore, serve the copy."""
+    def backup(file: Annotated[Path, typer.Argument(help="The file to write.")], database: Database = "") -> None:
+        """Copy a SQLite database while it is in use. To restore it, serve the copy."""
         _backup(open_database(database), file)
 
 
@@ -89,7 +89,7 @@ def _refuse_strangers(service: "Service") -> None:
     host = service.settings.host
     if host not in LOOPBACK and not service.keys.exist():
         raise ValueError(
-            f"there is no key, so anybody who reaches {host} could do anything: make one with dford key, or serve on "
+            f"without a key, anyone who can reach {host} could do anything; make one with dford key, or serve on "
             "127.0.0.1"
         )
 
@@ -120,7 +120,7 @@ def _key(database: "Database", name: str, role: str, project: str) -> None:
 
     try:
         if role not in keys.ROLES:
-            raise ValueError(f"a role is one of {', '.join(keys.ROLES)}; got {role!r}")
+            raise ValueError(f"a role must be one of {', '.join(keys.ROLES)}; got {role!r}")
         found = projects.find(database, project) if project else None
         if project and found is None:
             raise projects.no_project(project)

@@ -24,19 +24,20 @@ def add(program: "typer.Typer") -> None:
     @program.command("tune")
     def command(
         log: Annotated[
-            Path, typer.Argument(metavar="FILE", help="A .csv or .parquet file of answers; with --target, a table.")
+            Path, typer.Argument(metavar="FILE", help="A .csv or .parquet log of answers; with --target, a table.")
         ],
         levels: Annotated[
             str | None, typer.Option(metavar="A,B,…", help="The levels, lowest first: --levels calm,mild,severe")
         ] = None,
         learners: Annotated[
-            str | None, typer.Option(metavar="A,B,…", help=f"{', '.join(_ASKING)}, or {_tables.OWN}; else a grid.")
+            str | None,
+            typer.Option(metavar="A,B,…", help=f"{', '.join(_ASKING)}, or {_tables.OWN}; by default a grid."),
         ] = None,
         policy: Annotated[str, typer.Option(metavar="NAME:SHARE", help=POLICY)] = "",
         save: Annotated[
             Path | None, typer.Option(metavar="FILE", help="Train the best one on the whole log and save it here.")
         ] = None,
-        target: Annotated[str | None, typer.Option(metavar="NAME", help=f"Of a table. {_tables.TARGET}")] = None,
+        target: Annotated[str | None, typer.Option(metavar="NAME", help=f"With a table. {_tables.TARGET}")] = None,
         equal_frequency: Annotated[int | None, typer.Option(min=2, metavar="K", help=_tables.EQUAL_FREQUENCY)] = None,
         cuts: Annotated[str | None, typer.Option(metavar="7,9,12", help=_tables.CUTS)] = None,
         steps: Annotated[float | None, typer.Option(metavar="S", help=_tables.STEPS)] = None,
@@ -44,20 +45,20 @@ def add(program: "typer.Typer") -> None:
     ) -> None:
         """Choose a learner from a log of answers. No label is needed.
 
-        The log has the columns level, prediction, propensity, higher, and one for each feature, as FeedbackLog writes
-        it. Every candidate goes through it in order and predicts each row before it learns the answer about it.
+        The log has the columns level, prediction, propensity, higher, and one for each feature, as written by
+        FeedbackLog. Every candidate goes through it in order, predicting each row before it learns from the answer.
 
-        A table of yours with known levels becomes such a log, one question a row, each level as likely as any other:
+        A table with known levels is turned into such a log, one question per row, all levels equally likely:
         dford tune wines.csv --target rating --levels bad,ok,good
         """
         options = _tables.TableOptions(target or "", levels, equal_frequency, cuts, steps, kind or ())
         if target is not None and (policy or save):
-            raise typer.BadParameter("--policy and --save go with a log; a model of a table: dford run --save")
+            raise typer.BadParameter("--policy and --save need a log; for a model of a table, use dford run --save")
         if target is None:
             if levels is None:
                 raise typer.BadParameter("name the levels of the log, lowest first", param_hint="--levels")
             if given := [name for name, value in options._asdict().items() if value and name != "levels"]:
-                raise typer.BadParameter(f"--{given[0].replace('_', '-')} is about a table: give --target, too")
+                raise typer.BadParameter(f"--{given[0].replace('_', '-')} is about a table; give --target, too")
         grid = _grid() if learners is None else _named(learners)
         if target is None:
             _tune(read_log(log, levels or ""), grid, learners is not None, read_policy(policy), save)
@@ -79,7 +80,7 @@ def _named(learners: str) -> "list[LiveLearner]":
         learner = new_own(name, random_state=0) if is_own(name) else LEARNERS[name](random_state=0)
         if not isinstance(learner, LiveLearner):
             raise typer.BadParameter(
-                f"{name} does not learn from answers; {', '.join(_ASKING)} do", param_hint="--learners"
+                f"{name} does not learn from answers; use one of {', '.join(_ASKING)}", param_hint="--learners"
             )
         found.append(learner)
     return found
@@ -128,7 +129,7 @@ def _tune(
     if log.is_sparse:
         unable = [learner for learner in grid if not get_tags(learner).input_tags.sparse]
         if unable and named:
-            raise ValueError(f"{type(unable[0]).__name__} does not learn from texts, and there are some; Auto does")
+            raise ValueError(f"{type(unable[0]).__name__} does not learn from texts, which this log has; use Auto")
         grid = [learner for learner in grid if learner not in unable]
     screen = console()
     with screen.status("replaying") as status:

@@ -22,7 +22,7 @@ _PARTS = ("day", "year", "month", "weekday", "hour")
 
 
 class Column(NamedTuple):
-    """One column. What is stored here never changes, so that a stored row means the same for ever.
+    """One column. What is stored here never changes, so a stored row means the same forever.
 
     - number: itself. Where some were `missing` when the column was first read, another place says that one is; where
       one is, it is `mean`, that of the others.
@@ -144,7 +144,7 @@ class Column(NamedTuple):
     def _seen(self, given: Values, images: ImageReader | None) -> Floats:
         if images is None or images.made_by != self.made_by:
             now = "nothing here reads images" if images is None else f"here it is {images.made_by}"
-            raise ColumnError(f"the images of {self.name!r} are described by {self.made_by}, and {now}", "no-encoder")
+            raise ColumnError(f"the images of {self.name!r} were encoded by {self.made_by}, but {now}", "no-encoder")
         rows = np.zeros((len(given), self.size + 1))
         for r, value in enumerate(given):
             found = None if values.is_missing(value) else images.see(str(value))

@@ -1,4 +1,4 @@
-"""A table as features: fitted once, saved with the model, and the same everywhere."""
+"""Turning a table into features: fitted once, saved with the model, and the same everywhere."""
 
 import json
 import math
@@ -26,38 +26,38 @@ _TYPES = [(int, float) if isinstance(one, float) else type(one) for one in Colum
 
 
 class Described(NamedTuple):
-    """What became of a column."""
+    """How a column is read."""
 
     column: str
     kind: str
     features: int
-    """How many numbers it is."""
+    """How many numbers it becomes."""
     sentence: str
 
 
 class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Turn a table into features: numbers, categories, texts, vectors and dates, each as it is best learned from.
+    """Turn a table into features: numbers, categories, texts, vectors and dates, each in the form best learned from.
 
-    The table is a frame of pandas or polars, an Arrow table, an array, or a list of dicts. What is fitted is kept in
-    `columns_` and never changes. Texts become sparse features: then `transform` gives a sparse matrix, whose first
-    `n_dense_` columns are the others.
+    The table is a pandas or polars frame, an Arrow table, an array, or a list of dicts. What is fitted is kept in
+    `columns_` and never changes. Texts become sparse features: `transform` then returns a sparse matrix whose first
+    `n_dense_` columns are the other features.
 
     Parameters
     ----------
     kinds : dict, optional
-        The kinds of columns by name, of those that are not to be taken by what is in them: "number", "category",
-        "text", "vector", "image", "date", or "shown" for what is not to be learned from. A list is of categories in
-        order, lowest first, which are learned from as one number.
+        The kinds of columns by name, if they should not be read from the values: "number", "category", "text",
+        "vector", "image", "date", or "shown" for a column not to learn from. A list names ordered categories, lowest
+        first, which are learned from as one number.
     files : path or ImageReader, optional
-        The folder of the images that a column names, or whatever else reads them.
+        The folder of the images that a column names, or an object that reads them.
     encoder : path, optional
-        An ONNX model that makes vectors of images, in place of our own descriptor.
+        An ONNX model that turns images into vectors, instead of the built-in descriptor.
 
     Attributes
     ----------
     columns_ : list of Column
     n_dense_ : int
-        How many of the features are not those of texts; they come first.
+        How many of the features do not come from texts; they come first.
     n_features_in_ : int
         The number of columns.
 
@@ -70,7 +70,7 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     (2, 65537)
     >>> for column in columns.describe():
     ...     print(column.sentence)
-    text: text, learned from by its words and their parts
+    text: text, learned from through its words and their parts
     price: a number
     """
 
@@ -89,7 +89,7 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.encoder = encoder
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Read what the columns are, from these rows."""
+        """Find out from these rows what the columns are."""
         table, said = read_table(X), dict(self.kinds or {})
         if unknown := set(said) - set(table):
             raise ColumnError(f"there is no column {min(unknown)!r}", "unknown-column", min(unknown))
@@ -99,14 +99,14 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> Any:
-        """The features of every row: an array, or a sparse matrix where there are texts."""
+        """The features of every row: an array, or a sparse matrix if there are texts."""
         table = self._table(X)
         for sentence in self.unforeseen(table):
             warnings.warn(sentence, stacklevel=2)
         return self.features(table)
 
     def unforeseen(self, X: Any) -> list[str]:
-        """What is missing in these rows, of columns in which nothing was when they were fitted: a sentence each."""
+        """One sentence for each column that has missing values here, but had none when it was fitted."""
         table = self._table(X)
         found = []
         for column in self.columns_:
@@ -114,13 +114,13 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 lost = int(is_lost(table[column.name]).sum())
                 if lost:
                     found.append(
-                        f"{column.name} is missing in {lost} of {length(table)} rows, and was in none when the columns "
-                        f"were fitted: {column.instead} taken"
+                        f"{column.name} is missing in {lost} of {length(table)} rows, but was in none when the columns "
+                        f"were fitted; {column.instead} used instead"
                     )
         return found
 
     def features(self, X: Any) -> Any:
-        """As `transform`, without a word on what is missing."""
+        """Like `transform`, without a warning about missing values."""
         table = self._table(X)
         n, learned = length(table), [column for column in self.columns_ if column.is_learned_from]
         images = self._images() if any(column.kind == "image" for column in learned) else None
@@ -135,12 +135,12 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return rows if self.scaling_ is None else unit_rows(rows)
 
     def describe(self) -> list[Described]:
-        """What each column became, and from which nothing is learned."""
+        """How each column is read, and which are not learned from."""
         check_is_fitted(self)
         return [Described(column.name, column.kind, column.width, _sentence(column)) for column in self.columns_]
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """What the features are called; those of texts are "#0", "#1", ..."""
+        """The names of the features; those of texts are "#0", "#1", ..."""
         check_is_fitted(self)
         names = [name for column in self.columns_ if not column.is_sparse for name in column.features()]
         return np.array([*names, *(f"#{place}" for place in range(PLACES if self.is_sparse_ else 0))], dtype=object)
@@ -173,13 +173,15 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if not isinstance(read, dict):  # as it was in the first days
                 return cls.of(read_columns(read))
             if read.get("version") != VERSION:
-                raise ValueError(f"columns of version {read.get('version')!r} are not known here; use a newer dford")
+                raise ValueError(
+                    f"this dford does not know columns of version {read.get('version')!r}; install a newer one"
+                )
             scaling = Scaling(**read["scaling"]) if "scaling" in read else None
             found = cls.of(read_columns(read["columns"]), scaling)
             if scaling is not None and not np.isfinite(np.array(scaling).reshape(2, found.n_dense_)).all():
-                raise ValueError("the scaling does not fit the columns")
+                raise ValueError("the scaling does not match the columns")
         except (TypeError, LookupError, AttributeError) as error:
-            raise ValueError(f"these are not columns that dford wrote ({error!r})") from None
+            raise ValueError(f"these columns were not written by dford ({error!r})") from None
         return found
 
     @classmethod
@@ -215,7 +217,9 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ColumnError(sentence, "unknown-column", lacking[0])
         if strange := [name for name in names if name not in known]:
             which = f"column {strange[0]!r} was" if len(strange) == 1 else f"columns {str(strange)[1:-1]} were"
-            raise ColumnError(f"{which} not there when the columns were fitted", "unknown-column")
+            raise ColumnError(
+                f"{which} not there when the columns were fitted; leave out what is new", "unknown-column"
+            )
         return table
 
 
@@ -229,7 +233,7 @@ def read_columns(stored: Sequence[Mapping[str, Any]]) -> list[Column]:
         fits = all(isinstance(value, kind) for value, kind in zip(column, _TYPES, strict=True))
         fits = fits and math.isfinite(column.mean) and all(isinstance(value, str) for value in column.categories)
         if not fits or kind not in (*KINDS, "order", "words") or not 0 <= column.size <= _LARGEST_VECTOR:
-            raise ValueError(f"a column of kind {kind!r} and size {column.size!r} is none that is known here")
+            raise ValueError(f"this dford does not know columns of kind {kind!r} and size {column.size!r}")
         found.append(column)
     return found
 
@@ -237,14 +241,14 @@ def read_columns(stored: Sequence[Mapping[str, Any]]) -> list[Column]:
 def _sentence(column: Column) -> str:
     said = {
         "number": "a number",
-        "order": f"one of {len(column.categories)} categories in order",
+        "order": f"one of {len(column.categories)} ordered categories",
         "category": f"one of {len(column.categories)} categories" if column.categories else "one of many categories",
-        "text": "text, learned from by its words and their parts",
+        "text": "text, learned from through its words and their parts",
         "vector": f"a vector of {column.size} numbers",
-        "image": f"an image, learned from by {column.size} numbers",
-        "date": "a date, learned from by its parts",
-        "words": "text, learned from by its words",
-    }.get(column.kind, "shown, and not learned from")
+        "image": f"an image, learned from through {column.size} numbers",
+        "date": "a date, learned from through its parts",
+        "words": "text, learned from through its words",
+    }.get(column.kind, "shown, not learned from")
     missing = "; missing values are learned from, too" if column.missing else ""
     note = f"{'; ' if column.is_learned_from else ': '}{column.note}" if column.note else ""
     return f"{column.name}: {said}{missing}{note}"

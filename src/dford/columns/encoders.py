@@ -19,13 +19,12 @@ _SPREAD = np.array([0.229, 0.224, 0.225], np.float32)
 class Encoder:
     """An ONNX model in one file, whose first output for an image is its vector.
 
-    The model has one input, of float32, for one image at a time or any number: (N, 3, height, width) or (N, height,
-    width, 3). Where it takes any height and width they are 224. The largest part of the image's middle that has the
-    model's proportions is resized to them. Pixels are scaled to 0 to 1, and then normalised by the mean and the
-    standard deviation of ImageNet's images. An output that has a vector for every place in the image, or for every
-    token, is averaged over them.
+    The model has one float32 input, for one image or any number at a time: (N, 3, height, width) or (N, height, width,
+    3). If it takes any height and width, they are 224. The largest central part of the image with the model's
+    proportions is resized to fit. Pixels are scaled to 0 to 1, then normalised by the mean and standard deviation of
+    ImageNet's images. An output with a vector for every place in the image, or for every token, is averaged over them.
 
-    One thread does the work, so that the number of cores changes no bit.
+    One thread does the work, so the result does not depend on the number of cores.
 
     Parameters
     ----------
@@ -36,14 +35,14 @@ class Encoder:
     width : int
         How many numbers a vector has.
     digest : str
-        The SHA-256 of the file, in hexadecimal: which model made a vector.
+        The SHA-256 of the file, in hexadecimal, which identifies the model.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         runtime = _runtime()
         self._path = Path(path)
         if not self._path.is_file():
-            raise FileNotFoundError(f"there is no file {self._path}; an encoder is an ONNX model in one file")
+            raise FileNotFoundError(f"there is no file {self._path}; an encoder must be an ONNX model in one file")
         model = self._path.read_bytes()
         self.digest = hashlib.sha256(model).hexdigest()
         options = runtime.SessionOptions()
@@ -59,7 +58,7 @@ class Encoder:
         self.width = len(self._run(np.zeros((*self._size, 3), np.uint8)))
 
     def encode(self, data: bytes) -> Floats:
-        """The vector of an image, by the bytes of its file."""
+        """The vector of an image, from the bytes of its file."""
         return self._run(middle(data, *self._size))
 
     def _read_input(self) -> tuple[str, bool, tuple[int, int]]:
@@ -89,7 +88,7 @@ class Encoder:
         shape = np.shape(output)
         if len(shape) not in (2, 3, 4) or shape[0] != 1 or np.asarray(output).dtype.kind != "f":
             raise ValueError(
-                f"{self._path} makes an output of the shape {shape}; expected numbers of the shape (1, width), "
+                f"{self._path} has an output of the shape {shape}; expected numbers of the shape (1, width), "
                 "(1, tokens, width), or those of an image"
             )
         values: NDArray[np.float64] = np.asarray(output, np.float64)[0]
@@ -98,7 +97,7 @@ class Encoder:
         elif len(shape) == 3:
             values = values.mean(axis=0)
         if not np.isfinite(values).all():
-            raise ValueError(f"{self._path} makes numbers that are not finite of this image; take another model")
+            raise ValueError(f"{self._path} gives numbers that are not finite for this image; use another model")
         return values
 
 

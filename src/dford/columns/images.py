@@ -75,7 +75,7 @@ def decode(data: bytes, side: int) -> Decoded:
     except MemoryError:
         raise
     except Exception as error:  # a decoder may raise anything for a broken file
-        raise ValueError(f"this {kind.name} file is broken or incomplete; save the image again") from error
+        raise ValueError(f"this {kind.name} file is damaged or incomplete; save the image again") from error
     image = _plain(image)
     if (factor := min(image.size) // side) > 1:
         image = image.reduce(factor)
@@ -100,7 +100,7 @@ class _TooLarge(Exception):  # noqa: N818
 
 def _refuse_large(width: int, height: int) -> None:
     if width * height > MOST_PIXELS:
-        raise _TooLarge(f"the image has {width} x {height} pixels; make it smaller, {MOST_PIXELS:,} at the most")
+        raise _TooLarge(f"the image has {width} x {height} pixels; make it smaller, at most {MOST_PIXELS:,} pixels")
 
 
 def _webp_size(data: bytes) -> tuple[int, int]:
@@ -157,9 +157,9 @@ FEATURES = [
 
 
 def describe(data: bytes) -> Floats:
-    """The numbers of `FEATURES` for the bytes of an image: all of them finite, whatever the image.
+    """The numbers of `FEATURES` for the bytes of an image. They are finite for every image.
 
-    They are of the whole image at a longer side of at most `SIDE` pixels: what a glance shows.
+    They describe the whole image, reduced so that its longer side has at most `SIDE` pixels: what a glance shows.
     """
     image, width, height, _ = decode(data, SIDE)
     image.thumbnail((SIDE, SIDE), Image.Resampling.BILINEAR)

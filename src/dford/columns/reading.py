@@ -33,12 +33,12 @@ def read_column(
     kind: Kind | None = None,
     images: ImageReader | None = None,
 ) -> Column:
-    """The column of these values, of a kind that was said, or of the one that they look like.
+    """The column of these values, of the given kind, or of the kind they look like.
 
     Where it is a list, of categories in order, the column is of the kind "order".
     """
     if isinstance(kind, str) and kind not in KINDS:
-        raise ColumnError(f"{kind!r} is no kind of column; they are {', '.join(KINDS)}", column=name)
+        raise ColumnError(f"{kind!r} is not a kind of column; expected one of {', '.join(KINDS)}", column=name)
     there = [value for value in given if not values.is_missing(value)]
     lost = len(there) < len(given)
     if kind is not None and not isinstance(kind, str):
@@ -48,15 +48,15 @@ def read_column(
     if kind is None:
         kind, note = _guess(name, there)
         if kind == "image" and (images is None or not any(images.see(word) is not None for word in there[:_TRIED])):
-            what = "and no folder of them is given" if images is None else "and the folder of files has none of them"
-            kind, note = "shown", f"it names images, {what}"
+            what = "no image folder is given" if images is None else "the image folder has none of them"
+            kind, note = "shown", f"it names images, but {what}"
         if kind == "shown":
             return Column(name, "shown", note=note)
         if kind != "image":
             return _make(name, kind, there, lost)._replace(note=note)
     if kind == "image":
         if images is None:
-            raise ColumnError(f"column {name!r} is said to be of images, and no folder of them is given", column=name)
+            raise ColumnError(f"column {name!r} should be images, but no image folder is given", column=name)
         return Column(name, kind, size=images.size, missing=True, made_by=images.made_by)
     return _make(name, kind, there, lost)
 
@@ -66,7 +66,7 @@ def _make(name: str, kind: str, there: Sequence[Any], lost: bool) -> Column:
         numbers = [values.number(value) for value in there]
         if any(map(math.isnan, numbers)):
             strange = next(value for value, one in zip(there, numbers, strict=True) if math.isnan(one))
-            sentence = f"column {name!r} is said to be of numbers, and has {str(strange)[:40]!r}"
+            sentence = f"column {name!r} should be numbers, but has {str(strange)[:40]!r}"
             raise ColumnError(sentence, "not-a-number", name)
         return Column(name, kind, mean=math.fsum(numbers) / max(len(numbers), 1), missing=lost)
     if kind == "category":
@@ -76,11 +76,13 @@ def _make(name: str, kind: str, there: Sequence[Any], lost: bool) -> Column:
     if kind == "vector":
         sizes = {len(values.vector(value) or ()) for value in there}
         if len(sizes) != 1 or 0 in sizes:
-            sentence = f"column {name!r} is said to be of vectors: lists of numbers, all of one length"
+            sentence = (
+                f"column {name!r} should be vectors, but not all of its values are lists of numbers of the same length"
+            )
             raise ColumnError(sentence, "not-a-vector", name)
         return Column(name, kind, size=sizes.pop(), missing=lost)
     if kind == "shown":
-        return Column(name, kind, note="as was said")
+        return Column(name, kind, note="as requested")
     if kind == "date":
         moments = [values.moment(value) for value in there]
         days = [moment.toordinal() for moment in moments if moment is not None]
@@ -123,8 +125,8 @@ def _hint(words: Sequence[str]) -> str:
         if sum(pattern.fullmatch(word.strip()) is not None for word in words) >= _NEARLY_ALL * len(words):
             strange = next((word for word in words if math.isnan(values.number(word)) and not values.moment(word)), "")
             return (
-                f"it looks like {what}, but {repr(strange)[:30]} cannot be read as such: write {how}, or nothing where "
-                f"it is missing, to have it learned from as {'dates' if what == 'dates' else 'numbers'}"
+                f"it looks like {what}, but {repr(strange)[:30]} cannot be read as such; to have it learned from as "
+                f"{'dates' if what == 'dates' else 'numbers'}, write {how}, or nothing where it is missing"
             )
     return ""
 

@@ -22,11 +22,11 @@ def read_table(X: Any) -> Table:
     if labels is None:
         rows = np.asarray(X)
         if rows.ndim != 2:
-            raise ValueError(f"a table has rows and columns; got an array of shape {rows.shape}")
+            raise ValueError(f"a table must have rows and columns; got an array of shape {rows.shape}")
         return dict(zip(invented(rows.shape[1]), rows.T, strict=True))
     names = as_names(labels) or invented(len(labels))
     if twice := [name for place, name in enumerate(names) if name in names[:place]]:
-        raise ValueError(f"columns must have different names; {twice[0]!r} is there twice")
+        raise ValueError(f"column names must be distinct; {twice[0]!r} appears twice")
     return {name: _values(X[label]) for name, label in zip(names, labels, strict=True)}
 
 

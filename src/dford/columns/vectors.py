@@ -25,7 +25,7 @@ def vectors_beside(path: Path, names: Container[str], rows: int) -> list[Any] | 
         return None
     beside = f"{file.name} beside {path.name}"
     if VECTORS in names:
-        raise ValueError(f"{beside} is a column {VECTORS!r}, and the table has one of its own; rename either")
+        raise ValueError(f"{beside} becomes a column {VECTORS!r}, but the table already has one; rename either")
     try:
         with file.open("rb") as opened:
             found: Any = np.lib.format.read_array(opened, allow_pickle=False)
@@ -33,10 +33,10 @@ def vectors_beside(path: Path, names: Container[str], rows: int) -> list[Any] | 
         raise ValueError(f"{beside} cannot be read as numbers: {error}") from None
     if found.dtype.kind not in "iufb" or found.ndim != 2 or not found.shape[1]:
         raise ValueError(
-            f"{beside} holds {found.dtype} of the shape {found.shape}; expected a row of numbers for each row"
+            f"{beside} has {found.dtype} values of the shape {found.shape}; expected one row of numbers for each row"
         )
     if len(found) != rows:
-        raise ValueError(f"{beside} has {len(found):,} rows, and the table {rows:,}; there must be one for each")
+        raise ValueError(f"{beside} has {len(found):,} rows, but the table has {rows:,}; it needs one for each")
     found = found.astype(np.float64)
     if not (fits := (abs(found) <= LARGEST).all(axis=1)).all():
         raise ValueError(

@@ -26,7 +26,7 @@ def bunch(
     """Rows and levels in scikit-learn's habit."""
     if hasattr(X, "tocsr"):
         if normalise != "none" or as_frame:
-            raise ValueError('sparse=True goes with normalise="none" and as_frame=False alone; leave out one of them')
+            raise ValueError('sparse=True works only with normalise="none" and as_frame=False; leave one of them out')
     elif not isinstance(X, list):  # of texts
         X = scaled(X, normalise)
     frame = None

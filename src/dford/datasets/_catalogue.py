@@ -102,8 +102,8 @@ _BANK32NH = _one(
 )
 
 
-_FROM_MICROSOFT = "get MSLR-WEB10K (1.2 GB) from Microsoft Research by hand and put its folder Fold1 there"
-_WITHDRAWN = "EachMovie was withdrawn in 2004, so put your own copy there, or take its successor, movielens"
+_FROM_MICROSOFT = "download MSLR-WEB10K (1.2 GB) from Microsoft Research yourself and put its folder Fold1 there"
+_WITHDRAWN = "EachMovie was withdrawn in 2004, so put your own copy there, or use its successor, movielens"
 
 
 def _mslr(part: str, sha256: str, mean: str) -> File:
@@ -143,12 +143,12 @@ _MOVIELENS = File(
 
 
 def _rated(name: str) -> File:
-    by_hand = "put a file of your own there, with the columns id, text and ratings"
+    by_hand = "put your own file there, with the columns id, text and ratings"
     return File(name, (f"rated_texts/{name}.csv",), readers.medians, by_hand=by_hand)
 
 
 def _raters(name: str, sha256: str, shape: tuple[int, int], mean: str) -> File:
-    by_hand = "make labels.csv (person, item, level) and gold.csv (item, level) of Get-Another-Label's data by hand"
+    by_hand = "make labels.csv (person, item, level) and gold.csv (item, level) from Get-Another-Label's data yourself"
     return File("raters", (f"raters/{name}.csv",), readers.csv, sha256, *shape, mean=mean, by_hand=by_hand)
 
 

@@ -55,12 +55,12 @@ class File:
         """Where the file is, or FileNotFoundError."""
         if path := self.path(data):
             return path
-        raise FileNotFoundError(f"no {self.name} in {data_folder(data)}; {self.remedy}")
+        raise FileNotFoundError(f"there is no {self.name} in {data_folder(data)}; {self.remedy}")
 
     @property
     def remedy(self) -> str:
         """How to get the file, as the end of a sentence."""
-        return self.by_hand or f"get it with: dford data --fetch {self.dataset}"
+        return self.by_hand or f"get it with dford data --fetch {self.dataset}"
 
     def load(self, data: Folder = None) -> Numbers:
         """The numbers of the file found, refused when they are not those of the dataset."""
@@ -68,7 +68,7 @@ class File:
         try:
             return self.checked(path.read_bytes())
         except ValueError as error:
-            raise ValueError(f"{path} is damaged, or another file ({error}); {self.remedy}") from error
+            raise ValueError(f"{path} is damaged or a different file ({error}); {self.remedy}") from error
 
     def original(self, raw: bytes) -> bool:
         """Whether these are the bytes of the file as published."""

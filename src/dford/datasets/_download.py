@@ -28,24 +28,24 @@ _BLOCK = 1 << 16
 def download(name: str, data: Folder = None, progress: Progress | None = None) -> list[Path]:
     """Download the files of a dataset into the folder, and return their paths.
 
-    Files that are there and right are left alone. A cut connection is resumed; what was fetched is checked
-    against the known sum or figures before it takes its place, and is thrown away when it is something else.
+    Files that are there and right are left alone. A lost connection is resumed. What was fetched is checked against the
+    known checksum or figures before it is put in place, and thrown away if it is something else.
 
     Parameters
     ----------
     name : str
         The name of a dataset: see `load`.
     data : path, optional
-        The folder, made where it is missing; else DFORD_DATA, else the user's cache.
+        The folder, created if it is missing; by default DFORD_DATA, or else the user's cache.
     progress : callable, optional
-        Called with the bytes so far and those of the whole, or None where they are not known.
+        Called with the bytes so far and the total, or None if it is unknown.
 
     Raises
     ------
     ValueError
-        Where the dataset cannot be downloaded; the sentence says how to get it.
+        If the dataset cannot be downloaded; the message says how to get it.
     OSError
-        Where the download fails.
+        If the download fails.
     """
     check_name(name, CATALOGUE)
     return [_get(file, data, progress) for file in CATALOGUE[name].files]
@@ -71,7 +71,7 @@ def _get(file: File, data: Folder, progress: Progress | None) -> Path:
         part.write_bytes(raw)
         os.replace(part, path)
     except ValueError as error:
-        raise OSError(f"{file.url} gave something else than {file.name} ({error}); nothing was kept") from error
+        raise OSError(f"{file.url} did not return {file.name} ({error}); nothing was kept") from error
     finally:
         part.unlink(missing_ok=True)
     return path
@@ -80,7 +80,7 @@ def _get(file: File, data: Folder, progress: Progress | None) -> Path:
 def _member(raw: bytes, file: File) -> bytes:
     kind, _, known = file.archive_sum.partition(":")
     if hashlib.new(kind, raw, usedforsecurity=False).hexdigest() != known:
-        raise ValueError(f"the archive's {kind} is another")
+        raise ValueError(f"the archive's {kind} differs")
     if zipfile.is_zipfile(io.BytesIO(raw)):
         return zipfile.ZipFile(io.BytesIO(raw)).read(file.member)
     with tarfile.open(fileobj=io.BytesIO(raw)) as archive:
@@ -105,7 +105,7 @@ def fetch(url: str, part: Path, progress: Progress | None = None) -> None:
             reason = str(error.reason)
         except (OSError, HTTPException) as error:
             reason = str(error) or type(error).__name__
-    raise OSError(f"cannot download {url} ({reason}); try again later, or put the file into the folder by hand")
+    raise OSError(f"cannot download {url} ({reason}); try again later, or put the file into the folder yourself")
 
 
 def _go_on(url: str, part: Path, progress: Progress | None) -> None:
@@ -123,4 +123,4 @@ def _go_on(url: str, part: Path, progress: Progress | None) -> None:
                 if progress:
                     progress(done, total)
     if total is not None and done < total:
-        raise OSError(f"the connection was cut after {done} of {total} bytes")
+        raise OSError(f"the connection was lost after {done} of {total} bytes")

@@ -59,14 +59,14 @@ def _ratings(given: str, row: int) -> Numbers:
     except ValueError:
         numbers = np.empty(0)
     if not len(numbers) or not np.isfinite(numbers).all():
-        raise ValueError(f"row {row} has the ratings {given[:40]!r}, which are not numbers with spaces between")
+        raise ValueError(f"row {row} has the ratings {given[:40]!r}, which are not numbers separated by spaces")
     return numbers
 
 
 def svmlight(raw: bytes) -> Numbers:
     """Label, query and the features of MSLR, one column each."""
     if not raw.endswith(b"\n"):
-        raise ValueError("its last line is cut")
+        raise ValueError("its last line is cut off")
     X, y, query = load_svmlight_file(io.BytesIO(raw), n_features=MSLR_FEATURES, query_id=True)
     return np.column_stack([y, query, X.toarray()])
 

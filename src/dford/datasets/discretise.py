@@ -7,42 +7,42 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def at_cuts(values: ArrayLike, cuts: ArrayLike) -> NDArray[np.int64]:
-    """The level counts the cuts below the value, plus one; a value on a cut stays below it.
+    """The level is one plus the number of cuts below the value; a value on a cut stays below it.
 
     >>> at_cuts([1, 7, 8, 9, 10, 12, 13, 29], cuts=[7, 9, 12])  # the paper's levels of abalone
     array([1, 1, 2, 2, 3, 3, 4, 4])
     """
     values, cuts = _column(values, "values"), _column(cuts, "cuts")
     if not (np.diff(cuts) > 0).all():
-        raise ValueError(f"cuts must increase from each to the next; got {cuts.tolist()}")
+        raise ValueError(f"cuts must be increasing; got {cuts.tolist()}")
     return _above(values, cuts)
 
 
 def in_steps(values: ArrayLike, step: float, *, start: float = 0.0, n_levels: int) -> NDArray[np.int64]:
     """Level k is the k-th interval of width `step` above `start`, its upper end included.
 
-    What lies below the first interval belongs to level 1, what lies above the last to level `n_levels`.
+    Values below the first interval belong to level 1, values above the last to level `n_levels`.
 
     >>> in_steps([7.0, 10.0, 10.1, 54.992], step=5, start=5, n_levels=10)  # those of parkinsons
     array([ 1,  1,  2, 10])
     """
     if not (step > 0 and np.isfinite(step) and np.isfinite(start)):
-        raise ValueError(f"step must be a number above 0 and start a number; got {step!r} and {start!r}")
+        raise ValueError(f"step must be a number greater than 0, and start a number; got {step!r} and {start!r}")
     _check_levels(n_levels)
     return _above(_column(values, "values"), start + step * np.arange(1, n_levels))
 
 
 def equal_frequency(values: ArrayLike, n_levels: int, *, ties: Literal["value", "rank"] = "value") -> NDArray[np.int64]:
-    """Levels that hold equally many values, as far as `ties` allows.
+    """Levels with equally many values, as far as `ties` allows.
 
     Parameters
     ----------
     values : array of numbers
     n_levels : int
     ties : {"value", "rank"}
-        "value": equal values always share a level. The cuts are the quantiles 1/K, 2/K, ..., so levels are as
-        unequal as the ties are many, and where a level would stay empty the values are refused.
-        "rank": levels differ in size by one at most. Ties are broken by row order, earlier rows lower, so equal
+        "value": equal values always share a level. The cuts are the quantiles 1/K, 2/K, ..., so the more ties there
+        are, the more levels differ in size; if a level would stay empty, there is an error.
+        "rank": levels differ in size by at most one. Ties are broken by row order, earlier rows lower, so equal
         values may get different levels.
 
     Examples
@@ -53,7 +53,7 @@ def equal_frequency(values: ArrayLike, n_levels: int, *, ties: Literal["value", 
     array([1, 1, 2, 2, 3, 3])
     >>> equal_frequency([0, 0, 0, 0, 1, 2], 3)
     Traceback (most recent call last):
-    ValueError: with equal values together only 2 of 3 levels would be filled (4 of 6 are 0); take ties="rank" ...
+    ValueError: if equal values stay together, only 2 of 3 levels have any (4 of 6 are 0); use ties="rank" ...
     """
     values = _column(values, "values")
     _check_levels(n_levels)
@@ -71,8 +71,8 @@ def equal_frequency(values: ArrayLike, n_levels: int, *, ties: Literal["value", 
         distinct, counts = np.unique(values, return_counts=True)
         most = counts.argmax()
         raise ValueError(
-            f"with equal values together only {filled} of {n_levels} levels would be filled ({counts[most]} of "
-            f'{len(values)} are {distinct[most]:g}); take ties="rank" or fewer levels'
+            f"if equal values stay together, only {filled} of {n_levels} levels have any ({counts[most]} of "
+            f'{len(values)} are {distinct[most]:g}); use ties="rank" or fewer levels'
         )
     return levels
 
@@ -84,10 +84,12 @@ def _above(values: NDArray[np.float64], cuts: NDArray[np.floating]) -> NDArray[n
 def _column(values: ArrayLike, name: str) -> NDArray[np.float64]:
     column: NDArray[np.float64] = np.asarray(values, dtype=np.float64)
     if column.ndim != 1 or not np.isfinite(column).all():
-        raise ValueError(f"{name} must be one column of finite numbers; got the shape {column.shape}, or a nan or inf")
+        raise ValueError(
+            f"{name} must be one column of finite numbers; got the shape {column.shape}, or NaN or infinity"
+        )
     return column
 
 
 def _check_levels(n_levels: Any) -> None:
     if not isinstance(n_levels, (int, np.integer)) or n_levels < 2:
-        raise ValueError(f"n_levels must be a whole number of at least 2; got {n_levels!r}")
+        raise ValueError(f"n_levels must be a whole number, 2 or more; got {n_levels!r}")

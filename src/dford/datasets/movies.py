@@ -23,16 +23,16 @@ def load_eachmovie(
     return_X_y: bool = False,
     as_frame: bool = False,
 ) -> Loaded:
-    """One viewer's scores of films, from the scores of the other viewers: 6 levels.
+    """One viewer's scores of films, to be predicted from the other viewers' scores: 6 levels.
 
-    A row is a film the viewer voted on, in the order of the files. The features are the scores that the other
-    viewers gave it, minus 3.5, the middle of the scale, and 0 where one did not vote. The level is the viewer's own
-    score. The Bunch also has viewer, movies (of the rows) and viewers (of the columns).
+    A row is a film the viewer voted on, in the order of the files. The features are the other viewers' scores of it,
+    minus 3.5, the middle of the scale, or 0 if they did not vote. The level is the viewer's own score. The Bunch also
+    has viewer, movies (for the rows) and viewers (for the columns).
 
     Parameters
     ----------
     viewer : int, optional
-        The number of the viewer; else the one with the most votes, of several the lowest number.
+        The number of the viewer; by default the one with the most votes, and among equals the lowest number.
     min_votes : int
         Other viewers with fewer votes are left out.
     sparse : bool
@@ -42,7 +42,7 @@ def load_eachmovie(
     """
     votes = np.concatenate([file.load(data) for file in CATALOGUE["eachmovie"].files])
     if not np.isin(votes[:, 2], range(1, 7)).all():
-        raise ValueError("the scores of eachmovie must be 1 to 6; this is another file")
+        raise ValueError("the scores of eachmovie must be 1 to 6; this is a different file")
     return _viewer(
         votes, np.arange(1.0, 7), viewer, min_votes, sparse, load_eachmovie.__doc__, normalise, return_X_y, as_frame
     )
@@ -61,8 +61,8 @@ def load_movielens(
     """One viewer's ratings of films, from those of the other viewers, as `load_eachmovie`.
 
     Reads MovieLens in any of its forms (u.data, ratings.dat, ratings.csv). The levels are the ratings that occur in
-    the file: 1 to 5, or halves from 0.5 to 5. Where the middle of the scale is itself a rating it becomes 0, as a
-    vote not given does.
+    the file: 1 to 5, or halves from 0.5 to 5. If the middle of the scale is itself a rating, it becomes 0, like a
+    missing vote.
 
     The parameters and what is returned are those of `load_eachmovie`.
     """
@@ -84,15 +84,17 @@ def _viewer(
 ) -> Loaded:
     users, movies = votes[:, 0].astype(np.int64), votes[:, 1].astype(np.int64)
     if len(np.unique(users * (movies.max() + 1) + movies)) < len(votes):
-        raise ValueError("a viewer votes twice on the same film; this is another file, or damaged")
+        raise ValueError("a viewer votes twice on the same film; this file is damaged or a different one")
     numbers, counts = np.unique(users, return_counts=True)
     if viewer is None:
         viewer = int(numbers[counts.argmax()])
     elif viewer not in numbers:
-        raise ValueError(f"no viewer {viewer!r}; the file has {len(numbers)}, from {numbers[0]} to {numbers[-1]}")
+        raise ValueError(
+            f"there is no viewer {viewer!r}; the file has {len(numbers)}, from {numbers[0]} to {numbers[-1]}"
+        )
     others = numbers[(counts >= min_votes) & (numbers != viewer)]
     if not len(others):
-        raise ValueError(f"no other viewer has {min_votes} votes, the most are {counts.max()}; lower min_votes")
+        raise ValueError(f"no other viewer has {min_votes} votes, and the most is {counts.max()}; lower min_votes")
 
     own = users == viewer
     films = movies[own]

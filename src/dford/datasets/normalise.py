@@ -10,15 +10,15 @@ def normalise(X: ArrayLike, how: str = "unit") -> NDArray[np.float64]:
     """Scale the features of a dataset, all rows at once.
 
     The means and deviations are those of the whole dataset, as in the paper's experiments: right for comparing
-    learners on a file, not to be had in a live stream.
+    learners on a file, but not available in a live stream.
 
     Parameters
     ----------
     X : array of shape (n_rows, n_features)
     how : {"none", "standard", "unit"}
-        "none": as they are. "standard": every column with mean 0 and standard deviation 1, a constant one 0.
-        "unit": "standard", and then every row divided by its Euclidean norm, a row of zeros left so. The paper
-        says only that features are normalised; this reading comes closest to its figures.
+        "none": as they are. "standard": every column has mean 0 and standard deviation 1, and a constant one is 0.
+        "unit": "standard", then every row is divided by its Euclidean norm, except rows of zeros. The paper says only
+        that features are normalised; this reading comes closest to its figures.
 
     Examples
     --------

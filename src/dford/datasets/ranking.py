@@ -21,8 +21,8 @@ def load_mslr(
     """Relevance of web pages to queries: 136 features, 5 levels.
 
     The levels 1..5 are the labels 0..4. The paper speaks of ten equally frequent levels, but the file has these
-    five. Read is the sample of the first 5,000 rows each of fold 1's train and test parts, in this order, where the
-    folder has it (5639, 2900, 1244, 153 and 64 rows a level), else the whole parts, Fold1/train.txt and test.txt.
+    five. If the folder has it, this reads the sample of the first 5,000 rows each of fold 1's train and test parts, in
+    this order (5639, 2900, 1244, 153 and 64 rows per level), otherwise the whole parts, Fold1/train.txt and test.txt.
     The Bunch also has query_id.
 
     Parameters
@@ -39,7 +39,7 @@ def load_mslr(
     table = np.concatenate([file.load(data) for file in files])
     labels = table[:, 0]
     if not np.isin(labels, range(5)).all():
-        raise ValueError("the labels of mslr must be 0 to 4; this is another file")
+        raise ValueError("the labels of mslr must be 0 to 4; this is a different file")
     return bunch(
         table[:, 2:],
         1 + labels.astype(np.int64),

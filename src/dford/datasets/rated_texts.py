@@ -20,40 +20,39 @@ def load_rated_texts(
     return_X_y: bool = False,
     as_frame: bool = False,
 ) -> Loaded:
-    """Texts with the ratings of several people each: 5 levels.
+    """Texts, each rated by several people: 5 levels.
 
-    The file is `rated_texts/movies.csv` or `rated_texts/tweets.csv` in the folder, or flat in it, with the columns id,
-    text and ratings: numbers from -4 to 4 with spaces between, one a person, in no order. A row's data are its text,
-    as a dict that learners take as it is. The level is the median rating, cut at -1.75, -0.25, 0.25 and 1.75: clearly
-    negative, a little, neither, a little positive, clearly so. People rate in whole numbers, so that a median is a
-    multiple of a half: no rating and no median lies on a cut, and 0 alone is neither. Both files have the same scale,
-    and so the same cuts; on the 4,200 tweets that were rated with VADER (Hutto and Gilbert 2014) they leave between
-    532 and 1,216 texts a level, on their 10,605 sentences about films few neither good nor bad, 276.
+    The file is `rated_texts/movies.csv` or `rated_texts/tweets.csv` in the folder, or directly in it, with the columns
+    id, text and ratings: numbers from -4 to 4 separated by spaces, one per person, in no order. A row's data is its
+    text, as a dict that learners take as it is. The level is the median rating, cut at -1.75, -0.25, 0.25 and 1.75:
+    clearly negative, slightly negative, neither, slightly positive, clearly positive. People rate in whole numbers, so
+    medians are multiples of a half: no rating and no median lies on a cut, and only 0 is neither. Both files have the
+    same scale and the same cuts. The 4,200 tweets that were rated for VADER (Hutto and Gilbert 2014) have between 532
+    and 1,216 texts per level; of its 10,605 sentences about films, only 276 are neither.
 
-    The Bunch also has ids, ratings (an array a text) and cuts: where one person answers, rating > cuts[level - 1] is
-    whether it is above that level.
+    The Bunch also has ids, ratings (one array per text) and cuts: a single person's answer is rating > cuts[level - 1].
 
     Parameters
     ----------
     name : {"movies", "tweets"}
     data : path, optional
-        The folder of the files; else the environment variable DFORD_DATA, else the user's cache.
+        The folder of the files; by default the environment variable DFORD_DATA, or else the user's cache.
     normalise : {"none"}
         Texts have no scale.
     return_X_y : bool
-        Whether to return (X, y) alone.
+        Whether to return only (X, y).
     as_frame : bool
-        Whether data is a frame of pandas.
+        Whether data is a pandas frame.
     """
     if name not in TEXTS:
-        raise ValueError(f"no rated texts {name!r}; there are {', '.join(TEXTS)}")
+        raise ValueError(f"there are no rated texts {name!r}; choose from {', '.join(TEXTS)}")
     if normalise != "none":
-        raise ValueError(f'texts have no scale: normalise="none" alone is possible; got {normalise!r}')
+        raise ValueError(f'texts have no scale, so normalise must be "none"; got {normalise!r}')
     path = CATALOGUE[name].files[0].find(data)
     try:
         ids, texts, ratings = rated_texts(path.read_bytes())
     except ValueError as error:
-        raise ValueError(f"{path} is damaged, or another file ({error})") from None
+        raise ValueError(f"{path} is damaged or a different file ({error})") from None
     return bunch(
         [{"text": text} for text in texts],
         at_cuts([float(np.median(some)) for some in ratings], CUTS),

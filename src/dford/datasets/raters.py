@@ -20,27 +20,27 @@ def load_raters(
     return_X_y: bool = False,
     as_frame: bool = False,
 ) -> Loaded:
-    """Labels of web sites by people who are told apart: 4 levels, and no features.
+    """Labels of web sites by known people: 4 levels, and no features.
 
     The files are `raters/labels.csv`, with the columns person, item and level, and `raters/gold.csv`, with item and
-    level, in the folder, or flat in it. 817 paid workers said how explicit 6,624 web sites are; most were labelled by
-    nine or ten of them. Items count from 0, in the order of their numbers in the file, as a `Pool` numbers them. The
-    target is the median label of an item, the lower one of two, and data has a row an item and no column.
+    level, in the folder or directly in it. 817 paid workers said how explicit 6,624 web sites are; most sites were
+    labelled by nine or ten of them. Items are numbered from 0, in the order of their numbers in the file, as in a
+    `Pool`. The target is the median label of an item, the lower one of two. data has one row per item and no columns.
 
-    The Bunch also has labels, an array with a row a label: item, person and level; people, the name of each person by
-    number; and gold, a dict with the levels of the 201 labelled items that somebody knows. Some people labelled an item
-    twice, and not always alike: both labels are there.
+    The Bunch also has labels, an array with one row per label (item, person and level); people, the name of each person
+    by number; and gold, a dict with the known levels of 201 labelled items. Some people labelled an item twice, not
+    always the same way: both labels are there.
 
     Parameters
     ----------
     data : path, optional
-        The folder of the files; else the environment variable DFORD_DATA, else the user's cache.
+        The folder of the files; by default the environment variable DFORD_DATA, or else the user's cache.
     normalise : {"none", "standard", "unit"}
         There is nothing to scale.
     return_X_y : bool
-        Whether to return (X, y) alone.
+        Whether to return only (X, y).
     as_frame : bool
-        Whether data is a frame of pandas.
+        Whether data is a pandas frame.
     """
     labelled, known = (_whole_numbers(file, data) for file in CATALOGUE[RATERS].files)
     numbers, item = np.unique(labelled[:, 1], return_inverse=True)
@@ -68,7 +68,7 @@ def _whole_numbers(file: File, data: Folder) -> NDArray[np.int64]:
     table = file.load(data)
     if wrong := np.flatnonzero((table != np.floor(table)).any(axis=1) | ~np.isin(table[:, -1], (1, 2, 3, 4))).tolist():
         raise ValueError(
-            f"{file.find(data)} is damaged, or another file (row {wrong[0] + 1} has no whole numbers with a level from "
-            f"1 to 4 at their end); {file.remedy}"
+            f"{file.find(data)} is damaged or a different file (row {wrong[0] + 1} has no whole numbers with a level "
+            f"from 1 to 4 at their end); {file.remedy}"
         )
     return table.astype(np.int64)

@@ -17,7 +17,7 @@ from dford.datasets.tables import load_abalone, load_bank, load_california, load
 
 
 def load(name: str, data: Folder = None, **options: Any) -> Loaded:
-    """A dataset by its name, with the options of its loader.
+    """Load a dataset by name, with the options of its loader.
 
     Parameters
     ----------
@@ -25,9 +25,9 @@ def load(name: str, data: Folder = None, **options: Any) -> Loaded:
         abalone, parkinsons, california, computer, cpu_small, bank8FM, bank32nh, mslr, eachmovie, movielens, movies,
         tweets, raters or synthetic.
     data : path, optional
-        The folder of the files; else the environment variable DFORD_DATA, else the user's cache.
+        The folder of the files; by default the environment variable DFORD_DATA, or else the user's cache.
     **options
-        Those of the dataset's loader; for synthetic n_samples, noise and random_state (by default 0).
+        The options of the dataset's loader; for synthetic n_samples, noise and random_state (by default 0).
 
     Examples
     --------
@@ -44,7 +44,7 @@ def check_name(name: str, names: Any, what: str = "dataset") -> None:
     if name not in names:
         near = difflib.get_close_matches(str(name), names, n=1)
         meant = f" (did you mean {near[0]}?)" if near else ""
-        raise ValueError(f"no {what} {name!r}{meant}; there are {', '.join(names)}")
+        raise ValueError(f"there is no {what} {name!r}{meant}; choose from {', '.join(names)}")
 
 
 def _load_synthetic(
@@ -108,7 +108,7 @@ def look(entry: Entry, data: Folder = None) -> Found:
         return Found("missing", 0, str(error))
     size = sum(path.stat().st_size for path in paths)
     if not files[0].rows:
-        return Found("there", size, "not checked, since nothing is known of this edition")
+        return Found("there", size, "not checked, because nothing is known about this edition")
     if all(file.original(path.read_bytes()) for file, path in zip(files, paths, strict=True)):
         return Found("there", size, "")
     try:
@@ -116,4 +116,4 @@ def look(entry: Entry, data: Folder = None) -> Found:
             file.load(data)
     except ValueError as error:
         return Found("damaged", size, str(error))
-    return Found("there", size, "other bytes than the published file, with its rows, columns and mean")
+    return Found("there", size, "not the bytes of the published file, but its rows, columns and mean")

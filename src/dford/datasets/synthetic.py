@@ -14,8 +14,8 @@ def make_synthetic(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Points of the unit square in five levels (Crammer and Singer 2001, section 4).
 
-    The level of x counts the thresholds -1, -0.1, 0.25, 1 below
-    10 (x1 - 1/2) (x2 - 1/2) + e, where e is normal with standard deviation `noise`, plus one.
+    The level of x is one plus the number of thresholds -1, -0.1, 0.25, 1 below
+    10 (x1 - 1/2) (x2 - 1/2) + e, where e is normal with standard deviation `noise`.
 
     >>> X, y = make_synthetic(1000, random_state=0)
     >>> X.shape, sorted(set(y.tolist()))

@@ -27,11 +27,11 @@ def load_abalone(
     Parameters
     ----------
     data : path, optional
-        The folder of the files; else the environment variable DFORD_DATA, else the user's cache.
+        The folder of the files; by default the environment variable DFORD_DATA, or else the user's cache.
     normalise : {"none", "standard", "unit"}
         How features are scaled: see `dford.datasets.normalise`.
     return_X_y : bool
-        Whether to return (X, y) alone.
+        Whether to return only (X, y).
     as_frame : bool
         Whether X and y are pandas objects.
 
@@ -84,9 +84,9 @@ def load_parkinsons(
 def load_california(
     *, data: Folder = None, normalise: str = "none", return_X_y: bool = False, as_frame: bool = False
 ) -> Loaded:
-    """House values in California's blocks of 1990: 20,640 rows, 8 features, 10 levels.
+    """House values in California's census blocks of 1990: 20,640 rows, 8 features, 10 levels.
 
-    The levels are tenths of the median value, equal values in the same: 2058 to 2067 rows each.
+    The levels are tenths of the median value, with equal values in the same level: 2058 to 2067 rows each.
 
     Parameters and what is returned are those of `load_abalone`.
     """
@@ -115,8 +115,8 @@ def load_computer(
     """The share of time a computer's processors run in user mode: 8,192 rows, 10 levels.
 
     The variant "act" has 21 features, "small" the 12 of them that are not about paging. The levels are tenths of
-    the share, a whole number of percent, equal values in the same: 881, 812, 784, 1127, 760, 907, 837, 826, 820
-    and 438 rows.
+    the share, a whole number of percent, with equal values in the same level: 881, 812, 784, 1127, 760, 907, 837, 826,
+    820 and 438 rows.
 
     The other parameters and what is returned are those of `load_abalone`.
     """
@@ -144,11 +144,11 @@ def load_bank(
     return_X_y: bool = False,
     as_frame: bool = False,
 ) -> Loaded:
-    """The share of customers whom a simulated bank turns away: 8,192 rows, 10 levels.
+    """The share of customers that a simulated bank turns away: 8,192 rows, 10 levels.
 
-    The variant "8FM" has 8 features and little noise, "32nh" 32 and much. The levels are tenths by rank, 819 or
-    820 rows each: 1,662 targets of "32nh" are exactly 0, more than two tenths, so that its levels 1, 2 and the
-    start of 3 differ by nothing but the order of rows.
+    The variant "8FM" has 8 features and little noise, "32nh" has 32 and a lot. The levels are tenths by rank, 819 or
+    820 rows each: 1,662 targets of "32nh" are exactly 0, more than two tenths, so its levels 1, 2 and the start of 3
+    differ only in the order of rows.
 
     The other parameters and what is returned are those of `load_abalone`.
     """

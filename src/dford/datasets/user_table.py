@@ -26,31 +26,31 @@ def load_table(
 ) -> Loaded:
     """Rows of features and levels from a .csv or .parquet file.
 
-    `Columns` makes features of all columns but the target: numbers, categories, dates, and texts, which make the rows a
-    sparse matrix. Nothing is learned from ids.
+    `Columns` turns all columns except the target into features: numbers, categories, dates, and texts, which make the
+    rows a sparse matrix. Nothing is learned from ids.
 
     Parameters
     ----------
     path : path
-        The file. A CSV file has a line of names; commas, semicolons or tabs part its values. Where a .npy file of the
-        same name lies beside it, its rows are one more column, `vector`.
+        The file. A CSV file has a header line, and commas, semicolons or tabs between values. If there is a .npy file
+        of the same name beside it, its rows become one more column, `vector`.
     target : str
         The column with the levels.
     levels : sequence of str, optional
-        The target's values, lowest first; all that occur must be among them.
+        The target's values, lowest first. They must include all that occur.
     discretise : callable, optional
-        Turns a target of numbers into levels 1..K, as `at_cuts` does. Without it and `levels`, the numbers that occur
-        are the levels.
+        Turns a numeric target into levels 1..K, as `at_cuts` does. Without it and `levels`, the numbers that occur are
+        the levels.
     kinds : dict, optional
-        The kinds of columns by name, where they are not to be taken by what is in them: see `Columns`.
+        The kinds of columns by name, if they should not be read from the values: see `Columns`.
     return_X_y : bool
-        Whether to return (X, y) alone.
+        Whether to return only (X, y).
 
     Returns
     -------
     Bunch
         data, target (the level of every row), feature_names, target_names (the levels, lowest first), DESCR, and
-        columns, the `Columns` that made the data. They know the target, too, as a column that is not learned from.
+        columns, the `Columns` that made the data. They include the target as a column that is not learned from.
     """
     path = Path(path)
     table = read_table_file(path)
@@ -60,10 +60,12 @@ def load_table(
         raise ValueError(f"{target} is the target, so it has no kind; leave it out")
     column = list(table.pop(target))
     if missing := sum(value is None or value != value or value == "" for value in column):
-        raise ValueError(f"the {target} is missing in {missing} of {len(column)} rows; fill it in or leave them out")
+        raise ValueError(
+            f"the {target} is missing in {missing} of {len(column)} rows; fill it in or leave those rows out"
+        )
     y, names = _levels(column, target, levels, discretise)
     if not list(table):
-        raise ValueError("there is no column but the target to learn from")
+        raise ValueError("the target is the only column; add one to learn from")
     try:
         found = Columns(kinds).fit(table)
     except ColumnError as error:
@@ -98,16 +100,16 @@ def read_table_file(path: Path) -> Any:
 
 def _read_file(path: Path) -> Any:
     if path.suffix not in (".csv", ".parquet"):
-        raise ValueError(f"a table is a .csv or a .parquet file; got {path.name!r}")
+        raise ValueError(f"a table must be a .csv or .parquet file; got {path.name!r}")
     if not path.is_file():
-        raise FileNotFoundError(f"no file {path}")
+        raise FileNotFoundError(f"there is no file {path}")
     if path.suffix == ".csv":
         try:
             names, *rows = [*csv_lines(path.read_bytes())] or [[]]
         except ValueError as error:
             raise ValueError(f"{path.name} cannot be read: {error}") from None
         if not all(names) or len(set(names)) < len(names):
-            raise ValueError(f"{path.name} needs a line of distinct names of columns first; it has {', '.join(names)}")
+            raise ValueError(f"{path.name} needs a header line of distinct column names; it has {', '.join(names)}")
         if not rows:
             raise ValueError(f"{path.name} has no rows")
         return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
@@ -134,15 +136,17 @@ def _levels(
         if None not in numbers and [str(number) for number in numbers] == known and None not in values:
             known, found = numbers, values  # 5 and 5.0 are the same number, and 05 is a name
         if strange := [one for one in found if one not in known]:
-            raise ValueError(f"{target} has {strange[0]!r}, which is none of the levels {', '.join(map(str, known))}")
+            raise ValueError(
+                f"{target} has {strange[0]!r}, which is not one of the levels {', '.join(map(str, known))}"
+            )
         return np.array(found), known
     if None in values:
-        raise ValueError(f"{target} has words: name its levels in order, lowest first (--levels low,medium,high)")
+        raise ValueError(f"{target} has words; name its levels, lowest first (--levels low,medium,high)")
     if discretise is not None:
         y = discretise(np.array(values, dtype=np.float64))
         return y, list(range(1, int(y.max()) + 1))
     if len(names := np.unique(np.array(values)).tolist()) > 100:
-        raise ValueError(f"{target} has {len(names)} different numbers: cut them into levels, by --cuts say")
+        raise ValueError(f"{target} has {len(names)} different numbers; cut them into levels, for example with --cuts")
     return np.array(values), names
 
 

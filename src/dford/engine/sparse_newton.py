@@ -43,7 +43,7 @@ def scaled(state: Floats, moments: Floats, x: float, j: int) -> float:
     count, square, total = moments[0, place(j)], moments[1, place(j)], moments[2, place(j)]
     if square == 0.0:
         return 0.0
-    varies = max(1.0 - total * total / (square * (state[ROUNDS] + 1.0)), 0.0)  # rounding may leave less
+    varies: float = max(1.0 - total * total / (square * (state[ROUNDS] + 1.0)), 0.0)  # rounding may leave less
     return varies * min(max(x / math.sqrt(square / count), -FARTHEST), FARTHEST)
 
 

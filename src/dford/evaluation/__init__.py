@@ -1,4 +1,4 @@
-"""Judgement without labels."""
+"""Evaluation without labels."""
 
 from dford.estimates import Estimate
 from dford.evaluation import offpolicy

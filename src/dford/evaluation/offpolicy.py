@@ -2,15 +2,15 @@
 
 |p - y| is the number of cuts i in 1..K-1 that p and y lie on different sides of. The answer about one cut shows whether
 it is one of them; divided by the probability of having asked it, it counts for all. So with each level 1..K-1 asked
-with positive probability, every figure here is unbiased, whoever made the predictions, and no label is ever seen.
+with positive probability, every figure here is unbiased, wherever the predictions come from, and no label is ever seen.
 
-Such a mean may still leave what is possible, an error of K-1 levels or a share of 1, as answers weigh more than they
-count. Figures and their intervals are then cut off there, after which nothing is claimed about their bias.
+Such a mean may still leave the possible range, an error of up to K-1 levels or a share of up to 1, because answers are
+weighted. Figures and their intervals are then cut off at its ends, after which nothing is claimed about their bias.
 
-Answers are taken at their word, unless it is said how often they are wrong (`error_rate`). With a rate e, a cut that p
-and y lie on different sides of with probability m is seen to be one with probability e + (1 - 2e) m, which is inverted.
-Where the rate is itself an estimate, such as that of a person in `dford.People`, its interval is carried along: the
-figure's holds for every rate in it.
+Answers are assumed to be right, unless `error_rate` says how often they are wrong. With a rate e, a cut that p and y
+lie on different sides of with probability m is seen to be one with probability e + (1 - 2e) m, which is inverted. If
+the rate is itself an estimate, such as that of a person in `dford.People`, its interval is taken into account: the
+figure's interval holds for every rate in it.
 """
 
 from collections.abc import Callable
@@ -43,20 +43,20 @@ def mae(
     ----------
     log : FeedbackLog
     predictions : sequence of levels
-        One for each row of the log, by anyone, made without looking at that row's answer.
+        One for each row of the log, from any source, made without looking at that row's answer.
     method : "plain", "normalised" or "robust", default="plain"
         Plain is unbiased. Normalised divides by the sum of the weights, for less variance and a bias that vanishes.
         Robust (doubly robust) starts from `probabilities` and corrects them by the answers: unbiased, and the
         narrower the better they are.
     probabilities : array of shape (n, K), for "robust"
-        The probability of every level for every row, as of `predict_proba`, without that row's answer.
+        The probability of every level for every row, as from `predict_proba`, without that row's answer.
     policy : Policy, optional
-        What chose the questions: then it is checked to be able to ask every level. Otherwise only a level that was
-        never asked is noticed.
+        The policy that chose the questions, to check that it can ask about every level. Without it, only a level that
+        was never asked about is noticed.
     confidence : float, default=0.95
-        Of the interval, which is for a number of rows fixed beforehand; see `dford.estimates.interval`.
+        The confidence of the interval, for a number of rows fixed in advance; see `dford.estimates.interval`.
     error_rate : float or Estimate, optional
-        How often an answer is wrong. Where it is not given, answers are taken at their word.
+        How often an answer is wrong. By default all answers are assumed to be right.
     """
     if method not in {"plain", "normalised", "robust"}:
         raise ValueError(f"method must be 'plain', 'normalised' or 'robust'; got {method!r}")
@@ -132,9 +132,9 @@ def compare(
     confidence: float = 0.95,
     error_rate: Rate = None,
 ) -> Estimate:
-    """MAE of the first predictions minus that of the second: paired, so that what both have in common cancels.
+    """MAE of the first predictions minus that of the second, paired, so that what both have in common cancels out.
 
-    Of predictions that are the same in every row it is 0, and nothing else is possible.
+    If the predictions are the same in every row, it is exactly 0.
     """
     (one, weights), (two, _) = (_terms(log, p, _mismatch, policy) for p in (first, second))
     if (_numbers(log, first) == _numbers(log, second)).all():
@@ -149,11 +149,11 @@ def compare(
 
 
 def corrected(running: Estimate, error_rate: float | Estimate, n_levels: int) -> Estimate:
-    """`running_mae_` as it would be if no answer were wrong; the interval holds at all times at once, as before.
+    """`running_mae_` as it would be if no answer were wrong. The interval still holds at all times.
 
-    Every cut is asked about as often, for what its answers weigh. So of K levels, with a rate e of wrong answers and an
-    error of m, it stands for e (K - 1) + (1 - 2e) m. Where the rate is an estimate, the interval is for all rates in
-    its interval, and holds if the rate is one of these.
+    With their weights, all cuts are asked about equally often. So with K levels, a rate e of wrong answers and an error
+    of m, `running_mae_` estimates e (K - 1) + (1 - 2e) m. If the rate is an estimate, the interval covers all rates in
+    its interval, and holds if the rate is one of them.
     """
     most = n_levels - 1.0
 
@@ -169,7 +169,7 @@ def _at_rates(judge: Callable[[float, float], Estimate], error_rate: Rate, confi
     rates = [0.0] if error_rate is None else list(error_rate) if isinstance(error_rate, Estimate) else [error_rate]
     for rate in rates:
         if not 0 <= rate < 0.5:
-            raise ValueError(f"an error rate is a share below a half; got {rate!r}")
+            raise ValueError(f"an error rate must be a share below 0.5; got {rate!r}")
     both = confidence if len(rates) == 1 else (1.0 + confidence) / 2  # of the figure, and of the rate
     found = [judge(float(rate), both) for rate in rates]
     return Estimate(found[0].value, min(one.low for one in found), max(one.high for one in found))

@@ -16,15 +16,15 @@ class Candidate(NamedTuple):
     """A learner and how it did."""
 
     learner: LiveLearner
-    """As it was given, untrained."""
+    """As it was passed in, untrained."""
     mae: Estimate
-    """Mean error of the predictions it made on the way through the log."""
+    """The mean error of its predictions on the way through the log."""
     behind: Estimate
     """Its error minus that of the best one; the intervals of all candidates hold together, whichever looks best."""
 
     @property
     def name(self) -> str:
-        """The learner with those parameters that are not the default ones, on one line."""
+        """The learner and its non-default parameters, on one line."""
         defaults = type(self.learner)().get_params()
         chosen = {name: value for name, value in self.learner.get_params().items() if name != "random_state"}
         words = [f"{name}={value!r}" for name, value in chosen.items() if value != defaults[name]]
@@ -48,7 +48,7 @@ class Tuning(NamedTuple):
 
     @property
     def decided(self) -> bool:
-        """Whether the log tells the best from all others."""
+        """Whether the log tells the best apart from all others."""
         return not any(candidate.tied for candidate in self.candidates[1:])
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ class Tuning(NamedTuple):
             return f"{best.name} is best: {best.mae.value:.3f} levels off on average."
         return (
             f"{best.name} looks best, {best.mae.value:.3f} levels off on average, but the log cannot tell it from "
-            f"{', '.join(tied)}: more answers would."
+            f"{', '.join(tied)}; more answers would."
         )
 
 
@@ -70,19 +70,19 @@ def tune(
     confidence: float = 0.95,
     progress: Callable[[int, LiveLearner], None] | None = None,
 ) -> Tuning:
-    """Judge learners by replaying a log: each predicts every row before it learns the answer about it.
+    """Compare learners by replaying a log: each predicts every row before it learns from its answer.
 
     Parameters
     ----------
     log : FeedbackLog
-        Answers to questions that any policy chose, if it could choose every level.
+        Answers to questions chosen by any policy that can ask about every level.
     grid : learners
         The candidates, with their parameters. They are copied and never changed.
     policy : Policy, optional
-        What chose the questions: then it is checked to be able to ask every level.
+        The policy that chose the questions, to check that it can ask about every level.
     confidence : float, default=0.95
-        With this probability the differences of all candidates to the one that looks best lie in their intervals,
-        although the answers that judge it have chosen it: they are those of all pairs at once (Bonferroni).
+        The probability that the differences of all candidates from the one that looks best are in their intervals. They
+        hold for all pairs at once (Bonferroni), because the same answers choose the best and judge it.
     progress : function, optional
         Called with (number, learner) before each candidate.
 
@@ -102,7 +102,7 @@ def tune(
     learners = list(grid)
     for learner in learners:
         if not isinstance(learner, LiveLearner):
-            raise TypeError(f"tune takes learners that learn from answers; got {learner!r}")
+            raise TypeError(f"tune needs learners that learn from answers; got {learner!r}")
     if not learners:
         raise ValueError("tune needs at least one learner to choose from")
     predictions = []

@@ -19,7 +19,7 @@ SCALED = ("dford", "prank", "pril")
 
 
 class Pass(NamedTuple):
-    """What came of it."""
+    """The result of one pass."""
 
     model: OrdinalLearner
     errors: Floats
@@ -40,7 +40,7 @@ def one_pass(
     on_progress: Callable[[int], None] = lambda rows: None,
     **parameters: Any,
 ) -> Pass:
-    """Ask one question about each row, in order, and learn from the answer that its level gives.
+    """Ask one question about each row, in order, and learn from the answer, which its level gives.
 
     Parameters
     ----------
@@ -51,18 +51,18 @@ def one_pass(
         All levels, lowest first.
     learner : {"auto", "newton", "boosting", "dford", "pril", "prank"}
         prank sees the level itself. dford, pril and prank see the rows scaled by `scaled_as_they_come`, and so does
-        newton where there are texts. Or where one of your own is: "package.module:Class" or "file.py:Class".
+        newton if there are texts. For your own learner: "package.module:Class" or "file.py:Class".
     feature_names : sequence of str, optional
         The names of the features, which the model and the log then know.
     columns : Columns, optional
-        What made X of a table: then the model reads such tables from the end of the pass on, with rows scaled as the
-        last one was, if they were. The features' names are theirs.
+        What turned a table into X. After the pass the model then reads such tables itself, with rows scaled like the
+        last one, if they were scaled. The feature names come from them.
     seed : int
         The same seed asks the same questions.
     on_progress : callable, optional
-        Called with the number of rows done, now and then.
+        Called from time to time with the number of rows done.
     **parameters
-        Of the learner.
+        The parameters of the learner.
 
     Examples
     --------
@@ -72,7 +72,9 @@ def one_pass(
     (500, 500, (500,))
     """
     if learner not in LEARNERS and not is_own(learner):
-        raise ValueError(f"no learner {learner!r}; there are {', '.join(LEARNERS)}, and your own as file.py:Class")
+        raise ValueError(
+            f"there is no learner {learner!r}; choose from {', '.join(LEARNERS)}, or your own as file.py:Class"
+        )
     scale = Scale(levels)
     texts = columns is not None and columns.is_sparse_
     if texts and learner == "auto":
@@ -107,7 +109,7 @@ def _play(
         sums = model.trace_.mae * np.arange(1, len(y) + 1)
         return Pass(model, np.round(np.diff(sums, prepend=0.0)), None)  # whole numbers, but for rounding
     if feature_names is not None and len(set(feature_names)) < X.shape[1]:
-        raise ValueError(f"{X.shape[1]} features need as many different names; got {list(feature_names)}")
+        raise ValueError(f"{X.shape[1]} features need as many distinct names; got {list(feature_names)}")
     log, errors, number = FeedbackLog(scale.names, feature_names), np.empty(len(y)), scale.index
     named = columns is None and feature_names is not None
     for row, level in enumerate(y.tolist()):

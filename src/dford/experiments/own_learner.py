@@ -21,7 +21,7 @@ def own_learner(name: str) -> type[OrdinalLearner]:
     place, _, wanted = name.rpartition(":")
     file = Path(place)
     if file.suffix == ".py" and not file.is_file():
-        raise ValueError(f"no file {place} to take {wanted} from")
+        raise ValueError(f"there is no file {place} to take {wanted} from")
     folder = str((file.parent if file.suffix == ".py" else Path()).resolve())
     if folder not in sys.path:
         sys.path.insert(0, folder)
@@ -32,8 +32,8 @@ def own_learner(name: str) -> type[OrdinalLearner]:
     if not (isinstance(found, type) and issubclass(found, OrdinalLearner)):
         what = "nothing" if found is None else repr(found)
         raise ValueError(
-            f"{name!r} is no learner: {wanted} is {what} in {place}; "
-            "name a class that is made from dford.learners.LiveLearner or OrdinalLearner"
+            f"{name!r} is not a learner: {wanted} is {what} in {place}; "
+            "name a subclass of dford.learners.LiveLearner or OrdinalLearner"
         )
     return found
 
@@ -43,4 +43,6 @@ def new_own(name: str, **parameters: Any) -> OrdinalLearner:
     try:
         return own_learner(name)(**parameters)
     except TypeError as error:
-        raise ValueError(f"{name} cannot be made with {', '.join(parameters)}, as all learners can ({error})") from None
+        raise ValueError(
+            f"{name} cannot be made with {', '.join(parameters)}, as every learner can ({error})"
+        ) from None

@@ -1,4 +1,4 @@
-"""Learners: scikit-learn classifiers for ordered levels, one a file; and the bases for one of your own."""
+"""Learners: scikit-learn classifiers for ordered levels, one per file, and the base classes for your own."""
 
 import os
 from typing import Any
@@ -55,10 +55,10 @@ def load(
     kernel: KernelFunction | None = None,
     learner: type[OrdinalLearner] | None = None,
 ) -> OrdinalLearner:
-    """The learner that `save(path)` wrote, ready to go on to the bit.
+    """Load the learner that `save(path)` wrote. It continues bit by bit where it stopped.
 
-    A file holds numbers and names only: nothing in it is run. A kernel that is a function must be given again, and so
-    must the class of a learner of your own.
+    A file holds only numbers and names, and nothing in it is run. A kernel that is a function must be passed again, and
+    so must the class of your own learner.
     """
     return restored(*persistence.read(path), path, kernel, learner)
 
@@ -80,5 +80,5 @@ def restored(
         if "levels" in header:
             _saving.restore(model, header, arrays)
     except (LookupError, TypeError, AttributeError, OverflowError, MemoryError, RecursionError) as error:
-        raise ValueError(f"{path} does not hold a learner that this dford knows ({error!r})") from None
+        raise ValueError(f"{path} has no learner that this dford knows ({error!r})") from None
     return model

@@ -238,7 +238,7 @@ class AutoForm(TreeForm):
         against = arrays.get("against", self.against)  # which files of the first days do not have
         shapes = (losses.shape, against.shape, choice.shape)
         if shapes != (self.losses.shape, self.against.shape, (1,)) or not 0 <= choice[0] < len(losses):
-            raise ValueError("the comparison of candidates has a shape that no model could have")
+            raise ValueError("the comparison of candidates has an invalid shape")
         self.losses, self.against, self.choice = losses, against, int(choice[0])
 
 

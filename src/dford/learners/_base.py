@@ -34,24 +34,24 @@ from dford.scale import Scale
 
 
 class OrdinalLearner(ClassifierMixin, RowReader):  # type: ignore[misc]
-    """A score f(x) and K - 1 thresholds, learned one round at a time: the base of all learners.
+    """The base of all learners: a score f(x) and K - 1 thresholds, learned one round at a time.
 
     Parameters are read when learning starts (`fit`, or the first `partial_fit` or `ask`). A subclass must define
 
     - `_make_form(n_features, is_sparse)`, the `Form` that holds the score and learns;
-    - `_policy()`, the policy by which questions are chosen;
-    - `_directional(y)`, whether labels are hidden behind questions, which is so for every `LiveLearner`.
+    - `_policy()`, the policy that chooses questions;
+    - `_directional(y)`, whether labels are hidden behind questions, as they are for every `LiveLearner`.
 
     It may define `_takes_sparse()`, `_prefers_sparse()`, `_labels(y)`, `_unit()`, `_make_rule()` and
-    `_bound_exploration()`. Where it has parameters of its own, its constructor names all of them, also those of this
-    class, and stores each unchanged; `_parameter_constraints` says what they may be.
+    `_bound_exploration()`. If it has its own parameters, its constructor names all of them, including those of this
+    class, and stores each unchanged; `_parameter_constraints` says which values are allowed.
 
     Parameters
     ----------
     levels : sequence, optional
-        All levels, lowest first; without it, those that occur in the first labels, sorted.
+        All levels, lowest first; by default those in the first labels, sorted.
     checkpoints : sequence of int, optional
-        The rounds at which `trace_` has figures; ten a decade where not given.
+        The rounds at which `trace_` has figures; by default ten per decade.
     random_state : int, RandomState or None
         The seed of the questions.
     """
@@ -80,11 +80,11 @@ class OrdinalLearner(ClassifierMixin, RowReader):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Start anew and learn from rows X with known levels y, in order, each once."""
+        """Start over and learn from rows X with known levels y, in order, each once."""
         return self._learn(X, y, None, anew=True)
 
     def partial_fit(self, X: Any, y: Any, classes: Sequence[Any] | None = None) -> Self:
-        """Go on learning. `classes` names all levels in order, on the first call, unless `levels` does."""
+        """Continue learning. On the first call, `classes` names all levels in order, unless `levels` does."""
         return self._learn(X, y, classes, anew=not self.__sklearn_is_fitted__())
 
     def predict(self, X: Any) -> Any:
@@ -93,7 +93,7 @@ class OrdinalLearner(ClassifierMixin, RowReader):  # type: ignore[misc]
         return self.classes_[self._form.levels(self._rows(X, anew=False), self.ordered) - 1]
 
     def predict_projection(self, X: Any) -> Floats:
-        """The score f(x) of every row, to be compared with `thresholds_`."""
+        """The score f(x) of every row, comparable with `thresholds_`."""
         return self._scores(X) * self._unit()
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -111,48 +111,48 @@ class OrdinalLearner(ClassifierMixin, RowReader):  # type: ignore[misc]
 
     @property
     def rounds_(self) -> int:
-        """Answers (or labels) learned from."""
+        """The number of answers (or labels) learned from."""
         check_is_fitted(self)
         return int(self._form.state[rounds.ROUNDS])
 
     @property
     def crossings_(self) -> int:
-        """How many raw thresholds lie above their upper neighbour now."""
+        """How many raw thresholds are above their upper neighbour now."""
         check_is_fitted(self)
         return int((np.diff(self._form.cuts) < 0).sum())
 
     @property
     def trace_(self) -> Trace:
-        """The run at its checkpoints and now."""
+        """The figures of the run at its checkpoints and now."""
         table = self._table_of_records()[:, : rounds.FIGURES]
         bound = self._form.state[rounds.BOUND] if self._can_judge else math.nan
         return make_trace(table, len(self._scale), self.regularization, self._bound_exploration(), bound)
 
     @property
     def thresholds_trace_(self) -> Floats:
-        """`thresholds_` at the checkpoints of `trace_`, a row each; NaN where there were none."""
+        """`thresholds_` at the checkpoints of `trace_`, one row each; NaN where there were none."""
         return self._table_of_records()[:, rounds.FIGURES :]
 
     def learned_from(self, log: FeedbackLog) -> Overlap:
-        """How many of a log's answers this model learned from, or equal ones: judged by them, it looks too good.
+        """How many of a log's answers this model learned from, or equal ones. Judged by them, it would look too good.
 
-        Where it learned from labels, as `PRank` does, an answer counts if the row was among those.
+        If it learned from labels, as `PRank` does, an answer counts if its row was among them.
         """
         check_is_fitted(self)
         return overlap(self._form, self._log_rows(log), log)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file that `dford.load` reads: whole or not at all, and without pickle."""
+        """Write the model to a file that `dford.load` reads, atomically and without pickle."""
         _saving.save(self, path)
 
     def to_bytes(self) -> bytes:
-        """What `save` writes: two models are the same, to the bit, if these are."""
+        """What `save` writes. Two models are identical if these bytes are."""
         return self.packing()()
 
     def packing(self, log: bool = True) -> Callable[[], bytes]:
         """`to_bytes` in two steps: all is copied now, and made into bytes when called, by any thread.
 
-        Without the log that trees grow on, whoever loads it must have it.
+        Without the log that trees grow on, that log must be at hand when it is loaded.
         """
         return _saving.packing(self, log)
 

@@ -36,12 +36,12 @@ def writable(state: dict[str, Any]) -> dict[str, Any]:
 
 
 class Form:
-    """The score under learning, and how it learns: what a learner's `_make_form` returns.
+    """The score being learned, and how it learns: what a learner's `_make_form` returns.
 
-    A subclass must define `check`, `scores`, `learn` and `tell`; in plain Python, `PythonForm` asks for less. Its
-    numbers are in `state`, the engine's vector, of which `cuts` and `weights` are parts. What is kept elsewhere must be
-    in `arrays` and `restore` too, or it is neither saved nor put back after a failure. Numbers that are not finite are
-    refused when a file is loaded.
+    A subclass must define `check`, `scores`, `learn` and `tell`; `PythonForm`, in plain Python, needs less. Its numbers
+    are in `state`, the engine's vector, of which `cuts` and `weights` are parts. Anything kept elsewhere must be in
+    `arrays` and `restore` too, or it is neither saved nor restored after a failure. Loading a file refuses numbers that
+    are not finite.
     """
 
     n_weights = 0
@@ -78,7 +78,7 @@ class Form:
         return vectors.squares(X)
 
     def check(self, X: Rows) -> Floats | None:
-        """The squares of rows, refusing those that are not finite or too large; None if `learn` will do it."""
+        """The squares of rows; raises if they are not finite or too large. None if `learn` checks them."""
         return self.checked_squares(X)
 
     def checked_squares(self, X: Rows) -> Floats:
@@ -87,7 +87,7 @@ class Form:
         return squares
 
     def scores(self, X: Rows) -> Floats:
-        """The score of every row, which are checked here."""
+        """The score of every row; the rows are checked here."""
         raise missing(self, "scores(X)", "the score of every row")
 
     def levels(self, X: Rows, ordered: bool) -> Ints:
@@ -95,19 +95,19 @@ class Form:
         return loops.predictions(self.state, self.n_levels, self.scores(X), ordered)
 
     def table(self, table: Floats) -> Floats:
-        """The policy's table, or one that is in its place for now."""
+        """The policy's table, or one that replaces it for now."""
         return table
 
     def above(self, X: Rows) -> Floats:
-        """P(level > i) of every row, for forms that know it."""
+        """P(level > i) for every row, for forms that know it."""
         raise missing(self, "above(X)", "the probabilities that each row is above levels 1 to K - 1")
 
     def learn(
         self, rule: loops.Rule, table: Floats, seed: int, X: Rows, squares: Floats | None, lo: Ints, hi: Ints
     ) -> bool:
-        """Play a round for each row, or return False at one that must be refused (or raise) with some played.
+        """Play a round for each row. At a row that must be refused, return False (or raise) with some rounds played.
 
-        The right level of row r is between lo[r] and hi[r]. Where rule[0] is true it is hidden behind a question.
+        The right level of row r is between lo[r] and hi[r]. If rule[0] is true, it is hidden behind a question.
         """
         raise missing(self, "learn(...)", "which plays a round for each row")
 
@@ -119,7 +119,7 @@ class Form:
     def tell(self, rule: loops.Rule, x: Rows, prediction: int, asked: int, propensity: float, higher: bool) -> int:
         """Learn from one answer about a row that was asked about; returns the rounds played.
 
-        Where it raises, nothing was learned.
+        If it raises, nothing was learned.
         """
         raise missing(self, "tell(...)", "which learns from one answer")
 
@@ -165,12 +165,12 @@ class Form:
         self.start(n_levels)
         state = arrays["state"]
         if state.shape != self.state.shape:
-            raise ValueError(f"the state has shape {state.shape} where {self.state.shape} was expected")
+            raise ValueError(f"the state has shape {state.shape}; expected {self.state.shape}")
         # compiled code trusts these
         if not np.isfinite(state).all() or state[rounds.START] != 0:
-            raise ValueError("the state has numbers that no model could have")
+            raise ValueError("the state has invalid numbers")
         if state[rounds.COUNT] != len(arrays.get("stamps", ())):
-            raise ValueError("the state and the window do not fit together")
+            raise ValueError("the state and the window do not match")
         self.state = state
 
 
@@ -179,16 +179,16 @@ def refuse_large(X: Rows, squares: Floats) -> None:
         data = X.data if sparse.issparse(X) else X
         assert_all_finite(data, input_name="X")
         raise ValueError(
-            f"row {int(np.argmax(squares))} of X is too large: k(x, x) is {squares.max():.3g}, and at most "
+            f"row {int(np.argmax(squares))} of X is too large: k(x, x) is {squares.max():.3g}, but at most "
             f"{LARGEST_SQUARE:g} can be learned from; rescale the features"
         )
 
 
 class PythonForm(Form):
-    """A form in plain Python, for learners of your own. A subclass must define `score_rows` and `update`.
+    """A form in plain Python, for your own learners. A subclass must define `score_rows` and `update`.
 
-    It learns from one answer at a time; whoever learns from labels themselves defines `learn` too. There is a weight
-    for each feature, unless the constructor sets `n_weights`.
+    It learns from one answer at a time; to learn from labels themselves, define `learn` too. There is one weight per
+    feature, unless the constructor sets `n_weights`.
     """
 
     may_refuse = True
@@ -202,9 +202,10 @@ class PythonForm(Form):
         raise missing(self, "score_rows(X)", "the score of every row")
 
     def update(self, x: Floats, asked: int, higher: bool, propensity: float) -> None:
-        """Learn from one answer, by changing `weights` and `cuts` in place.
+        """Learn from one answer by changing `weights` and `cuts` in place.
 
-        The right level of row x is above level `asked`, from 1 to K - 1, if `higher`; their cut is cuts[asked - 1].
+        `higher` says whether the right level of row x is above level `asked`, from 1 to K - 1; the cut between them is
+        cuts[asked - 1].
         """
         raise missing(self, "update(x, asked, higher, propensity)", "which learns from one answer")
 

@@ -55,10 +55,10 @@ class LiveLearner(OrdinalLearner):
     """
 
     def ask(self, x: Any) -> Question:
-        """The question to put about item `x`. Nothing is learned yet.
+        """The question to ask about item `x`. Nothing is learned yet.
 
-        `x` is one row of features: an array, or with names a dict, a pandas Series or a frame of one row. Names must
-        be those that the model knows, in the same order.
+        `x` is one row of features: an array or, with names, a dict, a pandas Series or a frame of one row. The names
+        must be those the model knows, in the same order.
         """
         if "_form" not in self.__dict__:
             self._begin_live(x)
@@ -79,7 +79,7 @@ class LiveLearner(OrdinalLearner):
     def tell(self, question: Question, higher: bool | np.bool_) -> Self:
         """Learn the answer: is the right level above `question.level`?
 
-        The same answer told again changes nothing; the other one raises.
+        The same answer again changes nothing; the opposite one raises an error.
         """
         if higher is not True and higher is not False:
             if not isinstance(higher, np.bool_):
@@ -94,16 +94,16 @@ class LiveLearner(OrdinalLearner):
         return self
 
     def drop(self, question: Question) -> Self:
-        """Give up waiting for an answer: the question is closed and nothing is learned."""
+        """Close a question without an answer. Nothing is learned."""
         asked = self._find(question)
         if asked is not None:
             self._settle(asked, _DROPPED)
         elif self._fate(question.round) != _DROPPED:
-            raise ValueError(f"question {question.id} was answered already, so it cannot be dropped")
+            raise ValueError(f"question {question.id} was already answered, so it cannot be dropped")
         return self
 
     def propose(self, x: Any) -> "Proposal":
-        """A question about item `x` but for its number: for a store that numbers the questions itself."""
+        """A question about item `x` without its number, for a store that numbers the questions itself."""
         if "_form" not in self.__dict__:
             self._begin_live(x)
         row = self._one_row(x)
@@ -112,20 +112,20 @@ class LiveLearner(OrdinalLearner):
         return Proposal(self._key, self.seed_, row, self._scale.names, prediction, *table[:, prediction - 1])
 
     def question(self, x: Any, number: int) -> Question:
-        """The question about item `x` by draw `number` of the stream: for a store that keeps the questions itself.
+        """The question about item `x` by draw `number` of the stream, for a store that keeps the questions itself.
 
-        Nothing is kept here, so the answer goes to `learn`.
+        Nothing is kept here, so pass the answer to `learn`.
         """
         return self.propose(x).question(number)
 
     def learn(self, question: Question, higher: bool) -> Self:
-        """Learn an answer to a question that is kept elsewhere: whether it was told before is the keeper's to know."""
+        """Learn an answer to a question that is stored elsewhere. The store must make sure to tell it only once."""
         if "_form" not in self.__dict__:
             check_is_fitted(self)
         if not isinstance(higher, (bool, np.bool_)):
             raise TypeError(f"higher must be True or False; got {higher!r}")
         if not LEAST_PROPENSITY <= question.propensity <= 1:
-            raise ValueError(f"a propensity is a probability above 0; got {question.propensity!r}")
+            raise ValueError(f"a propensity must be a probability greater than 0; got {question.propensity!r}")
         x, (prediction, level) = question.x, map(self._scale.number, (question.prediction, question.level))
         if type(x) is not np.ndarray or x.dtype is not _FLOAT64 or x.shape != (self._form.n_features,):
             x = self._one_row(x)
@@ -143,18 +143,18 @@ class LiveLearner(OrdinalLearner):
             self._record()
 
     def learn_many(self, X: Any, level: Any, prediction: Any, propensity: Any, higher: Any) -> Self:
-        """As `learn`, for many questions that are kept elsewhere: to the bit the same, and much faster.
+        """Like `learn`, for many questions that are stored elsewhere: bit-identical, and much faster.
 
-        A new model begins with them, as it does with `ask`.
+        A new model starts with them, as it does with `ask`.
 
         Parameters
         ----------
         X : rows of features
         level, prediction : sequences of levels
-            The levels asked about, and the predictions of the day.
+            The levels asked about, and the predictions at the time.
         propensity : sequence of float
         higher : sequence of bool
-            The answers. If anything is wrong with any of them, none is learned.
+            The answers. If any of them is invalid, none is learned.
         """
         if not np.shape(X)[0]:
             return self
@@ -168,7 +168,7 @@ class LiveLearner(OrdinalLearner):
             if column.ndim != 1:
                 raise ValueError(f"{name} must be one column; got an array of shape {column.shape}")
         if not ((given >= LEAST_PROPENSITY) & (given <= 1)).all():
-            raise ValueError(f"a propensity is a probability above 0; got {given}")
+            raise ValueError(f"a propensity must be a probability greater than 0; got {given}")
         if told.dtype != np.bool_:
             raise TypeError(f"higher must be True or False; got {told}")
         _check(self._form, rows)
@@ -180,38 +180,37 @@ class LiveLearner(OrdinalLearner):
         return self
 
     def prepare(self, n: int = 1) -> int:
-        """Do whatever the next n answers would have to wait for; returns how many may be learned then without waiting.
+        """Do the work that the next n answers would have to wait for; return how many can then be learned without it.
 
-        Predictions may go on meanwhile, in other threads.
+        Other threads may predict in the meantime.
         """
         return n
 
     @property
     def missing_(self) -> int:
-        """How many answers a model that was packed without them needs before it can learn on: see `recall`."""
+        """How many answers a model that was packed without them needs before it can learn again; see `recall`."""
         return 0
 
     def recall(self, X: Any, level: Any, higher: Any) -> Self:
-        """Give a model that was packed without its answers the first of those that are missing, in order.
+        """Give back the first missing answers, in order, to a model that was packed without them.
 
         Parameters
         ----------
         X : rows of features
         level : sequence of levels
-            Those asked about.
+            The levels asked about.
         higher : sequence of bool
         """
         if len(level):
-            raise ValueError("no answers of this model are missing")
+            raise ValueError("this model is not missing any answers")
         return self
 
     def replay(self, log: FeedbackLog, *, policy: Policy | None = None) -> Any:
         """Learn a log's answers in order, and return the predictions made before each, by the user's names.
 
-        Goes on from what was learned so far; a new model takes the log's levels. The questions may have been another's:
-        `running_mae_` is then still that of this model. For its interval, the most that an answer can weigh must be
-        known before any comes: so give the `policy` that chose the questions, unless it was this model's own, or
-        `Uniform`.
+        It continues from what was learned so far; a new model takes the log's levels. The questions may come from
+        another model; `running_mae_` is then still this model's. Its interval needs the largest weight an answer can
+        have, so pass the `policy` that chose the questions, unless it was this model's own or `Uniform`.
         """
         level, propensity, higher = log._places(0), log.propensity, log.higher
         if policy is not None:
@@ -220,9 +219,9 @@ class LiveLearner(OrdinalLearner):
             self._validate_params()
             X = self._rows(log.X, anew=True) if log.is_sparse else log.X
             if self.levels is not None and Scale(self.levels).names != log.scale.names:
-                raise ValueError(f"the learner has levels {list(self.levels)!r} and the log {log.scale.names}")
+                raise ValueError(f"the learner has the levels {list(self.levels)!r}, but the log has {log.scale.names}")
             if not len(log):
-                raise ValueError("the log has no answers to begin with")
+                raise ValueError("the log has no answers; give one with at least one answer")
             form = self._new_form(X.shape[1], len(log.scale), sparse.issparse(X))
             _check(form, X)
             self._begin(log.scale, form)
@@ -247,7 +246,7 @@ class LiveLearner(OrdinalLearner):
             raise
 
     def fit_log(self, log: FeedbackLog, *, policy: Policy | None = None) -> Self:
-        """Start anew and learn from a log of answers, in order; `policy` is as in `replay`."""
+        """Start over and learn from a log of answers, in order; `policy` is as in `replay`."""
         fresh = clone(self)
         fresh.replay(log, policy=policy)
         self.__dict__ = fresh.__dict__
@@ -273,9 +272,9 @@ class LiveLearner(OrdinalLearner):
     def running_mae_(self) -> Estimate:
         """The mean error of the predictions so far, in levels, from the answers alone: no label is needed.
 
-        With 95% confidence the true figure is in the interval, at all times at once: look as often as you like. It is
-        that of the questions that were answered. After answers to questions of a policy that is not known (see
-        `replay`), the interval is all that is possible. Answers are taken at their word; where some are wrong, see
+        With 95% confidence the true figure is in the interval at all times, so look as often as you like. It covers the
+        questions that were answered. After answers to questions from an unknown policy (see `replay`), the interval is
+        everything that is possible. Answers are assumed to be right; if some are wrong, see
         `dford.evaluation.offpolicy.corrected`.
         """
         check_is_fitted(self)
@@ -286,7 +285,7 @@ class LiveLearner(OrdinalLearner):
 
     @property
     def open_questions_(self) -> Mapping[str, Question]:
-        """The questions still without an answer, by id, oldest first."""
+        """The questions without an answer, by id, oldest first."""
         return MappingProxyType(self._open if self.__sklearn_is_fitted__() else {})
 
     def _directional(self, y: Ints) -> bool:
@@ -300,7 +299,7 @@ class LiveLearner(OrdinalLearner):
 
     def _begin_live(self, x: Any) -> None:
         if self.levels is None:
-            raise ValueError("the levels are not known yet: pass levels=[...] in order, or fit first")
+            raise ValueError("the levels are not known yet; pass levels=[...], lowest first, or call fit first")
         self._validate_params()
         scale, row = Scale(self.levels), self._one_row(x)
         self._begin(scale, self._new_form(row.shape[-1], len(scale), sparse.issparse(row)))
@@ -332,7 +331,7 @@ class LiveLearner(OrdinalLearner):
         if row.ndim != 1 or not row.size:
             raise ValueError(f"x must be one row of numbers, of shape (n_features,); got shape {row.shape}")
         if self.__sklearn_is_fitted__() and row.size != self._form.n_features:
-            raise ValueError(f"x has {row.size} features, but this model has learned with {self._form.n_features}")
+            raise ValueError(f"x has {row.size} features, but this model learned with {self._form.n_features}")
         return row
 
     def _find(self, question: Question) -> Question | None:
@@ -345,7 +344,7 @@ class LiveLearner(OrdinalLearner):
                 return asked
             if asked is None and question.id == f"{self._key}-{question.round}" and self._fate(question.round):
                 return None
-        raise ValueError(f"question {question.id} is not one that this model asked; tell it the model's own question")
+        raise ValueError(f"question {question.id} was not asked by this model; pass one that ask returned")
 
     def _check_settled(self, question: Question, higher: bool) -> None:
         fate = self._fate(question.round)
@@ -353,7 +352,7 @@ class LiveLearner(OrdinalLearner):
             raise ValueError(f"question {question.id} was dropped, so it takes no answer; ask again")
         if (fate == _TOLD_YES) != higher:
             raise ValueError(
-                f"question {question.id} was answered higher={not higher} before, and now higher={higher}; "
+                f"question {question.id} was already answered higher={not higher}, and now higher={higher}; "
                 "the first answer stands"
             )
 
@@ -384,7 +383,7 @@ def _check_policy(policy: Policy, log: FeedbackLog) -> None:
     if heavy.any():
         row = int(np.argmax(heavy))
         raise ValueError(
-            f"row {row} was asked with probability {log.propensity[row]:.3g}, and {policy} never goes below "
+            f"row {row} was asked with probability {log.propensity[row]:.3g}, but {policy} never goes below "
             f"{1 / heaviest:.3g}; give the policy that chose the questions"
         )
 

@@ -12,11 +12,11 @@ from dford.log import FeedbackLog
 
 
 class Overlap(NamedTuple):
-    """Of a log's `answers`, `checked` could be looked up, and `found` of these are ones that the model learned from.
+    """Of a log's `answers`, `checked` could be looked up, and the model learned from `found` of these.
 
-    Or they equal such ones in features, level and answer, which nobody can tell apart. A model keeps a sample of 128 of
-    its answers. If it learned from no more than that, all answers of a log can be looked up; else about as large a part
-    of them as 128 is of what it learned from, and these at random.
+    Or from answers with the same features, level and answer, which cannot be told apart. A model keeps a sample of 128
+    of its answers. If it learned from no more than that, all answers of a log can be looked up; otherwise a random part
+    of them, about as large as 128 is compared with what it learned from.
     """
 
     found: int
@@ -25,7 +25,7 @@ class Overlap(NamedTuple):
 
     @property
     def share(self) -> float:
-        """How much of the log it learned from, as far as could be checked; NaN where nothing could."""
+        """The share of the log it learned from, as far as could be checked; NaN if nothing could."""
         return self.found / self.checked if self.checked else math.nan
 
 

@@ -69,7 +69,7 @@ class PaperLearner(OrdinalLearner):
         """The weights of the features, where the kernel is linear."""
         check_is_fitted(self)
         if self.kernel != "linear":
-            raise AttributeError("only a linear kernel has weights of features; use predict_projection")
+            raise AttributeError("only a linear kernel has feature weights; use predict_projection")
         return self._form.weights * self._unit()
 
     def _make_form(self, n_features: int, is_sparse: bool) -> Form:
@@ -84,7 +84,7 @@ class PaperLearner(OrdinalLearner):
 
     def _rows(self, X: Any, anew: bool) -> Rows:
         if sparse.issparse(X) and self.kernel == "linear" and self.window is not None:
-            raise TypeError("sparse rows cannot be kept in a window: pass dense rows, or window=None")
+            raise TypeError("sparse rows cannot be kept in a window; pass dense rows or window=None")
         return super()._rows(X, anew)
 
     def _unit(self) -> float:

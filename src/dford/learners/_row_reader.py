@@ -54,7 +54,7 @@ class RowReader(BaseEstimator):  # type: ignore[misc]
         """Refuse columns whose features this learner cannot learn from."""
         if columns.is_sparse_ and not self._takes_sparse():
             text = next(column.name for column in columns.columns_ if column.is_sparse)
-            raise ValueError(f"{type(self).__name__} does not learn from texts, and {text!r} is one; Auto does")
+            raise ValueError(f"{type(self).__name__} does not learn from texts such as {text!r}; use Auto")
         if not columns.width_:
             raise ValueError(f"there is nothing to learn from: {'; '.join(one.sentence for one in columns.describe())}")
 
@@ -63,7 +63,7 @@ class RowReader(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         self.check_columns(columns)
         if columns.width_ != self._form.n_features:
-            raise ValueError(f"the columns make {columns.width_} features, and the model has {self._form.n_features}")
+            raise ValueError(f"the columns make {columns.width_} features, but the model has {self._form.n_features}")
         self._take_columns(columns)
         self.feature_names_in_ = columns.feature_names_in_
         return self
@@ -136,16 +136,16 @@ class RowReader(BaseEstimator):  # type: ignore[misc]
     def _log_rows(self, log: FeedbackLog) -> Rows:
         """The rows of a log whose levels and features are those of this model."""
         if log.scale.names != self._scale.names:
-            raise ValueError(f"the model has levels {self._scale.names} and the log {log.scale.names}")
+            raise ValueError(f"the model has the levels {self._scale.names}, but the log has {log.scale.names}")
         X, names = log.X, log.feature_names
         width = self._form.n_features
         if len(log) and X.shape[1] != width:
-            raise ValueError(f"the model has learned with {width} features, and the log has {X.shape[1]}")
+            raise ValueError(f"the model learned with {width} features, but the log has {X.shape[1]}")
         # a file may have names that were given, and look as if they were not
         if names is None and self._known_names() == invented(width):
             names = self._known_names()
         if len(log) and self._columns is None:
             self._check_names(names)
         elif names is not None and self._columns is not None and names != (made := self._columns.feature_names()):
-            raise ValueError(f"the log's features are not those of this model's columns: {difference(names, made)}")
+            raise ValueError(f"the log's features do not match this model's columns: {difference(names, made)}")
         return X.toarray() if sparse.issparse(X) and not self._form.takes_sparse else X

@@ -80,7 +80,7 @@ def _parts(model: Model, log: bool) -> tuple[dict[str, Any], dict[str, NDArray[A
 def restore(model: Model, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
     for name in ("features", "seed"):
         if type(header[name]) is not int or header[name] < (name == "features"):
-            raise ValueError(f"{name} is {header[name]!r}, which no model has")
+            raise ValueError(f"{name} has the invalid value {header[name]!r}")
     scale = Scale(header["levels"])
     columns = None if header.get("columns") is None else Columns.from_json(header["columns"])
     # sparse and columns are later additions
@@ -90,10 +90,10 @@ def restore(model: Model, header: dict[str, Any], arrays: dict[str, NDArray[Any]
     model._begin(scale, form, header["seed"])
     model._take_columns(columns)
     if columns is not None and columns.width_ != header["features"]:
-        raise ValueError("the columns and the features do not fit together")
+        raise ValueError("the columns and the features do not match")
     records = arrays["records"]
     if records.shape[1:] != (rounds.FIGURES + len(scale) - 1,):
-        raise ValueError(f"the records have shape {records.shape}, which no model has")
+        raise ValueError(f"the records have the invalid shape {records.shape}")
     model._records = list(records)
     if header["feature_names"] is not None:
         model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
@@ -119,9 +119,7 @@ def _check(form: Form, arrays: dict[str, NDArray[Any]]) -> None:
         elif name == "records":
             strange[:, rounds.FIGURES :] = np.isinf(array[:, rounds.FIGURES :])  # NaN where there are no thresholds
         if strange.any() or (name in new and new[name].dtype.kind != array.dtype.kind):
-            raise ValueError(
-                f"{name} of type {array.dtype} has numbers that no model could have; use an untouched copy"
-            )
+            raise ValueError(f"{name} of type {array.dtype} has invalid numbers; use an untouched copy")
 
 
 def to_params(params: dict[str, Any], kernel: KernelFunction | None) -> dict[str, Any]:
@@ -129,7 +127,7 @@ def to_params(params: dict[str, Any], kernel: KernelFunction | None) -> dict[str
     if isinstance(params.get("kernel"), dict):
         if kernel is None:
             raise ValueError(
-                f"this model's kernel is the function {params['kernel']['function']}, which a file cannot hold: "
+                f"this model's kernel is the function {params['kernel']['function']}, which a file cannot hold; "
                 "pass it as load(path, kernel=...)"
             )
         params["kernel"] = kernel
@@ -180,9 +178,9 @@ def _load_rows(arrays: dict[str, NDArray[Any]], n_features: int) -> list[Any]:
     dense, indptr = arrays["open_dense"], arrays["open_indptr"]
     X = sparse_rows.checked(arrays["open_data"], arrays["open_indices"], indptr, n_features)
     if dense.ndim != 2 or dense.shape[1] != n_features:
-        raise ValueError(f"open questions have shape {dense.shape} where {n_features} features were expected")
+        raise ValueError(f"the open questions have shape {dense.shape}; expected {n_features} features")
     are_sparse = arrays["open_sparse"]
     if are_sparse.ndim != 1 or (are_sparse.sum(), len(are_sparse)) != (X.shape[0], X.shape[0] + len(dense)):
-        raise ValueError("the open questions do not fit their rows")
+        raise ValueError("the open questions do not match their rows")
     kinds = {0: iter(dense), 1: iter(X)}
     return [next(kinds[kind]) for kind in arrays["open_sparse"].tolist()]

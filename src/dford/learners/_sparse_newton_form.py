@@ -131,7 +131,7 @@ class SparseNewtonForm(GaussianForm):
         if seen.ndim != 1 or seen.dtype.kind != "i" or (np.diff(seen, prepend=-1) <= 0).any():
             raise ValueError("the features that were seen are not in order")
         if len(seen) and seen[-1] >= self.n_features:
-            raise ValueError(f"feature {seen[-1]} was seen, and there are {self.n_features}")
+            raise ValueError(f"feature {seen[-1]} was seen, but there are only {self.n_features}")
         shape, cuts = (len(seen),), n_levels - 1
         state = self.state.copy()
         kept = np.delete(np.arange(len(state)), self._unseen(seen, rounds.CUTS))

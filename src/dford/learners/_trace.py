@@ -1,4 +1,4 @@
-"""The trace: what a run looked like at its checkpoints."""
+"""The trace: the figures of a run at its checkpoints."""
 
 import math
 from typing import NamedTuple
@@ -14,9 +14,9 @@ DEFAULT_CHECKPOINTS: Ints = np.unique(np.round(10.0 ** (np.arange(0, 151) / 10))
 
 
 class Trace(NamedTuple):
-    """Columns of equal length, one entry a checkpoint; `pandas.DataFrame(trace._asdict())` is the table.
+    """Columns of equal length, one entry per checkpoint; `pandas.DataFrame(trace._asdict())` makes a table.
 
-    Errors and regret are over the rounds whose label was known, and NaN where there was none.
+    Errors and regret are over the rounds whose label was known, and NaN if there were none.
     """
 
     round: Ints

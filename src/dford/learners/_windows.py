@@ -93,7 +93,7 @@ class _Windowed(Form):
         count = int(self.state[rounds.COUNT])
         expected = (self.n_features, count) if self.by_column else (count, self.n_features)
         if self.rows.shape != expected or self.terms.shape != (2, count) or self.stamps.shape != (count,):
-            raise ValueError(f"the window has shape {self.rows.shape} where {expected} was expected")
+            raise ValueError(f"the window has shape {self.rows.shape}; expected {expected}")
 
 
 class _Compiled(_Windowed):
@@ -202,7 +202,7 @@ class Foreign(_Windowed):
             return np.zeros(shape)
         gram = np.ascontiguousarray(self.kernel(A, B), dtype=np.float64)
         if gram.shape != shape:
-            raise ValueError(f"the kernel must return an array of shape {shape} for as many rows; got {gram.shape}")
+            raise ValueError(f"the kernel must return an array of shape {shape} for these rows; got {gram.shape}")
         return gram
 
     def squares(self, X: Rows) -> Floats:

@@ -17,24 +17,24 @@ from dford.policies import Nearby, Policy
 
 
 class Auto(TreeLearner):
-    """What to try first: no model to choose and nothing to tune.
+    """The learner to try first: there is no model to choose and nothing to tune.
 
     Three cumulative logits (`NewtonLogit` with linear features, products and random cosines) learn from the first
     answer on. Boosted trees, which also see their scores, grow on the log of answers: on the first 200, 250, 312, ...
-    Each answer is first used to judge them all, and the mean of trees and best logit too: by the squared error of the
-    probability that they gave it. The best over about the last thousand answers makes the predictions, once its lead
-    is clear. No label is ever needed for this.
+    Each answer is first used to judge them all, and the mean of the trees and the best logit, by the squared error of
+    the probability they gave it. The best over about the last thousand answers makes the predictions, once its lead is
+    clear. This never needs a label.
 
-    Rows may be sparse, as those of texts are. The first columns (`dense`) are then read as above; a logit made for
-    sparse rows learns from all others, and its score is one more column for the logits above and for the trees.
+    Rows may be sparse, as rows of texts are. The first columns (`dense`) are then read as above; a logit for sparse
+    rows learns from all others, and its score is one more column for the logits above and for the trees.
 
     Parameters
     ----------
     policy : Policy, optional
-        How levels are asked; `Nearby()` where not given.
+        How levels to ask about are chosen; by default `Nearby()`.
     dense : int, optional
-        Of sparse rows, how many of the first columns are like those of dense rows: numbers and categories beside a
-        text, say. Where not given: all, if there are at most 300, else none. `Columns` knows it as `n_dense_`.
+        How many of the first columns of sparse rows are like those of dense rows, such as numbers and categories beside
+        a text. By default all if there are at most 300, otherwise none. `Columns` has it as `n_dense_`.
     levels, checkpoints, random_state
         As in `DFORD`.
 
@@ -96,7 +96,7 @@ class Auto(TreeLearner):
 
     def _make_form(self, n_features: int, is_sparse: bool) -> Form:
         if self.dense is not None and self.dense > n_features:
-            raise ValueError(f"dense={self.dense} columns are more than the {n_features} that the rows have")
+            raise ValueError(f"dense must be at most {n_features}, the number of features; got {self.dense}")
         return AutoForm(n_features, (self.dense or 0) if is_sparse else None)
 
     def _takes_sparse(self) -> bool:

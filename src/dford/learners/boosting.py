@@ -20,29 +20,29 @@ from dford.policies import Nearby, Policy, Uniform
 
 
 class DirectionalBoosting(TreeLearner):
-    """Boosted trees on all answers so far: one classifier for (row, level asked) -> higher, falling with the level.
+    """Boosted trees on all answers so far: one classifier of (row, level asked) -> higher, decreasing in the level.
 
-    Every answer is kept. Trees are grown on the first 200, 250, 312, ... of them, and `fit` and `refit` grow them on
-    all. Until there are trees, questions are spread over all cuts alike. The prediction is the median level.
+    Every answer is kept. Trees grow on the first 200, 250, 312, ... of them, and `fit` and `refit` grow them on all.
+    Until there are trees, questions are spread evenly over all cuts. The prediction is the median level.
 
-    Rows may have missing values (NaN) and categorical columns. Trees are grown from histograms, as scikit-learn's and
-    LightGBM's are, and the same on every machine.
+    Rows may have missing values (NaN) and categorical columns. Trees are grown from histograms, as in scikit-learn and
+    LightGBM, and are the same on every machine.
 
     Parameters
     ----------
     feedback : "direction" or "label", default="direction"
-        What `fit` and `partial_fit` take of labels: one answer to one question each, or the label itself.
+        What `fit` and `partial_fit` learn from each label: one answer to one question, or the label itself.
     max_iter : int, default=100
-        How many trees.
+        The number of trees.
     learning_rate : float, default=0.1
     max_leaf_nodes : int or None, default=31
     min_samples_leaf : int, default=20
     l2_regularization : float, default=1.0
         All as in scikit-learn's `HistGradientBoostingClassifier`.
     categorical_features : sequence of int, optional
-        The columns whose numbers are names of categories, in no order. Of more than 254 the rarest count as missing.
+        The columns whose numbers stand for unordered categories. Beyond 254 categories, the rarest count as missing.
     policy : Policy, optional
-        How levels are asked; `Nearby()` where not given.
+        How levels to ask about are chosen; by default `Nearby()`.
     levels, checkpoints, random_state
         As in `DFORD`.
 
@@ -103,7 +103,7 @@ class DirectionalBoosting(TreeLearner):
         self.random_state = random_state
 
     def predict_projection(self, X: Any) -> Floats:
-        """Where every row stands on the scale: from 1, surely the lowest level, to K, surely the highest."""
+        """The position of every row on the scale, from 1 (certainly the lowest level) to K (certainly the highest)."""
         return np.asarray(self.predict_proba(X) @ np.arange(1.0, len(self.classes_) + 1))
 
     @property
@@ -114,17 +114,17 @@ class DirectionalBoosting(TreeLearner):
 
     @property
     def thresholds_(self) -> Floats:
-        raise AttributeError("trees have no thresholds: every row has probabilities of its own (predict_proba)")
+        raise AttributeError("trees have no thresholds; each row has its own probabilities (predict_proba)")
 
     def _make_form(self, n_features: int, is_sparse: bool) -> Form:
         categorical = np.asarray([] if self.categorical_features is None else self.categorical_features)
         if categorical.size and (categorical.dtype.kind not in "iu" or not (categorical >= 0).all()):
             raise ValueError(
-                f"categorical_features must be numbers of columns, from 0; got {self.categorical_features!r}"
+                f"categorical_features must be column numbers, 0 or more; got {self.categorical_features!r}"
             )
         if categorical.size and categorical.max() >= n_features:
             raise ValueError(
-                f"column {categorical.max()} is to be categorical, but the rows have {n_features} features"
+                f"column {categorical.max()} should be categorical, but the rows have only {n_features} features"
             )
         growth = Growth(
             self.max_iter,

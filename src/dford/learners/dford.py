@@ -14,42 +14,42 @@ from dford.policies import Greedy, Policy, Triangular
 
 
 class DFORD(LiveLearner, PaperLearner):
-    """Online ordinal regression from one yes/no answer an item (the paper's DFORD-Linear and -Kernel).
+    """Online ordinal regression from one yes/no answer per item (the paper's DFORD-Linear and -Kernel).
 
-    Each round predicts a level, draws a level to ask about, hears whether the right one is higher, and
-    moves the asked threshold and the score by that answer divided by the probability of having asked it,
-    so that on average it steps as if it had seen the label.
+    Each round predicts a level, draws a level to ask about, learns whether the right level is higher, and moves the
+    score and the threshold asked about by that answer divided by the probability of having asked it. On average it
+    therefore steps as if it had seen the label.
 
     Parameters
     ----------
     exploration : float, default=0.4
         The paper's γ, in [0, 1]: the weight of asking away from the prediction.
     policy : Policy, optional
-        How levels are chosen; `Triangular(exploration)` where not given, and then `exploration` is not read.
+        How levels to ask about are chosen; by default `Triangular(exploration)`. If given, `exploration` is not used.
     kernel : "linear", "poly", "rbf" or callable, default="linear"
         poly is ``(gamma <x, z> + coef0) ** degree``, rbf ``exp(-gamma |x - z|**2)``. A callable takes
         two arrays of rows and returns the matrix of kernel values, as in ``sklearn.metrics.pairwise``.
     degree : int, default=2
-        Of the polynomial kernel.
+        The degree of the polynomial kernel.
     gamma : float, default=1.0
-        Of the kernel; the paper's γ is `exploration`.
+        The kernel's gamma; the paper's γ is `exploration`.
     coef0 : float, default=1.0
-        Of the polynomial kernel.
+        The constant of the polynomial kernel.
     window : int, optional
-        The paper's δ: the score sums the last `window` + 1 rounds. All of them where not given.
+        The paper's δ: the score sums the last `window` + 1 rounds, by default all of them.
     clip : float, optional
         The paper's α: a longer gradient is shortened to this norm.
     always_rescale : bool, default=False
-        Scale every gradient to norm `clip`, as the paper's formula reads when taken literally. It
-        destroys learning; it is here to show that.
+        Scale every gradient to norm `clip`, as the paper's formula says literally. It prevents learning, and is only
+        here to show that.
     regularization : float, default=1.0
-        The paper's λ. It scales scores, thresholds and the regret, and changes no prediction.
+        The paper's λ. It scales scores, thresholds and the regret, but changes no prediction.
     ordered : bool, default=False
         Predict with thresholds projected to order (isotonic). Learning still moves the raw ones.
     levels : sequence, optional
-        All levels, lowest first. Needed before `ask` where nothing was fitted.
+        All levels, lowest first. Needed for `ask` if nothing was fitted before.
     checkpoints : sequence of int, optional
-        The rounds that `trace_` records; ten a decade where not given.
+        The rounds that `trace_` records; by default ten per decade.
     random_state : int, RandomState or None
         An int gives the same questions every time.
 
@@ -58,9 +58,9 @@ class DFORD(LiveLearner, PaperLearner):
     classes_ : array
         The levels, lowest first.
     n_features_in_ : int
-        Features of a row.
+        The number of features.
     feature_names_in_ : array
-        Their names, where the rows had any.
+        Their names, if the rows had any.
     seed_ : int
         The seed of the stream, as drawn or given.
 

@@ -1,4 +1,4 @@
-"""NewtonLogit: the cumulative logit, one second-order step an answer."""
+"""NewtonLogit: the cumulative logit, with one second-order step per answer."""
 
 from collections.abc import Sequence
 from numbers import Integral, Real
@@ -23,30 +23,30 @@ _KINDS = {"linear": newton.LINEAR, "poly": newton.POLY, "fourier": newton.FOURIE
 class NewtonLogit(ProbabilisticLearner):
     """The cumulative logit from any feedback: P(level > i) = sigmoid(f(x) - threshold_i).
 
-    It keeps a Gaussian over weights and thresholds and moves both by every answer through its likelihood, so
-    that nothing of an answer is thrown away and no step size is needed. Features may come raw: they are
-    standardised by running means and deviations; those of sparse rows are not centred, but divided by their running
-    root mean square over the rows that have them, and count by how much they vary over all rows. The prediction is
-    the median level, which has the least expected absolute error. Thresholds are always in order.
+    It keeps a Gaussian over weights and thresholds, and every answer moves both through its likelihood, so no part of
+    an answer is thrown away and there is no step size to choose. Features need no scaling: they are standardised by
+    running means and deviations. Those of sparse rows are not centred; they are divided by their running root mean
+    square over the rows that have them, and count by how much they vary over all rows. The prediction is the median
+    level, which has the smallest expected absolute error. Thresholds are always in order.
 
     Parameters
     ----------
     feedback : "direction" or "label", default="direction"
-        What `fit` and `partial_fit` take of labels: one answer to one question each, or the label itself.
-        Intervals, as an (n, 2) array of lowest and highest level, are always learned as such.
+        What `fit` and `partial_fit` learn from each label: one answer to one question, or the label itself.
+        Intervals, as an (n, 2) array of lowest and highest levels, are always learned as such.
     features : "linear", "poly" or "fourier", default="linear"
-        The features; with all products of two; or with `n_components` random cosines.
+        The features as they are; with all products of two; or with `n_components` random cosines.
     n_components : int, default=300
-        Cosines of "fourier".
+        The number of cosines for "fourier".
     covariance : "auto", "full" or "diagonal", default="auto"
-        Full costs the square of the number of parameters an answer, diagonal is linear in it. Auto is full up
-        to 600 parameters. Sparse rows take the diagonal, with "linear" features: an answer then costs what the row
-        stores. A model that began with them treats dense rows alike.
+        The cost of an answer is quadratic in the number of parameters with "full", and linear with "diagonal". "auto"
+        is full up to 600 parameters. Sparse rows need "linear" features and use the diagonal: an answer then costs as
+        much as the row stores. A model that started with sparse rows treats dense rows the same way.
     forget : float, default=0.0
-        How much of what is known of its own question an answer makes doubtful, in [0, 1). For scales that drift:
-        0.02 follows one that turns round, and was at most 1% worse on the paper's datasets, where none does.
+        How much each answer weakens what is known about its own question, in [0, 1). For scales that drift: 0.02
+        follows one that turns around, and was at most 1% worse on the paper's datasets, where none does.
     policy : Policy, optional
-        How levels are asked; `Nearby()` where not given.
+        How levels to ask about are chosen; by default `Nearby()`.
     levels, checkpoints, random_state
         As in `DFORD`.
 
@@ -116,9 +116,11 @@ class NewtonLogit(ProbabilisticLearner):
     def _rows(self, X: Any, anew: bool) -> Rows:
         if sparse.issparse(X) and self.features == "linear":
             if self.covariance == "full":
-                raise TypeError('sparse rows have no full covariance: pass dense rows, or covariance="diagonal"')
+                raise TypeError('a full covariance needs dense rows; pass dense rows or covariance="diagonal"')
             if not anew and not self._form.takes_sparse:
-                raise TypeError("this model began with dense rows, which it centres: pass X.toarray(), or fit anew")
+                raise TypeError(
+                    "this model started with dense rows, which it centres; pass X.toarray(), or fit it again"
+                )
         return super()._rows(X, anew)
 
     def _policy(self) -> Policy:

@@ -8,15 +8,15 @@ from dford.policies import Greedy, Policy
 class PRank(PaperLearner):
     """Online ordinal regression from exact labels (the paper's full-information baseline).
 
-    Each round moves every threshold that lies on the wrong side of the score, as the paper's regularised
-    form of Crammer and Singer's algorithm does.
+    Each round moves every threshold on the wrong side of the score, as in the paper's regularised form of Crammer and
+    Singer's algorithm.
 
     Parameters
     ----------
     kernel, degree, gamma, coef0, window, clip, always_rescale, regularization, ordered, levels, checkpoints
         As in `DFORD`.
     random_state : ignored
-        Nothing is drawn. Here so that learners can be swapped.
+        PRank draws nothing; the parameter is here so that learners can be swapped.
 
     References
     ----------

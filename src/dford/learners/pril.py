@@ -14,16 +14,16 @@ from dford.policies import Greedy, Policy
 class PRIL(LiveLearner, PaperLearner):
     """Online ordinal regression from intervals of levels (the paper's weakly supervised baseline).
 
-    `fit(X, intervals)` takes an (n, 2) array of lowest and highest possible levels. Given labels instead,
-    it plays the paper's directional protocol: it asks about its own prediction and learns the interval
-    that the answer leaves. That only ever pushes predictions up; see "The paper and this library".
+    `fit(X, intervals)` takes an (n, 2) array of lowest and highest possible levels. With labels instead, it follows the
+    paper's directional protocol: it asks about its own prediction and learns the interval that the answer leaves. That
+    can only push predictions up; see "The paper and this library".
 
     Parameters
     ----------
     kernel, degree, gamma, coef0, window, clip, always_rescale, regularization, ordered, levels, checkpoints
         As in `DFORD`.
     random_state : int, RandomState or None
-        Only names the questions: PRIL always asks about its prediction.
+        Only used for the ids of questions: PRIL always asks about its prediction.
 
     References
     ----------

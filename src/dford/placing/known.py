@@ -63,7 +63,9 @@ def read_told(log: FeedbackLog) -> Told:
     answered, at = np.unique(items[about], return_index=True)
     own = X[about][at]
     if not np.array_equal(own[np.searchsorted(answered, items[about])], X[about], equal_nan=True):
-        raise ValueError("the log has answers about the same item with other features; its items are not one file's")
+        raise ValueError(
+            "the log has answers about the same item with different features, so its items are not from one file"
+        )
     people = np.unique([name or "" for name in log.person], return_inverse=True)[1].astype(np.int64)
     return Told(items, cuts, levels, log.propensity, log.higher, people, X, answered, own)
 

@@ -32,15 +32,15 @@ _BATCH = 2**16  # items that are in memory at once, in each process
 
 
 class Placing(NamedTuple):
-    """What came of it."""
+    """The result of placing a file."""
 
     items: int
     answered: int
     """How many of them the log has answers about."""
     expected_error: float
-    """How far off the levels are on the mean, by what is known of each."""
+    """How far off the levels are expected to be, on average."""
     error_rate: float
-    """How often an answer is believed to be wrong."""
+    """How often an answer is estimated to be wrong."""
 
 
 def place(
@@ -56,30 +56,30 @@ def place(
     backend: str = "processes",
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Placing:
-    """Place the items of a Parquet file, and write their levels to another, whole or not at all.
+    """Place the items of a Parquet file and write their levels to another one, atomically.
 
     Parameters
     ----------
     file : path
-        One item a row, with a column of numbers for each feature of the log, by name. On a cluster, all nodes must see
-        this file and the folder of `out`.
+        One item per row, with a column of numbers for each feature of the log, by name. On a cluster, all nodes must
+        see this file and the folder of `out`.
     log : FeedbackLog
-        Answers, each with its `item`: the number of the row. Those without one are learned from, and count for no item.
+        Answers, each with its `item`: the number of the row. Those without one are learned from but count for no item.
     out : path
-        A .parquet file with the columns item, level, P(...) of each level, error (how far off the level is expected to
+        A .parquet file with the columns item, level, P(...) for each level, error (how far off the level is expected to
         be) and answers (how many there are about the item).
     learner : LiveLearner, optional
-        One with `predict_proba`; `Auto()` where not given.
+        One with `predict_proba`; by default `Auto()`.
     error_rate : float, optional
-        How often an answer is wrong. Where not given, it is learned from the questions that the log has twice.
+        How often an answer is wrong; by default learned from the questions that the log has twice.
     random_state : int, default=0
     first : int, default=0
-        The number of the first row, as the log counts.
+        The number that the log gives to the first row.
     jobs : int, default=1
-        How many processes or tasks at once; -1 for as many as there are cores.
+        How many processes or tasks run at once; -1 for one per core.
     backend : {"processes", "dask", "ray"}
     on_progress : callable, optional
-        Called with the number of parts done, and of all parts.
+        Called with the number of parts done and the number of all parts.
     """
     from pyarrow import parquet
 
@@ -89,17 +89,17 @@ def place(
     if out.exists() and path.exists() and out.samefile(path):
         raise ValueError(f"{out.name} holds the items; write their levels to another file")
     if not out.parent.is_dir():
-        raise FileNotFoundError(f"no folder at {out.parent} to write {out.name} into")
+        raise FileNotFoundError(f"there is no folder {out.parent} to write {out.name} into")
     if error_rate is not None and not 0 <= error_rate < 0.5:
-        raise ValueError(f"error_rate is a share below a half, or None to learn it; got {error_rate!r}")
+        raise ValueError(f"error_rate must be a share below 0.5, or None to learn it; got {error_rate!r}")
     learner = Auto() if learner is None else learner
     if not isinstance(learner, LiveLearner) or not hasattr(learner, "predict_proba"):
         raise TypeError(f"placing needs a learner with ask, tell and predict_proba, such as Auto(); got {learner!r}")
     if not len(log):
-        raise ValueError("the log has no answers to place items by")
+        raise ValueError("the log has no answers; placing needs at least one")
     if log.is_sparse:
         raise ValueError(
-            "the log is of sparse rows, as those of texts are; a file is placed by columns of numbers alone"
+            "the log has sparse rows, as logs of texts do; placing a file works only with columns of numbers"
         )
     names = list(log.feature_names or invented(log.X.shape[1]))
     starts = _starts(path, names, operator.index(first))
@@ -109,8 +109,8 @@ def place(
     if len(told.answered) and not (starts[0] <= told.answered[0] and told.answered[-1] < starts[-1]):
         outside = told.answered[(told.answered < starts[0]) | (told.answered >= starts[-1])][0]
         raise ValueError(
-            f"the log has an answer about item {outside}, and the file has the items {starts[0]} to {starts[-1] - 1}; "
-            "if they count from another number, say from which one"
+            f"the log has an answer about item {outside}, but the file has the items {starts[0]} to {starts[-1] - 1}; "
+            "if they are numbered from another number, pass it as first"
         )
     n_groups = len(starts) - 1
     done = iter(range(1, FOLDS + n_groups + 1))
@@ -165,19 +165,19 @@ def _starts(path: Path, names: list[str], first: int) -> list[int]:
     from pyarrow import parquet, types
 
     if not path.is_file():
-        raise FileNotFoundError(f"no file at {path}")
+        raise FileNotFoundError(f"there is no file {path}")
     try:
         with parquet.ParquetFile(path) as file:
             schema, metadata = file.schema_arrow, file.metadata
     except (pa.ArrowException, OSError) as error:
-        raise ValueError(f"{path} is not a Parquet file that can be read: {error}") from None
+        raise ValueError(f"{path} cannot be read as a Parquet file: {error}") from None
     for name in names:
         if schema.names.count(name) != 1:
             columns = f"{schema.names.count(name)} such columns"
-            raise ValueError(f"the log has a feature {name!r}, and {path.name} has {columns}")
+            raise ValueError(f"the log has a feature {name!r}, but {path.name} has {columns}")
         kind = schema.field(name).type
         if not (types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind)):
-            raise ValueError(f"the column {name!r} of {path.name} is not of numbers, but of type {kind}")
+            raise ValueError(f"the column {name!r} of {path.name} must have numbers; got the type {kind}")
     heights = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
     return [first, *(first + np.cumsum(heights, dtype=np.int64)).tolist()]
 
@@ -221,8 +221,8 @@ def _place(known: Known, start: int, X: Floats) -> tuple[Any, float]:
     own, there = known.own[some], X[places]
     if not (same := ((there == own) | (np.isnan(there) & np.isnan(own))).all(axis=1)).all():
         raise ValueError(
-            f"item {known.answered[some][~same][0]} has other features in the file than in the log: are these its "
-            "items, and do they count from the same number?"
+            f"item {known.answered[some][~same][0]} has different features in the file and in the log; check that this "
+            "is the right file, and the number of its first item"
         )
     if np.isinf(X).any():
         row, column = np.argwhere(np.isinf(X))[0]

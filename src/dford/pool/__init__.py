@@ -19,10 +19,10 @@ def load(
     kernel: Callable[[Any, Any], Any] | None = None,
     learner: type[OrdinalLearner] | None = None,
 ) -> Any:
-    """The learner or the pool that `save(path)` wrote, ready to go on to the bit.
+    """Load the learner or pool that `save(path)` wrote. It continues bit by bit where it stopped.
 
-    A file holds numbers and names only: nothing in it is run. A kernel that is a function must be given again, and so
-    must the class of a learner of your own.
+    A file holds only numbers and names, and nothing in it is run. A kernel that is a function must be passed again, and
+    so must the class of your own learner.
     """
     header, arrays = persistence.read(path)
     if "pool" not in header:
@@ -35,5 +35,5 @@ def load(
         )  # fmt: skip
         saving.restore(pool, header, arrays, learner)
     except (LookupError, TypeError, AttributeError, OverflowError, MemoryError, RecursionError) as error:
-        raise ValueError(f"{path} does not hold a pool that this dford knows ({error!r})") from None
+        raise ValueError(f"{path} has no pool that this dford knows ({error!r})") from None
     return pool

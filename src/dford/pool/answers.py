@@ -93,7 +93,7 @@ class Answers:
             or not all(((found[name] >= 0) & (found[name] < limit)).all() for name, limit in most.items())
             or not ((found["propensity"] > 0) & (found["propensity"] <= 1)).all()
         ):
-            raise ValueError("the pool has answers that none could have")
+            raise ValueError("the pool has invalid answers")
         self._rows, self._count = np.empty(max(count, 64), _COLUMNS), count
         for name, column in found.items():
             self._rows[name][:count] = column

@@ -43,9 +43,9 @@ class AskedQuestions:
             return asked
         key, _, number = question.id.partition("-")
         if asked is not None or key != self._key or not number.isdigit() or not 0 <= int(number) < len(self):
-            raise ValueError(f"question {question.id} is not one that this pool asked; tell it the pool's own question")
+            raise ValueError(f"question {question.id} was not asked by this pool; pass one that ask returned")
         if self._fates[int(number)] != fate:
-            raise ValueError(f"question {question.id} was {_FATES[self._fates[int(number)]]} already")
+            raise ValueError(f"question {question.id} was already {_FATES[self._fates[int(number)]]}")
         return None
 
     def close(self, question: ItemQuestion, fate: int) -> int:

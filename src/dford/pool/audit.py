@@ -82,7 +82,7 @@ class Audit:
         self._settled[self._places[item]] = self._is_settled(self._places[item])
 
     def decide(self, item: int) -> None:
-        """Somebody has decided about this item."""
+        """Take note that this item has been decided."""
         if item in self._places:
             place = self._places[item]
             self.known.decide(place, *self._pool.bounds[item])

@@ -157,7 +157,7 @@ class Items:
             and all(((arrays[name] > 0) & (arrays[name] <= 1)).all() for name in ("prior", "usual"))
             and np.isfinite(arrays["evidence"]).all()
         ):
-            raise ValueError("the items have shapes or numbers that no pool could have")
+            raise ValueError("the items have invalid shapes or numbers")
         self.prior, self.bounds = arrays["prior"], arrays["bounds"].astype(np.int16)
         self.counts, self.is_out = arrays["counts"].astype(np.int32), arrays["out"].astype(np.bool_)
         self.is_open = np.zeros(n, np.bool_)

@@ -1,4 +1,4 @@
-"""Who answers how: error rate and strictness of each person, by answers about the same items."""
+"""Error rate and strictness of each person, from answers about the same items."""
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,20 +31,20 @@ _FINE = kinds_of(_FINE_ERRORS, _FINE_STRICT, sure=False)  # so that the interval
 
 
 class Person(NamedTuple):
-    """What is known of one person. Intervals are of 95%."""
+    """What is known about one person. Intervals are 95% intervals."""
 
     name: str
     answers: int
     error_rate: Estimate
     """How often an answer of theirs is wrong."""
     strictness: Estimate
-    """How many levels their thresholds lie above everybody's; beyond two levels, the interval says only so much."""
+    """How many levels their thresholds are above everybody's; beyond two levels, the interval is only a rough guide."""
     judged: int
-    """How many of the answers these two figures rest on."""
+    """How many answers these two figures are based on."""
     agreement: Estimate | None
-    """How often they answer as the others' answers say, where these leave little doubt; None if they never do."""
+    """How often they agree with the others where their answers leave little doubt; None if they never do."""
     gold: Estimate | None
-    """How often they are right where the level was known before they answered; None if it never was."""
+    """How often they are right about items whose level was already known; None if there were none."""
 
 
 class Basis(NamedTuple):
@@ -130,29 +130,28 @@ def _quantiles(values: Floats, weights: Floats) -> tuple[float, float, float]:
 
 
 class People(Mapping[str, Person]):
-    """What a log says of the people who answered.
+    """What a log says about the people who answered.
 
-    A person's answers are compared with what all others say about the same items; with the levels of items that are
-    known (`gold`); and with each other, where nobody else answered and the same question was asked again. All of it is
-    one likelihood, of error rates, strictness and levels together. Of somebody with few answers, little more is
-    believed than of anybody.
+    A person's answers are compared with the others' answers about the same items, with known levels (`gold`), and,
+    where nobody else answered and the same question was asked again, with each other. All of this is one likelihood of
+    error rates, strictness and levels. Someone with few answers gets nearly the figures of a typical person.
 
-    Where the log has features, whoever asked may have known them, and asked where the answer was in doubt: then only
-    answers about gold tell how often people are wrong. A pool knows which of its questions were asked without them:
+    If the log has features, its questions may have been chosen with them, where the answer was in doubt. Then only
+    answers about gold show how often people are wrong. A pool knows which of its questions were not chosen by features:
     see `Pool.people_`.
 
     Parameters
     ----------
     log : FeedbackLog
-        With the item of each answer, and who gave it; answers without a person are one person's, called "".
+        With the item and the person of each answer; answers without a person count as one person's, named "".
     gold : mapping of item to level, optional
         Items whose level is known.
 
     Attributes
     ----------
     identified_by : dict
-        How many answers tell how often people are wrong: "agreement" (others answered about the item), "gold", and
-        "repeats" (the same question, asked again, where nobody else answered). It warns where there are none.
+        How many answers show how often people are wrong: "agreement" (others answered about the item), "gold", and
+        "repeats" (the same question asked again, where nobody else answered). It warns if there are none.
 
     Examples
     --------
@@ -173,7 +172,7 @@ class People(Mapping[str, Person]):
         asked = log._places(0) - 1
         keep = np.array([item is not None for item in log.item], np.bool_) & (asked < len(log.scale) - 1)
         if not keep.any():
-            raise ValueError("nothing can be said of people: no answer of the log says which item it is about")
+            raise ValueError("the log does not say which items its answers are about; add the column item")
         numbers, item = np.unique(log.item[keep].astype(np.int64), return_inverse=True)
         said = [Voice.of(name or "", sure) for name, sure in zip(log.person[keep], log.confidence[keep], strict=True)]
         voices = sorted(set(said))
@@ -199,13 +198,12 @@ class People(Mapping[str, Person]):
         }
         if not any(self.identified_by.values()):
             why = (
-                "its questions may have been chosen by features, and no level of an item is known"
+                "its questions may have been chosen by features, and no item's level is known"
                 if has_features
                 else "no two answered about the same item, no question was asked again, and no level is known"
             )
             warnings.warn(
-                f"nothing in this log tells how often people are wrong: {why}; the figures are what is believed of "
-                "anybody",
+                f"this log does not show how often people are wrong: {why}; the figures are those of a typical person",
                 stacklevel=2,
             )
 
@@ -219,11 +217,11 @@ class People(Mapping[str, Person]):
         return len(self._found)
 
     def flagged(self, above: float) -> list[str]:
-        """The people who are wrong more often than this, for all that is known: the interval lies above it."""
+        """The people who are clearly wrong more often than this: their whole interval is above it."""
         return [one.name for one in self._found.values() if one.error_rate.low > above]
 
     def to_frame(self) -> Any:
-        """A pandas frame, a row a person."""
+        """A pandas frame with one row per person."""
         import pandas as pd
 
         rows = []

@@ -75,14 +75,14 @@ class Placements:
             self.X = rows[:0]
             self.filling = Filling.of(rows)
         if rows.shape[1] != self.X.shape[1]:
-            raise ValueError(f"the items have {self.X.shape[1]} features, and these have {rows.shape[1]}")
+            raise ValueError(f"the items have {self.X.shape[1]} features, but the new ones have {rows.shape[1]}")
         is_sparse = sparse.issparse(rows)
         self.X = sparse.vstack([self.X, rows], "csr") if is_sparse else np.concatenate([self.X, rows])
         self.items.add(rows.shape[0])
         self.audit.look()
 
     def decide(self, item: int, low: int, high: int) -> None:
-        """Somebody knows the lowest and the highest level that an item can be."""
+        """Set the lowest and highest level that an item can have."""
         self.items.decide(item, low, high)
         self.audit.decide(item)
 

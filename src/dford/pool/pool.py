@@ -35,53 +35,54 @@ WhoIsAtHand = str | Sequence[str] | Mapping[str, Sequence[int]] | None
 
 
 class Pool:
-    """Items that are to be placed, by one yes/no answer at a time.
+    """Items to be placed on a scale, one yes/no answer at a time.
 
-    What is known of an item is what a learner says of its features, times how likely its own answers are. The next
-    question is about the item and the level whose answer is expected to tell most. The learner's chances are made by
-    copies of it that have not seen the item's own answers, and are made as sure as they are right.
+    The probability of each level of an item combines what a learner predicts from its features with how likely the
+    item's own answers are. The next question is about the item and the level whose answer is expected to tell most. The
+    predictions come from copies of the learner that have not seen the item's own answers, and are calibrated.
 
     Parameters
     ----------
     X : array or sparse matrix of shape (n_items, n_features), or a table
-        The items' features. Some may be missing (NaN); with no column at all, items are placed by their answers alone.
-        A table, which is a frame of pandas or polars or a list of dicts, may have texts, categories, dates and vectors
-        too: `Columns` makes features of them.
+        The items' features. Some may be missing (NaN); without any columns, items are placed by their answers alone.
+        A table (a pandas or polars frame, or a list of dicts) may also have texts, categories, dates and vectors, which
+        `Columns` turns into features.
     levels : sequence
         The scale, lowest first.
     learner : LiveLearner, optional
-        One with `predict_proba`; `Auto()` where not given.
+        One with `predict_proba`; by default `Auto()`.
     error_rate : float, optional
-        How often an answer is wrong. Where not given it is learned: one question in fifty is asked again, and two
-        answers to the same question differ where one is wrong.
+        How often an answer is wrong. By default it is learned: one question in fifty is asked again, and where the two
+        answers differ, one of them is wrong.
     audit : float, default=0.05
-        The share of the questions that settle items drawn at random, to judge the placements by; 0 for none.
+        The share of audit questions, which settle items drawn at random to judge the placements; 0 for none.
     auditors : sequence of str, optional
-        Whose answers judge the placements: those of all people where not given, but never those of programs. They are
-        asked more of it where others have answered so much that the audit has fallen behind.
+        The people who get audit questions; by default everyone, but never programs. They get more of them when the
+        audit has fallen behind because others gave most of the answers.
     programs : sequence of str, optional
-        Who answers the same whenever asked the same, so that nothing is asked of them twice. Whoever answers by `run`
-        is one.
+        Those who always give the same answer to the same question, so they are never asked twice. Anyone who answers
+        through `run` is one.
     costs : mapping of person to number, optional
-        What an answer of each person costs, beside others'; 1 where nothing is said. Where it is given, `ask` says for
-        whom a question is: whose answer is expected to tell most for what it costs.
+        What an answer from each person costs, relative to the others; by default 1. If given, `ask` also chooses the
+        person: the one whose answer is expected to tell most for its cost.
     random_state : int, RandomState or None
 
     Attributes
     ----------
     levels_ : array
-        Where every item stands: the median of what is known of it.
+        The level of every item: the median of its probabilities.
     probabilities_ : array of shape (n_items, n_levels)
-        How likely each level is, of every item.
+        The probability of each level, for every item.
     expected_error_ : float
-        How far the placements are from the right levels on the mean, by these probabilities. It warns where the audit
+        How many levels off the placements are on average, according to these probabilities. It warns if the audit
         contradicts it.
     audited_error_ : Estimate
-        The same by the audit, with a 95% interval for a number of answers fixed beforehand. It believes no model.
+        The same according to the audit, with a 95% interval that holds for a number of answers fixed in advance. It
+        trusts no model.
     error_rate_ : float
-        How often an answer is believed to be wrong.
+        How often an answer is estimated to be wrong.
     people_ : dict of Person
-        Error rate and strictness of everybody who answered.
+        Error rate and strictness of everyone who answered.
     columns_ : Columns or None
         What turned a table into features.
 
@@ -112,15 +113,15 @@ class Pool:
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         if error_rate is not None and not 0 <= error_rate < 0.5:
-            raise ValueError(f"error_rate is a share below a half, or None to learn it; got {error_rate!r}")
+            raise ValueError(f"error_rate must be a share below 0.5, or None to learn it; got {error_rate!r}")
         if not 0 <= audit <= 0.5:
-            raise ValueError(f"audit is the share of questions that judge, from 0 to 0.5; got {audit!r}")
+            raise ValueError(f"audit must be a share of the questions, from 0 to 0.5; got {audit!r}")
         for person, cost in (costs or {}).items():
             if not isinstance(person, str) or not isinstance(cost, (int, float, np.number)) or not 0 < cost < np.inf:
-                raise ValueError(f"costs are numbers above 0, by the names of people; got {person!r}: {cost!r}")
+                raise ValueError(f"costs must map names of people to numbers greater than 0; got {person!r}: {cost!r}")
         for name, given in (("auditors", auditors), ("programs", programs)):
             if isinstance(given, str) or not all(isinstance(one, str) for one in given or ()):
-                raise TypeError(f"{name} are a list of names; got {given!r}")
+                raise TypeError(f"{name} must be a list of names; got {given!r}")
         self.auditors, self.costs = None if auditors is None else list(auditors), dict(costs or {})
         self.programs = list(programs)
         learner = Auto() if learner is None else learner
@@ -139,7 +140,7 @@ class Pool:
         self.add(X)
 
     def add(self, X: Any) -> Self:
-        """More items, with the same features. They come after those that there are."""
+        """Add items with the same features. Their numbers continue after the existing ones."""
         values, names = split_names(X)
         if self.columns_ is not None:
             values, names = self.columns_.transform(X), None
@@ -150,20 +151,20 @@ class Pool:
         if not len(self):
             self._names = names
         if names != self._names:
-            raise ValueError(f"the items have the features {self._names}, and these have {names}")
+            raise ValueError(f"the items have the features {self._names}, but the new ones have {names}")
         self._placements.add(rows)
         return self
 
     def ask(self, n: int | None = None, *, person: WhoIsAtHand = None) -> Any:
-        """The question whose answer is expected to tell most, or None where no answer would tell anything.
+        """The question whose answer is expected to tell most, or None if no answer would tell anything.
 
-        With `n`, a list of up to so many questions about different items, for several people at once.
+        With `n`, a list of up to `n` questions about different items, for several people at once.
 
-        Where it is said who will answer, it is the question whose answer by this person tells most. While others answer
-        too, nobody is asked again what they have answered, but to see how often answers differ, or where nothing else
-        is left to ask. `person` may also be a list of all who are at hand: `question.person` then says for whom it is.
-        Whoever can speak of some items alone is asked to place one of these, by a mapping of people to their items:
-        None where they have said all they can.
+        With `person`, it is the question whose answer by this person tells most. While others answer too, nobody gets
+        the same question twice, except to see how often answers differ, or if nothing else is left to ask. `person` may
+        also be a list of everyone available: `question.person` then says who the question is for. For people who can
+        only answer about some items, pass a mapping from people to their items; the result is None once they have
+        answered all they can.
         """
         at_hand = self._at_hand(person)
         if person is not None and not at_hand:
@@ -176,13 +177,13 @@ class Pool:
         return questions
 
     def tell(self, question: ItemQuestion, higher: bool | float, person: str | None = None) -> Self:
-        """Count the answer: is the item's right level above `question.level`? And who gave it.
+        """Record the answer: is the item's right level above `question.level`? And who gave it.
 
-        Whoever is not sure says how likely it is, from 0.0 to 1.0. How much that is worth is learned like error rates:
-        from what the others say where this person is so sure.
+        Someone who is not sure gives a probability, from 0.0 to 1.0. How much that is worth is learned like error
+        rates: from what the others say when this person is that sure.
 
-        The same answer told again changes nothing; the other one raises. Where no person is named it is the one the
-        question is for; and all answers without one are one person's.
+        The same answer again changes nothing; the opposite one raises an error. By default the person is the one the
+        question is for; all answers without a person count as one person's.
         """
         higher, confidence = split_answer(higher)
         name = checked_about(None, person, None).person
@@ -210,32 +211,32 @@ class Pool:
         journal: str | os.PathLike[str] | None = None,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> Progress:
-        """Have a program answer questions, as a person of its own.
+        """Let a program answer questions, under its own name.
 
         Parameters
         ----------
         answer : callable
-            `answer(item, level)` says whether the right level of the item, by its number, is above the level: True,
-            False, or how likely it is, from 0.0 to 1.0. Where it raises, or says anything else, it is called again.
+            `answer(item, level)` says whether the right level of the item, given by its number, is above the level:
+            True, False, or a probability from 0.0 to 1.0. If it raises or returns anything else, it is called again.
         person : str
             The name of the program among the people.
         budget : int
-            How often it is called at most, failures among them.
+            The most calls, including failed ones.
         threads : int, default=1
-            How many calls at once: more, where a call waits for something.
+            How many calls run at once; use more if a call waits for something.
         retries : int, default=2
-            How often a question is tried again; then it is given up, and counted as failed.
+            How often a question is tried again before it is dropped and counted as failed.
         journal : path, optional
-            A file to which every answer is written before it counts. The same call on the same pool, after a crash,
-            goes on from there and calls for nothing that is in it.
+            A file to which every answer is written before it counts. After a crash, the same call on the same pool
+            continues from there and makes no call whose answer is in it.
         on_progress : callable, optional
             Called with a `Progress` after each question.
         """
         if not checked_about(None, person, None).person:
-            raise ValueError("a program that answers needs a name: person='judge'")
+            raise ValueError("a program that answers needs a name; pass one such as person='judge'")
         for name, value, least in (("budget", budget, 0), ("threads", threads, 1), ("retries", retries, 0)):
             if operator.index(value) < least:
-                raise ValueError(f"{name} is a number from {least} on; got {value!r}")
+                raise ValueError(f"{name} must be a whole number, {least} or more; got {value!r}")
         if person not in self.programs:
             self.programs.append(person)
         progress = Progress(0, budget, 0, 0, "", 0.0)
@@ -252,33 +253,33 @@ class Pool:
         return progress
 
     def drop(self, question: ItemQuestion) -> Self:
-        """Give up waiting for an answer: the question is closed, and its item may be asked about again."""
+        """Close a question without an answer, so that its item can be asked about again."""
         asked = self._asked.find(question, DROPPED)
         if asked is not None:
             self._close(asked, DROPPED)
         return self
 
     def decide(self, item: int, low: Any, high: Any = None) -> Self:
-        """Somebody knows: the level of an item, or the lowest and the highest that it can be."""
+        """Set the known level of an item, or the lowest and highest it can have."""
         first = self._scale.number(low) - 1
         last = first if high is None else self._scale.number(high) - 1
         if first > last:
-            raise ValueError(f"{low!r} is above {high!r}; the lower level comes first")
+            raise ValueError(f"{low!r} is above {high!r}; pass the lower level first")
         self._placements.decide(self._number(item), first, last)
         return self
 
     def remove(self, item: int) -> Self:
-        """Take an item out: it is asked about no more, and counts in no figure."""
+        """Remove an item: it is no longer asked about, and counts in no figure."""
         self._placements.items.remove(self._number(item))
         return self
 
     def release(self) -> Self:
-        """Give the audit's answers to their items, at the end. The placements are then no longer audited."""
+        """Let the audit's answers count for their items, at the end. The placements are then no longer audited."""
         self._placements.release()
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the pool to a file that `dford.load` reads: whole or not at all, and without pickle."""
+        """Write the pool to a file that `dford.load` reads, atomically and without pickle."""
         persistence.write(path, *saving.parts(self))
 
     def __len__(self) -> int:
@@ -297,13 +298,13 @@ class Pool:
         expected, audited = self._placements.expected_error(), self._placements.audited_error()
         if not audited.low <= expected <= audited.high:
             warnings.warn(
-                f"the error is expected to be {expected:.2f}, and by the audit it is between {audited.low:.2f} and "
-                f"{audited.high:.2f}: the learner may be wrong about these items, so believe the audit",
+                f"the expected error is {expected:.2f}, but according to the audit it is between {audited.low:.2f} and "
+                f"{audited.high:.2f}; the learner may be wrong about these items, so trust the audit",
                 stacklevel=2,
             )
         elif np.isnan(audited.value) and self._share_of_programs() > 0.5:
             warnings.warn(
-                f"the error is expected to be {expected:.2f}, if the programs that gave most of the answers are right: "
+                f"the expected error is {expected:.2f} only if the programs that gave most of the answers are right; "
                 "people have not audited enough to tell",
                 stacklevel=2,
             )
@@ -324,21 +325,21 @@ class Pool:
 
     @property
     def people_(self) -> dict[str, Person]:
-        """What is known of everybody who answered, by name; see `Person`.
+        """What is known about everyone who answered, by name; see `Person`.
 
-        Where items have features, error rates and strictness are by audits, questions asked again and items that were
-        decided alone: by nothing that a learner believes. `judged` says how many answers that is.
+        If items have features, error rates and strictness are based only on audits, repeated questions and decided
+        items, never on a learner's predictions. `judged` says how many answers that is.
         """
         return self._placements.read_people()
 
     @property
     def answers_(self) -> Ints:
-        """How many answers there are about every item."""
+        """The number of answers about each item."""
         return np.bincount(self._placements.answers["item"], minlength=len(self)).astype(np.int64)
 
     @property
     def log_(self) -> FeedbackLog:
-        """All answers in order, for learners: with their items, the features of these, and the propensities."""
+        """All answers in order, with their items, features and propensities, for learners."""
         answers, names = self._placements.answers, self._scale.names
         log = FeedbackLog(names, self._names)
         names_of_columns = ("item", "cut", "placement", "propensity", "higher", "person")
@@ -350,13 +351,13 @@ class Pool:
         return log
 
     def remaining(self, target: float) -> Estimate:
-        """About how many more answers it takes until `expected_error_` is at most the target.
+        """About how many more answers it takes to bring `expected_error_` down to the target.
 
-        The right levels, and answers to come, are drawn from what is known now; `low` and `high` are the least and
-        the most of eight such futures. What answers will teach about other items is not known, and so left out.
+        It simulates eight futures, drawing right levels and answers from what is known now; `low` and `high` are the
+        lowest and highest of them. What answers will teach about other items cannot be known and is left out.
         """
         if not target >= 0:
-            raise ValueError(f"the target is an error in levels, 0 or more; got {target!r}")
+            raise ValueError(f"target must be an error in levels, 0 or more; got {target!r}")
         return Forecast(self._placements.items, self.error_rate_, self.seed_ + 4).remaining(target)
 
     def _at_hand(self, person: WhoIsAtHand) -> list[AtHand]:
@@ -365,7 +366,7 @@ class Pool:
         if isinstance(person, str):
             person = [person]
         if not isinstance(person, (Mapping, Sequence)):
-            raise TypeError(f"person is a name, a list of names, or a mapping of names to items; got {person!r}")
+            raise TypeError(f"person must be a name, a list of names or a mapping from names to items; got {person!r}")
         names = [checked_about(None, name, None).person or "" for name in person]
         some = list(person.values()) if isinstance(person, Mapping) else [None] * len(names)
         items = [
@@ -398,5 +399,5 @@ class Pool:
 
     def _number(self, item: int) -> int:
         if not 0 <= (number := operator.index(item)) < len(self):
-            raise ValueError(f"there is no item {item}: they have the numbers 0 to {len(self) - 1}")
+            raise ValueError(f"there is no item {item}; the items are numbered 0 to {len(self) - 1}")
         return number

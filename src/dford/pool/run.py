@@ -18,7 +18,7 @@ Answer = Callable[[int, Any], bool | float]
 
 
 class Progress(NamedTuple):
-    """How far a run is."""
+    """The progress of a run."""
 
     calls: int
     budget: int
@@ -26,9 +26,9 @@ class Progress(NamedTuple):
     failed: int
     """Questions that no call answered."""
     problem: str
-    """What was wrong with the last call that failed."""
+    """What went wrong in the last call that failed."""
     seconds_left: float
-    """About how long the rest of the budget takes, at the pace so far."""
+    """About how many seconds the rest of the budget takes, at the pace so far."""
 
 
 class Outcome(NamedTuple):
@@ -65,7 +65,7 @@ class Journal:
                     split_answer(outcome.higher)
                 self._known[str(one["question"])] = (one["item"], one["level"], one["person"]), outcome
             except (ValueError, TypeError, LookupError):
-                raise ValueError(f"line {number} of the journal is no answer of a run") from None
+                raise ValueError(f"line {number} of the journal is not an answer of a run; name a new file") from None
             end += len(line)
         self._file.truncate(end)
         self._file.seek(end)
@@ -77,8 +77,8 @@ class Journal:
         asked, outcome = self._known[question.id]
         if asked != _asked(question):
             raise ValueError(
-                "the journal is of another run: go on with the same pool, person and number of threads, or name a new "
-                "file"
+                "the journal belongs to another run; continue with the same pool, person and number of threads, or "
+                "name a new file"
             )
         return outcome
 

@@ -74,7 +74,7 @@ def restore(pool: Any, header: dict[str, Any], arrays: Arrays, own: type[Ordinal
     X, missing, fillings = rows(arrays), arrays["missing"].astype(np.bool_), arrays["fillings"]
     is_strange = np.isinf(X.data if sparse.issparse(X) else X).any() or not np.isfinite(fillings).all()
     if is_strange or X.ndim != 2 or not missing.shape == fillings.shape == X.shape[1:]:
-        raise ValueError("the pool has features that none could have")
+        raise ValueError("the pool has invalid features")
     pool._placements.X, pool._placements.filling = X, Filling(missing, fillings)
     pool.columns_ = None if header.get("columns") is None else Columns.from_json(header["columns"])
     restore_placements(pool._placements, header, arrays, own)
@@ -99,7 +99,7 @@ def restore_placements(
         or not 0 <= header["learned"] <= len(arrays["answers_item"]) < header["next"]
         or not 0 <= header["repeats"][1] <= header["repeats"][0] <= len(arrays["answers_item"])
     ):
-        raise ValueError("the pool has items or answers that none could have")
+        raise ValueError("the pool has invalid items or answers")
     placements.voices = [_voice(*voice) for voice in header["voices"]]
     placements.items.restore(arrays)
     placements.answers.restore(arrays, n, k, len(placements.voices))
@@ -117,7 +117,7 @@ def restore_placements(
 
 def _voice(name: Any, eighths: Any) -> Voice:
     if not isinstance(name, str) or eighths not in range(9):
-        raise ValueError("the pool has people that none could have")
+        raise ValueError("the pool has invalid people")
     return Voice(name, int(eighths))
 
 
@@ -133,7 +133,7 @@ def _reliability(name: str, arrays: Arrays, n_levels: int) -> Reliability:
         or not ((found.logs <= 0) & (found.logs >= -1e6)).all()
         or not ((found.rates >= 0) & (found.rates < 0.5)).all()
     ):
-        raise ValueError("the pool has people that none could have")
+        raise ValueError("the pool has invalid people")
     return found
 
 

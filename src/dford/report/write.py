@@ -62,7 +62,7 @@ class About(NamedTuple):
 def write_report(results: Results, about: About, folder: str | os.PathLike[str]) -> Path:
     """Write report.html, report.md, their pictures and results.csv into `folder`; returns the path of the page.
 
-    Every file appears whole or not at all, the page last.
+    Every file is written atomically, the page last.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -80,7 +80,7 @@ def write_report(results: Results, about: About, folder: str | os.PathLike[str])
 
 
 def _lead(results: Results, size: str) -> Iterator[Block]:
-    """How much was run, and what it says: a headline a claim, a line a dataset."""
+    """How much was run, and what it says: one headline per claim, one line per dataset."""
     if results.traces:
         runs = [max(cell.run for cell in some) + 1 for some in _by_experiment(results)]
         rounds = [cell.rounds for cell in results.traces]
@@ -127,7 +127,7 @@ def _made(results: Results, about: About) -> list[Block]:
 
 
 def _csv(results: Results) -> str:
-    """One line a checkpoint of a run."""
+    """One line per checkpoint of a run."""
     parameters = ("exploration", "regularization", "clip", "kernel", "degree", "window")
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

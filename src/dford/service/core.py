@@ -154,7 +154,7 @@ class Service:
         return self._next_question.ask(self.fold(project), project, request)
 
     def settle(self, project: Project, item: int, lowest: str, highest: str, person: str) -> Settlement:
-        """Somebody knows the level of an item, or the lowest and the highest that it can be."""
+        """Settle the level of an item, or the lowest and highest it can have."""
         projects.require_placements(project)
         low, high = settling.places_of(project, lowest, highest)
         job = partial(settling.settle, project=project.id, item=item, lowest=low, highest=high, person=person)

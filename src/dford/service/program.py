@@ -95,12 +95,12 @@ class _Process(asyncio.SubprocessProtocol):
         self._said += data
         if len(self._said) > _LONGEST:
             self._pipe(1).pause_reading()
-            self._give(ProgramFailure(f"an answer of more than {_LONGEST:,} bytes"))
+            self._give(ProgramFailure(f"the answer was longer than {_LONGEST:,} bytes"))
         elif (end := self._said.find(b"\n")) >= 0:
             line, more = bytes(self._said[:end]), self._said[end + 1 :]
             if self._is_asked() and not more:
                 self._said.clear()
-            self._give(ProgramFailure("more than one line for a question") if more else line)
+            self._give(ProgramFailure("it printed more than one line for a question") if more else line)
 
     def pipe_connection_lost(self, fd: int, error: Exception | None) -> None:
         if fd == 1:
@@ -122,7 +122,7 @@ class _Process(asyncio.SubprocessProtocol):
     async def exchange(self, line: bytes) -> bytes:
         """The line that comes back."""
         if self._said:
-            raise ProgramFailure(f"it said {_shown(self._said)} without being asked")
+            raise ProgramFailure(f"it printed {_shown(self._said)} without being asked")
         self._answer = self._loop.create_future()
         try:
             self._pipe(0).write(line)
@@ -186,7 +186,7 @@ def read_answer(line: bytes, number: int) -> Said:
     if not isinstance(answer, dict) or not isinstance(answer.get("higher"), bool):
         raise ProgramFailure(f'{_shown(line)} does not say "higher": true or false')
     if answer.get("id", number) != number:
-        raise ProgramFailure(f"{_shown(line)} has the id of another question than {number}")
+        raise ProgramFailure(f"{_shown(line)} has the id of another question, not {number}")
     sure = answer.get("confidence")
     if sure is not None and (type(sure) not in {int, float} or not 0.5 <= sure <= 1):
         raise ProgramFailure(f"{_shown(line)} has a confidence that is not between 0.5 and 1")

@@ -29,7 +29,7 @@ _PATIENT = 60.0  # seconds for which it is
 
 
 class Progress(NamedTuple):
-    """How far a run is."""
+    """The progress of a run."""
 
     asked: int
     """Questions that were ever put to the program, in earlier runs too: what the budget counts."""
@@ -38,7 +38,7 @@ class Progress(NamedTuple):
     failures: Counter[str]
     """The questions of this run without an answer, by what went wrong."""
     seconds_left: float | None
-    """About how long the rest of the budget takes, at the pace so far."""
+    """About how many seconds the rest of the budget takes, at the pace so far."""
 
 
 class BrokenProgramError(Exception):
@@ -145,7 +145,7 @@ class ProgramRun:
             self._failures[str(failure)] += 1
             self._in_a_row += 1
             if self._in_a_row == _FAILURES:
-                sentence = f"as it failed {_FAILURES} times in a row, at last: {failure}"
+                sentence = f"after failing {_FAILURES} times in a row (the last time: {failure})"
                 raise BrokenProgramError(sentence, program.last_words) from None
         else:
             await self._patiently(partial(self._tell, SentAnswer(number, higher, self._person, confidence=confidence)))

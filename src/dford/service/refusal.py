@@ -1,8 +1,8 @@
-"""What the service says when it does not do what was asked."""
+"""Why the service did not do what was asked."""
 
 
 class Refusal(ValueError):  # noqa: N818
-    """An answer other than yes: an HTTP status, a code for programs, a sentence for people, the field it is about."""
+    """Why a request is refused: an HTTP status, a code for programs, a sentence for people, the field it is about."""
 
     def __init__(
         self, status: int, code: str, sentence: str, field: str | None = None, retry_after: int | None = None
@@ -20,72 +20,72 @@ def busy(sentence: str) -> Refusal:
 
 
 def defect() -> Refusal:
-    return Refusal(500, "defect", "something is wrong with the server; its log says what")
+    return Refusal(500, "defect", "something went wrong on the server; its log has the details")
 
 
-# Every refusal there is, for the reference; a test fails where one is missing, or is no more.
+# Every refusal, for the reference. A test fails if one is missing or no longer raised.
 CODES = {
-    (401, "no-key"): "There is no key in the request, or one that is unknown or revoked.",
-    (403, "foreign"): "The server has no keys, and the request names another host than this machine, or comes through "
-    "a proxy or from another site's page.",
-    (403, "not-allowed"): "The key's role is too low, or it is for one project and this is for all.",
-    (403, "not-shown"): "The project does not show people what is known of them.",
-    (403, "not-yours"): "Another person was asked this question, or gave this answer, and the key is no admin's.",
-    (404, "http-404"): "Nothing is at this path.",
-    (404, "no-image"): "The folder of the project's images has no such file, or it is no PNG, JPEG, WebP or GIF, or is "
-    "too large.",
-    (404, "no-item"): "The project has no item of this number.",
-    (404, "no-key"): "The project has no key of this id.",
-    (404, "no-project"): "There is no project of this name, or the key is for another one.",
-    (404, "no-question"): "The project has no question of this number.",
+    (401, "no-key"): "The request has no key, or one that is unknown or revoked.",
+    (403, "foreign"): "The server has no keys, and the request is for another host, comes through a proxy, or comes "
+    "from another site's page.",
+    (403, "not-allowed"): "The key's role is too low, or the key is for one project and the request for all of them.",
+    (403, "not-shown"): "The project does not show people their own figures.",
+    (403, "not-yours"): "Another person was asked this question or gave this answer, and the key is not an admin's.",
+    (404, "http-404"): "There is nothing at this path.",
+    (404, "no-image"): "The project's image folder has no such file, or the file is too large or not a PNG, JPEG, WebP "
+    "or GIF.",
+    (404, "no-item"): "The project has no item with this number.",
+    (404, "no-key"): "The project has no key with this id.",
+    (404, "no-project"): "There is no project with this name, or the key is for another one.",
+    (404, "no-question"): "The project has no question with this number.",
     (404, "nothing-to-ask"): "All items are assigned to other people right now, or there are none. Add items, or wait.",
     (408, "slow"): "The body did not arrive within `request_seconds`. Nothing was done.",
     (409, "answered"): "An answered question cannot be skipped. Retract the answer instead.",
-    (409, "answered-otherwise"): "The question has the other answer already, which stands.",
-    (409, "columns-set"): "The project has other columns, and they do not change.",
-    (409, "differs"): "A project of this name has another scale, other columns or other items than the file.",
-    (409, "first-key"): "The first key of a server is an admin's, for all projects.",
-    (409, "item-taken"): "The item is assigned to somebody else right now. Ask about another one.",
-    (409, "key-reused"): "The Idempotency-Key came before, with another request. Take a new one.",
-    (409, "no-answers"): "There is no answer to export yet.",
-    (409, "no-columns"): "The project has no columns yet. Set them, or add items.",
-    (409, "no-placements"): "The project's learner has no probabilities, so nothing is expected of its items' levels.",
+    (409, "answered-otherwise"): "The question was already answered the other way, and the first answer stands.",
+    (409, "columns-set"): "The project already has other columns, and columns cannot be changed.",
+    (409, "differs"): "A project with this name exists, but its scale, columns or items differ from the file's.",
+    (409, "first-key"): "The first key of a server must be an admin key for all projects.",
+    (409, "item-taken"): "The item is assigned to someone else right now. Ask about another one.",
+    (409, "key-reused"): "The Idempotency-Key was already used for a different request. Use a new one.",
+    (409, "no-answers"): "There are no answers to export yet.",
+    (409, "no-columns"): "The project has no columns yet. Set them or add items.",
+    (409, "no-placements"): "The project's learner has no probabilities, so it cannot say how far off the levels are.",
     (409, "not-answered"): "The question has no answer to take back.",
-    (409, "project-exists"): "There is a project of this name already.",
-    (409, "retracted"): "The answer was taken back, and the question takes no other. Ask again.",
-    (409, "settled"): "The level of the item is settled, so nothing is asked about it. Take that back first.",
-    (409, "skipped"): "The question was skipped, and takes no answer. Ask again.",
+    (409, "project-exists"): "There is already a project with this name.",
+    (409, "retracted"): "The answer was taken back, and the question takes no other answer. Ask again.",
+    (409, "settled"): "The level of the item is settled, so nothing is asked about it. Undo the settling first.",
+    (409, "skipped"): "The question was skipped and takes no answer. Ask again.",
     (413, "too-large"): "The body is larger than `body_bytes`.",
-    (422, "bad-archive"): "The file is not a ZIP archive of images, is encrypted, or unpacks to too much.",
-    (422, "bad-columns"): "The columns have a name twice, categories that do not differ, or make no feature or more "
-    "than `features_per_item`.",
-    (422, "bad-learner"): "There is no such learner, or it cannot have these parameters.",
-    (422, "bad-log"): "The file is not a log of this project: its columns, its levels or its numbers.",
-    (422, "bad-rules"): "A project whose choice of the next item is not `pool` cannot have gold questions, auditors or "
-    "several answers per item.",
-    (422, "invalid"): "The request is not of the form described here: `field` says where.",
-    (422, "no-encoder"): "Images were described by an encoder that this server does not have.",
-    (422, "not-a-category"): "A column of categories in order got another one.",
+    (422, "bad-archive"): "The file is not a ZIP archive of images, is encrypted, or is too large when unpacked.",
+    (422, "bad-columns"): "Two columns have the same name, a column lists a category twice, or the columns make no "
+    "feature or more than `features_per_item`.",
+    (422, "bad-learner"): "There is no such learner, or it does not take these parameters.",
+    (422, "bad-log"): "The file is not a log of this project: its columns, levels or numbers do not fit.",
+    (422, "bad-rules"): "Gold questions, auditors and several answers per item need a project whose `choice` is "
+    "`pool`.",
+    (422, "invalid"): "The request does not have the form described here; `field` says where.",
+    (422, "no-encoder"): "The images were encoded by an encoder that this server does not have.",
+    (422, "not-a-category"): "A column of ordered categories got a value that is not one of them.",
     (422, "not-a-date"): "A column of dates got something else.",
     (
         422,
         "not-a-level",
-    ): "The project has no such level, or the range from the lowest to the highest is empty or the whole scale.",
+    ): "The project has no such level, or the range from lowest to highest is empty or the whole scale.",
     (422, "not-a-number"): "A column of numbers got something else, or a number beyond 1e40.",
-    (422, "not-a-vector"): "A column of vectors got something else, or one of another length.",
-    (422, "not-an-image"): "A file is no PNG, JPEG, WebP or GIF that can be read, or is too large.",
-    (422, "not-csv"): "The file is not CSV with a first line of different names and as many values in every row.",
+    (422, "not-a-vector"): "A column of vectors got something else, or a vector of another length.",
+    (422, "not-an-image"): "A file is too large, or not a readable PNG, JPEG, WebP or GIF.",
+    (422, "not-csv"): "The file is not CSV with a header of distinct names and as many values in every row.",
     (422, "not-text"): "The file is not UTF-8.",
-    (422, "too-many"): "There are more items, predictions or answers than `items_per_call`, or none; or the "
-    "folder of images has more files than are searched.",
-    (422, "unknown-column"): "The project has no column of this name.",
-    (429, "too-many-open"): "The project has `open_questions` that wait for an answer, or the person "
+    (422, "too-many"): "There are no items, predictions or answers, or more than `items_per_call`; or the image folder "
+    "has too many files to search.",
+    (422, "unknown-column"): "The project has no column with this name.",
+    (429, "too-many-open"): "The project has `open_questions` waiting for an answer, or the person has "
     "`open_per_person`. Answer or skip some.",
-    (500, "defect"): "Something is wrong with the server. Its log says what.",
-    (503, "busy"): "Too many writes or requests wait, or the server is shutting down. Nothing was done.",
+    (500, "defect"): "Something went wrong on the server. Its log has the details.",
+    (503, "busy"): "Too many writes or requests are waiting, or the server is shutting down. Nothing was done.",
     (503, "catching-up"): "The learner has not learned all answers yet; the sentence says how far it is.",
-    (503, "not-read"): "The database could not be read: it does not answer, say.",
-    (503, "not-written"): "The database or the folder of images could not be written: a full disk, say. Nothing was "
-    "done, unless the sentence says that this is not known; sent again, it is done once.",
-    (503, "too-much"): "The work took longer than `work_seconds`, or more memory than there is for it.",
+    (503, "not-read"): "The database could not be read, for example because it does not respond.",
+    (503, "not-written"): "The database or the image folder could not be written, for example because the disk is "
+    "full. Nothing was done, unless the sentence says that this is unknown. Sending it again is safe.",
+    (503, "too-much"): "The work took longer than `work_seconds`, or more memory than is available.",
 }

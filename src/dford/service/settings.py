@@ -16,29 +16,33 @@ def _set(default: Any, help: str) -> Any:
 class Settings:
     """Each is described in docs/service.md; a test fails where one is not."""
 
-    database: str = _set("", "A SQLite file, or a URL such as postgresql+psycopg://…; a file of the user's by default.")
-    files: str = _set("", "A folder with the images that items name.")
-    encoder: str = _set("", "An ONNX model to make vectors of images by, in place of dford's own numbers.")
-    host: str = _set("127.0.0.1", "The address to listen on; any but loopback needs a key.")
+    database: str = _set(
+        "", "A SQLite file or a URL such as postgresql+psycopg://…; by default a file in the user's home."
+    )
+    files: str = _set("", "The folder of the images that items name.")
+    encoder: str = _set("", "An ONNX model that turns images into vectors, instead of dford's own features.")
+    host: str = _set("127.0.0.1", "The address to listen on; any address other than loopback needs a key.")
     port: int = _set(8765, "The port to listen on.")
-    body_bytes: int = _set(10_000_000, "The largest body of a request.")
-    items_per_call: int = _set(10_000, "The most items, or predictions, in one call.")
-    features_per_item: int = _set(1_000, "The most features that the columns of a project may make.")
-    open_questions: int = _set(1_000, "The most questions that wait for an answer, in a project.")
-    open_per_person: int = _set(200, "The most of them that one person may have.")
-    queue_length: int = _set(1_000, "The most writes that wait; more are refused for the moment.")
-    request_seconds: float = _set(10.0, "How long a request may take to arrive, and the database to answer it.")
-    work_seconds: float = _set(120.0, "How long large work may take: files, and predictions in thousands.")
-    idle_seconds: float = _set(30.0, "How long a connection may be open without a request.")
-    connections_per_address: int = _set(200, "The most connections from one address; the longest idle one makes room.")
-    lease_seconds: float = _set(300.0, "How long an item is kept for whoever was asked about it.")
-    snapshot_every: int = _set(1_000, "How many answers, at least, between two snapshots of a learner.")
+    body_bytes: int = _set(10_000_000, "The largest request body, in bytes.")
+    items_per_call: int = _set(10_000, "The most items or predictions in one request.")
+    features_per_item: int = _set(1_000, "The most features per item.")
+    open_questions: int = _set(1_000, "The most questions waiting for an answer in a project.")
+    open_per_person: int = _set(200, "The most of them for one person.")
+    queue_length: int = _set(1_000, "The most writes that may wait; further ones are refused until there is room.")
+    request_seconds: float = _set(10.0, "How many seconds a request may take to arrive, and the database to answer it.")
+    work_seconds: float = _set(120.0, "How many seconds large requests may take: files, and thousands of predictions.")
+    idle_seconds: float = _set(30.0, "How many seconds a connection may be open without a request.")
+    connections_per_address: int = _set(
+        200, "The most connections from one address; the longest idle one is closed to make room."
+    )
+    lease_seconds: float = _set(300.0, "How many seconds an item stays reserved for the person who was asked about it.")
+    snapshot_every: int = _set(1_000, "The fewest answers between two snapshots of a learner.")
 
     def __post_init__(self) -> None:
         for one in fields(self):
             value = getattr(self, one.name)
             if one.type in {int, float} and not value > 0 and one.name != "port":
-                raise ValueError(f"{one.name} must be above 0; got {value!r}")
+                raise ValueError(f"{one.name} must be greater than 0; got {value!r}")
         if not 0 <= self.port < 2**16:
             raise ValueError(f"port must be between 0 and 65535; got {self.port}")
 
@@ -49,7 +53,7 @@ class Settings:
         """The first that says something wins: flags (those that are not None), environment, file, default."""
         written = tomllib.loads(file.read_text()) if file is not None else {}
         if unknown := set(written) - {one.name for one in fields(cls)}:
-            raise ValueError(f"{file} sets {min(unknown)!r}, which is no setting")
+            raise ValueError(f"{file} sets {min(unknown)!r}, which is not a setting; check how it is spelled")
         chosen = {}
         for one in fields(cls):
             variable = f"DFORD_{one.name.upper()}"

@@ -14,6 +14,7 @@ from dford.columns.values import is_missing
 from dford.service.core import Service
 from dford.service.http import models
 from dford.service.http.routes.projects import new_rules
+from dford.service.http.validation import in_words
 from dford.service.projects import items, projects, rules, settling
 from dford.service.projects.columns import check, encode, read_columns
 from dford.service.projects.item_files import ItemFiles
@@ -68,7 +69,7 @@ def fill_project(service: Service, table: TableProject) -> tuple[Project, int]:
         there = () if found is None else connection.scalars(_SHOWN, {"project": found.id}).all()
         _compare_rows(table.name, there, shown)
         if len(there) != known:
-            raise busy(f"items were added to project {table.name!r} just now; try again")
+            raise busy(f"someone else just added items to project {table.name!r}; try again")
         added = list(zip(shown[known:], packed, strict=True))
         number = found.id if found is not None else projects.create(connection, **new)
         if found is None:
@@ -88,7 +89,7 @@ def image_rows(folder: Path) -> list[dict[str, str]]:
     """A row for every image of a folder."""
     names = ItemFiles(folder).names()
     if not names:
-        raise ValueError(f"there is no PNG, JPEG, WebP or GIF file in {folder}")
+        raise ValueError(f"{folder} has no PNG, JPEG, WebP or GIF file")
     return [{"image": name} for name in names]
 
 
@@ -122,7 +123,7 @@ def _without_gold(
     if column is None:
         return list(table.rows), {}
     if column not in names:
-        raise ValueError(f"there is no column {column!r} of known levels in the file, which has {', '.join(names)}")
+        raise ValueError(f"the file has no column {column!r} of known levels; its columns are {', '.join(names)}")
     rows, known = GoldColumn(column, levels).take_from(table.rows, "rows")
     return list(rows), known
 
@@ -130,7 +131,7 @@ def _without_gold(
 def _described(table: TableProject) -> tuple[dict[str, Any], Rules]:
     """A new project, checked as over HTTP."""
     if not table.levels:
-        raise ValueError(f"there is no project {table.name!r} yet, and a new one needs --levels, lowest first")
+        raise ValueError(f"there is no project {table.name!r} yet; give --levels, lowest first, to create it")
     said: dict[str, Any] = {
         "name": table.name,
         "levels": table.levels,
@@ -143,9 +144,7 @@ def _described(table: TableProject) -> tuple[dict[str, Any], Rules]:
     try:
         new = models.NewProject.model_validate(said)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise ValueError(f"{place} {first['input']!r}: {first['msg']}") from None
+        raise ValueError(in_words(error.errors())[1]) from None
     make_learner(new.learner, new.parameters, new.levels, 0)
     return new.model_dump(exclude={"columns", *Rules._fields}), new_rules(new)
 
@@ -163,16 +162,19 @@ def _compare(project: Project, table: TableProject, asking: Rules) -> None:
     read = {column.name: column.kind for column in project.columns}
     for name, kind in table.kinds.items() if read else ():
         if read.get(name) != kind:
-            raise _differs(project.name, f"reads the column {name!r} as {read.get(name, 'none of its own')}")
+            raise _differs(
+                project.name,
+                f"reads the column {name!r} as {read[name]}" if name in read else f"has no column {name!r}",
+            )
 
 
 def _compare_rows(name: str, there: Sequence[str], shown: Sequence[str]) -> None:
     if len(shown) < len(there):
-        raise _differs(name, f"has {len(there)} items, and the file {len(shown)} rows")
+        raise _differs(name, f"has {len(there)} items, but the file has {len(shown)} rows")
     for number, (old, row) in enumerate(zip(there, shown, strict=False), 1):
         if old != row:
-            raise _differs(name, f"has another item {number} than row {number} of the file")
+            raise _differs(name, f"has an item {number} that differs from row {number} of the file")
 
 
 def _differs(name: str, what: str) -> Refusal:
-    return Refusal(409, "differs", f"project {name!r} {what}; name another by --project")
+    return Refusal(409, "differs", f"project {name!r} {what}; choose another one with --project")

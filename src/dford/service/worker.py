@@ -1,4 +1,4 @@
-"""A process beside the server for whatever takes long: it may be slow, or die, and the server goes on."""
+"""A separate process for work that takes long: it may be slow or die, and the server carries on."""
 
 import multiprocessing
 import os
@@ -15,7 +15,9 @@ T = TypeVar("T")
 _NICENESS = 5  # the server comes first
 _SMALL = 100_000  # bytes that are worked on here, and not in the process
 _MEMORY = 4 * 2**30  # bytes that it may take beyond what it starts with
-_NO_ROOM = Refusal(503, "too-much", "this took more memory than there is for it, or its process was killed")
+_NO_ROOM = Refusal(
+    503, "too-much", "this needed more memory than is available, or its process was killed; send less at a time"
+)
 
 
 class Worker:
@@ -33,13 +35,15 @@ class Worker:
     def run(self, function: Callable[..., T], *given: Any) -> T:
         """What the function returns, or raises."""
         if not self._turn.acquire(timeout=self._seconds):
-            raise busy("too much large work is waiting; try again in a moment")
+            raise busy("too many large requests are waiting; try again in a moment")
         try:
             line = self._started()
             line.send((function, given))
             if not line.poll(self._seconds):
                 self._end()
-                raise Refusal(503, "too-much", f"this took longer than {self._seconds:g} s, and was given up")
+                raise Refusal(
+                    503, "too-much", f"this took longer than {self._seconds:g} s and was stopped; send less at a time"
+                )
             raised, outcome = line.recv()
         except (EOFError, ConnectionError):
             self._end()

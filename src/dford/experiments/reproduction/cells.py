@@ -84,7 +84,7 @@ def code_version() -> str:
 def play(cell: Cell, data: Folder = None) -> Columns:
     """Run a cell; the same bits every time, wherever it runs."""
     if source(cell.dataset, data) != cell.source:
-        raise ValueError(f"the files of {cell.dataset} are not those that the experiment was planned with")
+        raise ValueError(f"the files of {cell.dataset} have changed since the experiment was planned")
     compile_for(cell)
     # its own stream: questions must not depend on how many numbers the rows took
     seed = np.random.RandomState([cell.seed, cell.run, 1]).randint(2**31)

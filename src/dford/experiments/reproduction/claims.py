@@ -1,4 +1,4 @@
-"""What the paper says, and what our runs say to it."""
+"""What the paper says, and what our runs say about it."""
 
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ class Claim(NamedTuple):
 
 
 def claims(results: Results) -> list[Claim]:
-    """Every statement of the paper that the results can be held against."""
+    """Every statement of the paper that the results can be compared with."""
     return [*_against_baselines(results), *_truncation(results), *_label_sampling(results), *_regret(results)]
 
 
@@ -103,7 +103,7 @@ def _regret(results: Results) -> list[Claim]:
 
 
 class Finding(NamedTuple):
-    """What the runs say to one claim of the paper."""
+    """What the runs say about one claim of the paper."""
 
     headline: str
     figures: dict[str, str]
@@ -111,7 +111,7 @@ class Finding(NamedTuple):
 
 
 def findings(results: Results) -> list[Finding]:
-    """Where the paper's claims hold and where not: one finding a claim."""
+    """Where the paper's claims hold and where they do not: one finding per claim."""
     curves = {(one.dataset, one.learner): one for one in series(results, "curves")}
     dford = [one for one in curves.values() if one.learner == "DFORD"]
     found = []
@@ -143,7 +143,7 @@ def findings(results: Results) -> list[Finding]:
 
 
 def reading(results: Results) -> str:
-    """Where the paper's claims hold and where not, by how much: a headline a claim, and a line a dataset."""
+    """Where the paper's claims hold, where not, and by how much: one headline per claim, one line per dataset."""
     blocks = [tally(results)]
     for headline, figures in findings(results):
         blocks.append("\n".join([headline, *(f"  {title}: {words}" for title, words in figures.items())]))

@@ -36,7 +36,7 @@ SIZES = {
 
 
 class Plan(NamedTuple):
-    """What is to be run, and what cannot be."""
+    """What to run, and what cannot be run."""
 
     cells: list[Cell]
     missing: dict[str, str]
@@ -56,15 +56,15 @@ def plan(
     Parameters
     ----------
     experiments : sequence of str
-        Of figure-1, grid, truncation, curves, label-sampling and regret; figure-1 is a formula and has no cells.
+        Some of figure-1, grid, truncation, curves, label-sampling and regret; figure-1 is a formula and has no cells.
     datasets : sequence of str, optional
-        Their names, each of which must be there; else all of the paper's whose files are there.
+        Their names, all of which must be there; by default all of the paper's whose files are there.
     size : {"quick", "middle", "full"}
         How many runs and rounds; "full" is the paper's.
     seed : int
         The same seed gives the same results.
     data : path, optional
-        The folder of the files; else the environment variable DFORD_DATA, else the user's cache.
+        The folder of the files; by default the environment variable DFORD_DATA, or else the user's cache.
     demonstrate_lambda : bool
         Whether the grid plays all six values of λ, which give the same figures.
     """
@@ -81,7 +81,7 @@ def plan(
     cells = []
     for experiment in experiments:
         if experiment not in EXPERIMENTS:
-            raise ValueError(f"no experiment {experiment!r}; there are {', '.join(EXPERIMENTS)}")
+            raise ValueError(f"there is no experiment {experiment!r}; choose from {', '.join(EXPERIMENTS)}")
         if experiment == "figure-1":
             continue
         runs, rounds = getattr(SIZES[size], experiment.replace("-", "_"))

@@ -1,4 +1,4 @@
-"""The results of cells: finished ones are kept, failed ones told, and what stops can go on."""
+"""The results of cells: finished ones are kept, failed ones reported, and an interrupted run can continue."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from dford.files import atomic_write
 
 
 class Results(NamedTuple):
-    """What came of a plan."""
+    """The results of a plan."""
 
     traces: dict[Cell, Columns]
     failures: dict[Cell, str]
@@ -31,9 +31,9 @@ def run_cells(
     backend: str = "processes",
     on_progress: Callable[[Cell], None] = lambda cell: None,
 ) -> Results:
-    """Run cells, and keep each in a file of its own in `folder`.
+    """Run cells, and keep the result of each in its own file in `folder`.
 
-    A cell whose file is there is not run again, so a second call goes on where the first one stopped. The files do
+    A cell whose file exists is not run again, so a second call continues where the first one stopped. The files do
     not depend on jobs or backend.
 
     Parameters
@@ -41,13 +41,13 @@ def run_cells(
     cells : sequence of Cell
         See `plan`.
     folder : path
-        Where the files of finished cells are.
+        The folder for the files of finished cells.
     data : path, optional
-        The folder of the datasets; with a cluster, one that every node has.
+        The folder of the datasets; on a cluster, one that every node has.
     jobs : int
-        Processes at once; -1 for one a core, or all that the cluster has.
+        The number of processes; -1 for one per core, or the whole cluster.
     backend : {"processes", "ray", "dask"}
-        Processes of this machine, or a cluster: see the page on reproduction.
+        Processes on this machine, or a cluster: see the page on reproduction.
     on_progress : callable, optional
         Called with every cell that is done, failed or not.
     """

@@ -1,6 +1,6 @@
-"""A program that is often wrong and costs little, beside people who are seldom wrong and cost much.
+"""A program that is often wrong but cheap, compared with people who are rarely wrong but expensive.
 
-The program says the same whenever it is asked the same, as programs do: asking it again tells nothing of its errors.
+The program always gives the same answer to the same question, so asking it again says nothing about its errors.
 """
 
 import math

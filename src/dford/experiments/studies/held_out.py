@@ -1,4 +1,4 @@
-"""Rows held out: the error of models that heard one bit an item, of models that saw labels, and true probabilities."""
+"""Held-out rows: the error of models that got one bit per item, of models that saw labels, and calibration."""
 
 import warnings
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Answers that are wrong, and a scale that turns round."""
+"""Wrong answers, and a scale that turns around."""
 
 from collections.abc import Sequence
 from statistics import fmean

@@ -1,6 +1,6 @@
-"""Real people who labelled the same items: placed by their answers, and judged by levels that are known.
+"""Real people who labelled the same items: placements from their answers, compared with known levels.
 
-Each label answers one question, about a level that the way of asking chooses: is the label above it?
+Each label answers one question, about a level that the method chooses: is the label above it?
 """
 
 from collections import Counter

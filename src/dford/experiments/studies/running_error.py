@@ -1,7 +1,7 @@
-"""What one bit an item can do: all learners on all datasets, by one protocol.
+"""What one bit per item can do: all learners on all datasets, with one protocol.
 
 One pass, no item twice, over the first `rounds` items of a shuffle. Every prediction is made before its item's answer
-(or label) is seen; nothing is known of later items but the scale. Learners have their defaults on every dataset.
+(or label) is seen; nothing is known about later items except the scale. Learners use their defaults on every dataset.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

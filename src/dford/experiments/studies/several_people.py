@@ -1,8 +1,8 @@
-"""People who differ: placements of answers that weigh by who gave them, beside ways that know less and more.
+"""People who differ: placements that weigh answers by who gave them, compared with methods that know less or more.
 
-Six simulated people answer, one drawn at random for each question. What somebody would do without a library, votes and
-Dawid and Skene (1979), has no features: it asks about item after item, halving what its answers leave, and both read
-the same answers.
+Six simulated people answer, one drawn at random for each question. The methods one would use without a library, votes
+and Dawid and Skene (1979), have no features: they ask about item after item, halving the levels that its answers leave,
+and both read the same answers.
 """
 
 import warnings

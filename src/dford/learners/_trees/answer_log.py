@@ -66,7 +66,7 @@ class AnswerLog:
         """The features and answers of the next rows that are missing."""
         end = self._there + len(X)
         if end > self.count:
-            raise ValueError(f"{len(X)} answers came where {self.missing} were missing")
+            raise ValueError(f"{len(X)} answers were passed, but {self.missing} are missing")
         if end > len(self._answers):
             self._answers = np.resize(self._answers, (2 * end, 2))
         self._answers[self._there : end] = answers
@@ -125,7 +125,7 @@ class AnswerLog:
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         own, answers = arrays["log_own"], arrays.get("log_answers")
         if own.ndim != 2 or own.shape[1] != self.n_own:
-            raise ValueError(f"a log with own columns of shape {own.shape} does not fit a learner of {self.n_own}")
+            raise ValueError(f"a log with own columns of shape {own.shape} does not fit a learner with {self.n_own}")
         self.count, self._own = len(own), own
         if answers is None:
             return
@@ -147,7 +147,7 @@ class AnswerLog:
     def require_all(self) -> None:
         """Refuse where some answers are missing."""
         if self.missing:
-            raise ValueError(f"{self.missing} answers of this model are kept elsewhere: recall them first")
+            raise ValueError(f"{self.missing} answers of this model are stored elsewhere; recall them first")
 
 
 def _is_sparse(rows: Floats) -> bool:

@@ -52,7 +52,7 @@ class Trees(NamedTuple):
                 and ((self.categories[:, 0] >= 0) & (self.categories[:, 0] < n_columns)).all()
             )
         if not fits:
-            raise ValueError("the trees have links that no forest could have")
+            raise ValueError("the trees have invalid links")
 
 
 def codes(values: Floats, known: Floats) -> Floats:

@@ -133,7 +133,7 @@ class TreeSchedule:
         self.trees.check(self.log.n_columns)
         self.log.restore(arrays)
         if on.shape != (1,) or not 0 <= on[0] <= self.count:
-            raise ValueError(f"trees grown on {on} of {self.count} answers are none that a model could have")
+            raise ValueError(f"trees cannot have grown on {on} of {self.count} answers")
         self.grown_on = int(on[0])
 
     def _work_on(self, start: int) -> int:
@@ -244,7 +244,7 @@ class _Work:
             try:
                 # neither a model that is gone nor the end of the program waits for trees
                 if not self.wanted or self._owner() is None or not threading.main_thread().is_alive():
-                    raise InterruptedError("these trees are not wanted any more")
+                    raise InterruptedError("these trees are no longer needed")
                 self._grower.advance(_SLICE)
             except BaseException as error:
                 self._error = error

@@ -1,4 +1,4 @@
-"""The service from Python elsewhere, in the library's own words: ask, tell, predict."""
+"""Clients for the service, with the library's own words: ask, tell, predict."""
 
 from dford.service.client.clients import AsyncClient, Client
 from dford.service.client.operations import Asked

@@ -1,4 +1,4 @@
-"""The two clients: one that returns when the service has answered, and one to be awaited."""
+"""The two clients: one that blocks until the service has answered, and one to await."""
 
 import asyncio
 import time
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class AsyncClient(Operations):
-    """`Client`, to be awaited."""
+    """`Client` with methods to await."""
 
     def __init__(self, url: str, project: str, key: str | None = None) -> None:
         super().__init__(url, project, key)
@@ -25,7 +25,7 @@ class AsyncClient(Operations):
     async def create(
         cls, url: str, project: str, levels: Iterable[Any], key: str | None = None, **settings: Any
     ) -> Self:  # fmt: skip
-        """Make the project, and return a client of it."""
+        """Create the project and return a client for it."""
         async with cls(url, project, key) as client:
             await client._create(levels, settings)
         return cls(url, project, key)
@@ -77,17 +77,17 @@ def _blocking(
 
 
 class Client:
-    """One project of a service. Requests that fail on the way are sent again; nothing is done twice by that.
+    """One project of a service. Requests that get lost are sent again, and nothing is done twice.
 
     Parameters
     ----------
     url : str
-        Where the service is, such as "http://127.0.0.1:8765".
+        The address of the service, such as "http://127.0.0.1:8765".
     project : str
         The name of the project.
     key : str, optional
-        A key with the role `answer`; `predict` is enough for predictions and the state, and whatever sets up a project
-        needs `admin`.
+        A key with the role `answer`; `predict` is enough for predictions and the state, and setting up a project needs
+        `admin`.
     """
 
     def __init__(self, url: str, project: str, key: str | None = None) -> None:
@@ -95,7 +95,7 @@ class Client:
 
     @classmethod
     def create(cls, url: str, project: str, levels: Iterable[Any], key: str | None = None, **settings: Any) -> Self:
-        """Make the project, and return a client of it. Needs a key of the whole server with the role `admin`.
+        """Create the project and return a client for it. Needs a key for all projects with the role `admin`.
 
         Parameters
         ----------

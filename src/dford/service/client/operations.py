@@ -58,12 +58,12 @@ class Operations(ABC):
         await self._add("/projects", content=to_json(body))
 
     async def add(self, items: Any, *, idempotency_key: str | None = None) -> list[int]:
-        """Add items, and return their numbers. Needs the role `admin`.
+        """Add items and return their numbers. Needs the role `admin`.
 
-        They are a list of dicts, a pandas or polars frame, or the path of a .csv or .parquet file, with vectors in a
-        .npy file beside it, if you have them. The first ones also say how columns are read, where nobody has. More than
-        5,000 are sent in parts, each added as a whole or not at all; an error says how many were added before it.
-        Called again with the same `idempotency_key` and items, it adds nothing twice.
+        Items are a list of dicts, a pandas or polars frame, or the path of a .csv or .parquet file, optionally with
+        vectors in a .npy file beside it. If columns are not set yet, the first items decide how they are read. More
+        than 5,000 items are sent in parts, each added entirely or not at all; an error says how many were added before
+        it. Calling it again with the same `idempotency_key` and items adds nothing twice.
         """
         numbers: list[int] = []
         parts = in_parts(items)
@@ -81,7 +81,7 @@ class Operations(ABC):
         return numbers
 
     async def invite(self, name: str) -> str:
-        """Make a key for a person, and return the link that opens the page with it. Needs the role `admin`.
+        """Create a key for a person and return the link that opens the page with it. Needs the role `admin`.
 
         Anyone with the link answers as that person. It is not shown again.
         """
@@ -91,7 +91,7 @@ class Operations(ABC):
     async def ask(self, features: Row | None = None, *, item: int | None = None, program: bool = False) -> Asked:
         """The next question of the pool, or one about features by name, or about an item by its number.
 
-        A program that answers says so: questions that audit are for people.
+        If a program answers, pass `program=True`: audit questions are for people.
         """
         body: dict[str, Any] = {} if features is None else {"features": plain_row(features)}
         if item is not None:
@@ -104,7 +104,7 @@ class Operations(ABC):
     async def tell(self, question: Asked, higher: Bool, confidence: float | None = None) -> int:
         """Answer: is the right level above `question.level`? Returns once it is on the service's disk.
 
-        The confidence says how sure whoever answers is of it, from 0.5, a guess, to 1.
+        The confidence says how sure the person is of the answer, from 0.5 (a guess) to 1.
         """
         body = _answer(higher, confidence)
         return int((await self._post(f"/questions/{question.number}/answer", json=body))["sequence"])
@@ -112,9 +112,9 @@ class Operations(ABC):
     async def tell_many(
         self, answers: Sequence[tuple[Asked, Bool] | tuple[Asked, Bool, float | None]]
     ) -> list[int | ServiceError]:
-        """Answer many questions in one call: of each, what `tell` returns, or the error that it would raise.
+        """Answer many questions in one call; for each, return what `tell` returns, or the error it would raise.
 
-        An answer is a question, whether it is higher, and perhaps the confidence.
+        An answer is a tuple of a question, whether the level is higher, and optionally the confidence.
         """
         told = [{"question": question.number, **_answer(*answer)} for question, *answer in answers]
         reply = await self._post("/answers", json={"answers": told})
@@ -124,7 +124,7 @@ class Operations(ABC):
         ]
 
     async def drop(self, question: Asked) -> None:
-        """Skip the question: nothing is learned."""
+        """Skip the question. Nothing is learned."""
         await self._post(f"/questions/{question.number}/skip")
 
     async def retract(self, question: Asked) -> int:
@@ -132,36 +132,36 @@ class Operations(ABC):
         return int((await self._post(f"/questions/{question.number}/retract"))["sequence"])
 
     async def predict(self, rows: Any = (), items: Iterable[int] = ()) -> list[dict[str, Any]]:
-        """Level, probabilities and score of items of the pool by number, then of rows, which are what `add` takes."""
+        """Level, probabilities and score of items of the pool by number, then of rows, in any form that `add` takes."""
         body = {"items": [operator.index(item) for item in items], "rows": as_rows(rows)}
         return list((await self._post("/predictions", json=body, timeout=_LONG))["predictions"])
 
     async def levels(self) -> dict[int, str]:
-        """The level of every item by its number, with all answers up to now learned. Needs the role `admin`."""
+        """The level of every item by its number, with all answers so far learned. Needs the role `admin`."""
         response = await self._exchange("GET", f"{self._place}/levels.csv", timeout=_LONG)
         return {int(row["item"]): row["level"] for row in csv.DictReader(io.StringIO(response.text, newline=""))}
 
     async def state(self) -> dict[str, Any]:
-        """Counts, thresholds, and the error that the answers alone show."""
+        """Counts, thresholds, and the error estimated from the answers alone."""
         return dict((await self._exchange("GET", f"{self._place}/state")).json())
 
     async def people(self) -> dict[str, dict[str, Any]]:
-        """By name, what the answers say of everybody who gave them, as `GET …/people`. Needs the role `admin`."""
+        """What the answers say about each person, by name, as in `GET …/people`. Needs the role `admin`."""
         response = await self._exchange("GET", f"{self._place}/people", timeout=_LONG)
         return {one["name"]: one for one in response.json()["people"]}
 
     async def settle(self, item: int, level: Any, highest: Any = None) -> int:
-        """Somebody knows the level of an item, or the lowest and the highest that it can be. Needs the role `admin`."""
+        """Settle the level of an item, or the lowest and highest it can have. Needs the role `admin`."""
         ends = {"lowest": str(level), "highest": str(level if highest is None else highest)}
         path = f"{self._place}/settled/{operator.index(item)}"
         return int((await self._exchange("PUT", path, json=ends)).json()["sequence"])
 
     async def unsettle(self, item: int) -> None:
-        """Take back what was settled about an item: its answers place it again. Needs the role `admin`."""
+        """Undo the settling of an item, so that its answers place it again. Needs the role `admin`."""
         await self._exchange("DELETE", f"{self._place}/settled/{operator.index(item)}")
 
     async def settings(self, changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """How people are asked, after these changes of gold, answers_per_item, auditors, own_figures. Needs `admin`."""
+        """Change gold, answers_per_item, auditors or own_figures, and return how people are asked. Needs `admin`."""
         path = f"{self._place}/settings"
         now: dict[str, Any] = (await self._exchange("GET", path)).json()
         if not changes:
@@ -189,7 +189,7 @@ class Operations(ABC):
             return replies.checked(await self._send(method, path, **request))
         except httpx.TransportError as error:
             why = str(error) or type(error).__name__
-            sentence = f"there is no reply from {self._url} after {len(_PAUSES) + 1} attempts: {why}"
+            sentence = f"no reply from {self._url} after {len(_PAUSES) + 1} attempts: {why}"
             raise ConnectionError(sentence) from error
 
 

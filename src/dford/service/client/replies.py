@@ -7,7 +7,7 @@ import httpx
 
 
 class ServiceError(ValueError):
-    """The service refused; `code` says why to programs."""
+    """The service refused a request; `code` says why, for programs."""
 
     def __init__(self, status: int, code: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -23,14 +23,14 @@ def checked_url(url: str) -> str:
     if parts.scheme not in {"http", "https"}:
         raise _bad_url(url, "it does not begin with http:// or https://")
     if not parts.host or any(map(str.isspace, url)) or (parts.port or 0) > 65_535:
-        raise _bad_url(url, "it names no host, or one that cannot be")
+        raise _bad_url(url, "it has no valid host or port")
     if parts.query or parts.fragment:
-        raise _bad_url(url, "it goes on after ? or #, as the address of a page does")
+        raise _bad_url(url, "it has a ? or #, like the address of a page")
     return url.rstrip("/")
 
 
 def _bad_url(url: object, why: str) -> ValueError:
-    return ValueError(f"{url!r} is not the URL of a service: {why}; expected one such as 'http://127.0.0.1:8765'")
+    return ValueError(f"{url!r} is not the URL of a service: {why}; expected one like 'http://127.0.0.1:8765'")
 
 
 def authorization(key: str | None) -> dict[str, str]:
@@ -38,7 +38,9 @@ def authorization(key: str | None) -> dict[str, str]:
     if key is None:
         return {}
     if not re.fullmatch("[!-~]+", key):
-        raise ValueError("the key is empty or has a character that no key has; expected one as dford key prints it")
+        raise ValueError(
+            "the key is empty or has a character that keys never have; expected a key printed by dford key"
+        )
     return {"Authorization": f"Bearer {key}"}
 
 
@@ -51,7 +53,7 @@ def checked(response: httpx.Response) -> httpx.Response:
     except (ValueError, KeyError, TypeError) as error:
         if isinstance(error, ServiceError):
             raise
-        sentence = f"{response.url} answered {response.status_code}, and not as dford does"
+        sentence = f"{response.url} answered {response.status_code}, but not like a dford server; check the URL"
         raise ServiceError(response.status_code, "not-dford", sentence) from None
 
 

@@ -66,7 +66,7 @@ def _read(items: Any) -> tuple[list[dict[str, Value]], dict[str, list[str] | Non
     elif hasattr(items, "columns"):
         items = _from_frame(items)
     elif isinstance(items, Mapping) or not isinstance(items, Iterable):
-        raise TypeError(f"items are a list of dicts, a frame, or the path of a file; got a {type(items).__name__}")
+        raise TypeError(f"items must be a list of dicts, a frame or the path of a file; got {type(items).__name__}")
     rows = [plain_row(row) for row in items]
     return (rows if path is None else with_vectors(path, rows)), categories
 
@@ -78,13 +78,13 @@ def _from_file(path: Path) -> Any:
         from pyarrow import parquet
 
         return parquet.read_table(path)
-    raise ValueError(f"a file of items is a .csv or a .parquet file; got {path.name!r}")
+    raise ValueError(f"a file of items must be .csv or .parquet; got {path.name!r}")
 
 
 def _from_frame(frame: Any) -> Iterator[Row]:
     names = list(frame.columns)
     if len(set(names)) < len(names):
-        raise ValueError(f"columns must have different names; got {', '.join(map(str, names))}")
+        raise ValueError(f"column names must be distinct; got {', '.join(map(str, names))}")
     values = frame.iter_rows() if hasattr(frame, "iter_rows") else frame.itertuples(index=False, name=None)
     return (dict(zip(names, row, strict=True)) for row in values)
 
@@ -96,7 +96,7 @@ def to_json(body: Any) -> bytes:
 def plain_row(row: Row) -> dict[str, Value]:
     """The values by name, as JSON has them; what is missing in any way is None."""
     if not isinstance(row, Mapping):
-        raise TypeError(f"an item is a dict of values by the names of their columns; got {row!r:.80}")
+        raise TypeError(f"an item must be a dict from column names to values; got {row!r:.80}")
     return {str(name): _plain(value, name) for name, value in row.items()}
 
 
@@ -111,7 +111,9 @@ def _plain(value: Any, name: object) -> Value:
         value = float(value)
     if isinstance(value, float):
         if math.isinf(value):
-            raise ValueError(f"{name!r} is {value}, which cannot be sent or learned from; leave it out, or cut it off")
+            raise ValueError(
+                f"{name!r} is {value}, which cannot be sent or learned from; leave it out or send a finite number"
+            )
         return None if math.isnan(value) else value
     if value is None or isinstance(value, (str, bool, int)):
         return value
@@ -119,5 +121,5 @@ def _plain(value: Any, name: object) -> Value:
         return json.dumps(numbers)  # which a server reads as a vector
     kind = type(value).__name__
     raise TypeError(
-        f"{name!r} is a {kind}; the values of an item are text, numbers, lists of numbers, True, False or None"
+        f"{name!r} has the type {kind}; values must be text, numbers, lists of numbers, True, False or None"
     )

@@ -1,4 +1,4 @@
-"""Who may call what, and what a route is given."""
+"""Who may call what, and what a route gets."""
 
 import hashlib
 from collections.abc import Awaitable, Callable
@@ -9,6 +9,7 @@ from fastapi.security import HTTPBearer
 
 from dford.service.core import Service
 from dford.service.http.guard import Caller
+from dford.service.http.validation import IDEMPOTENCY_KEY
 from dford.service.projects.keys import Holder
 from dford.service.projects.projects import Project
 from dford.service.refusal import Refusal
@@ -19,7 +20,7 @@ _KEY = HTTPBearer(scheme_name="key", description="A key, as dford key makes it."
 
 
 class Access(NamedTuple):
-    """A request that is allowed: to which project, and by whom."""
+    """An allowed request: for which project, and by whom."""
 
     service: Service
     project: Project
@@ -43,7 +44,7 @@ def access(role: str) -> Callable[..., Awaitable[Access]]:
         caller: Caller = request.scope["dford"]
         assert caller.project is not None
         if not by.may(role, caller.project.id):
-            raise _forbidden(role)
+            raise _forbidden(role, "this project")
         admin = by.may("admin", caller.project.id)
         is_asked = by.may("answer", caller.project.id) and not admin
         return Access(request.app.state.service, caller.project, by.name, admin, caller.body, is_asked)
@@ -57,14 +58,14 @@ def whole_server(role: str) -> Callable[..., Awaitable[Service]]:
     async def check(request: Request, by: Annotated[Holder, Security(holder, scopes=[role])]) -> Service:
         service: Service = request.app.state.service
         if not by.may(role, None):
-            raise _forbidden(role)
+            raise _forbidden(role, "all projects")
         return service
 
     return check
 
 
 async def _repeat(
-    request: Request, idempotency_key: Annotated[str | None, Header(pattern=r"^[!-~]{1,200}$")] = None
+    request: Request, idempotency_key: Annotated[str | None, Header(pattern=IDEMPOTENCY_KEY)] = None
 ) -> idempotency.Request | None:
     if idempotency_key is None:
         return None
@@ -81,5 +82,5 @@ Reading = Annotated[Access, Depends(access("predict"))]
 Server = Annotated[Service, Depends(whole_server("admin"))]
 
 
-def _forbidden(role: str) -> Refusal:
-    return Refusal(403, "not-allowed", f"this needs a key with the role {role}, here", "Authorization")
+def _forbidden(role: str, where: str) -> Refusal:
+    return Refusal(403, "not-allowed", f"this needs a key with the role {role} for {where}", "Authorization")

@@ -11,7 +11,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
 
 from dford.service.core import Service
-from dford.service.http import bodies, models, reference
+from dford.service.http import models, reference, validation
 from dford.service.http.access import holder, whole_server
 from dford.service.http.concurrency import ConcurrencyLimits
 from dford.service.http.connections import Connections
@@ -57,7 +57,7 @@ def make_app(service: Service, version: str, connections: Connections) -> FastAP
 
     @app.get("/health")
     async def health() -> models.Health:
-        """Say that the server answers, and its database too; 503 `not-read`, at once, if that does not.
+        """Check that the server and its database respond; 503 `not-read`, without delay, if the database does not.
 
         ```
         GET /health
@@ -70,7 +70,7 @@ def make_app(service: Service, version: str, connections: Connections) -> FastAP
 
     @app.get("/me")
     def me(by: Annotated[Holder, Depends(holder)]) -> models.Me:
-        """Say whose key this is, and what it opens.
+        """Read whose key this is and what it allows.
 
         ```
         GET /me
@@ -85,7 +85,7 @@ def make_app(service: Service, version: str, connections: Connections) -> FastAP
 
     @app.get("/metrics", response_class=Response, responses=text)
     def metrics(_: Annotated[Service, Depends(whole_server("predict"))]) -> Response:
-        """Read counts and how long requests took, in the text format of Prometheus.
+        """Read request counts and durations, in the text format of Prometheus.
 
         ```
         GET /metrics
@@ -113,7 +113,9 @@ def _probe(service: Service) -> Callable[[], Awaitable[None]]:
         try:
             await asyncio.wait_for(asyncio.shield(looking), timeout=1.0)
         except TimeoutError:
-            raise Refusal(503, "not-read", "the database does not answer", retry_after=5) from None
+            raise Refusal(
+                503, "not-read", "the database does not respond; try again in a few seconds", retry_after=5
+            ) from None
 
     return answers
 
@@ -127,11 +129,17 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     def invalid(_: Request, error: RequestValidationError) -> Response:
-        return refused(bodies.invalid(error.errors()))
+        return refused(validation.invalid(error.errors()))
 
     @app.exception_handler(HTTPException)
-    def other(_: Request, error: HTTPException) -> Response:
-        response = refused(Refusal(error.status_code, f"http-{error.status_code}", str(error.detail)))
+    def other(request: Request, error: HTTPException) -> Response:
+        sentences = {  # instead of the framework's own
+            400: "the request cannot be read; send JSON in UTF-8",
+            404: "there is nothing at this path; see the HTTP reference at /docs",
+            405: f"this path does not take {request.method}; see the HTTP reference at /docs",
+        }
+        sentence = sentences.get(error.status_code, str(error.detail))
+        response = refused(Refusal(error.status_code, f"http-{error.status_code}", sentence))
         response.headers.update(error.headers or {})
         return response
 

@@ -1,4 +1,4 @@
-"""Bodies that may be large: read where that holds nobody up, and not by the loop that serves everybody."""
+"""Bodies that may be large: read in threads and processes, not in the loop that serves everyone."""
 
 from collections.abc import Sequence
 from typing import Any, TypeVar
@@ -7,9 +7,9 @@ from pydantic import BaseModel, ValidationError
 
 from dford.columns import Column
 from dford.service.http import models
+from dford.service.http.validation import invalid
 from dford.service.projects.columns import PackedRow, encode
 from dford.service.projects.uploads import Bounds, ReadyItems, limit, ready_items
-from dford.service.refusal import Refusal
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -37,14 +37,6 @@ def parsed(model: type[M], body: bytes) -> M:
         return model.model_validate_json(body)
     except ValidationError as error:
         raise invalid(error.errors()) from None
-
-
-def invalid(errors: Sequence[Any]) -> Refusal:
-    """What is wrong with a request, in one sentence."""
-    first = errors[0]
-    place = ".".join(str(part) for part in first["loc"] if part != "body").encode(errors="replace").decode()
-    sentence = f"{place or 'the body'}: {first['msg']}".encode(errors="replace").decode()
-    return Refusal(422, "invalid", sentence, place or "body")
 
 
 def json_items(columns: Sequence[Column], body: bytes, bounds: Bounds) -> ReadyItems:

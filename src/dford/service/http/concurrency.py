@@ -57,5 +57,5 @@ class ConcurrencyLimits:
             return
         given_up = True
         task.add_done_callback(lambda task: task.cancelled() or task.exception())  # nobody hears of it
-        sentence = f"this took longer than {seconds:.0f} s; whether it was done is not known, so send it again"
+        sentence = f"this took longer than {seconds:.0f} s, and it is unknown whether it was done; send it again"
         raise Refusal(503, "busy", sentence, retry_after=5)

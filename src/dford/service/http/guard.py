@@ -1,4 +1,4 @@
-"""What every request passes first: who sends it, to which project, and whether all of it has come."""
+"""What every request passes first: who sends it, for which project, and whether it has arrived completely."""
 
 import asyncio
 import logging
@@ -104,7 +104,7 @@ class Guard:
         except Refusal as refusal:
             await refused(refusal)(scope, receive, sending)
         except TimeoutError:
-            slow = Refusal(408, "slow", "the request took too long to arrive, and nothing was done")
+            slow = Refusal(408, "slow", "the request took too long to arrive, so nothing was done; send it again")
             if status == 500:
                 await refused(slow)(scope, receive, sending)
         finally:
@@ -117,7 +117,7 @@ class Guard:
             raise Refusal(404, "http-404", "Not Found")
         given = [value for name, value in scope["headers"] if name == b"authorization"]
         if len(given) > 1:
-            raise Refusal(401, "no-key", "send one Authorization header, not several", "Authorization")
+            raise Refusal(401, "no-key", "there are several Authorization headers; send one", "Authorization")
         authorization = given[0].decode("latin-1") if given else None
         keys, address = self._service.keys, str((scope["client"] or ("",))[0])
         holder = keys.known(authorization)
@@ -132,7 +132,10 @@ class Guard:
             # Without keys, whoever reaches the server may do all: so it must not be another site's page in a browser,
             # nor somebody behind a proxy. A proxy that tells neither the host asked for nor of itself looks like this
             # machine.
-            sentence = "a server without keys answers its own machine alone, and no proxy or other site's page"
+            sentence = (
+                "a server without keys serves only its own machine, and no proxy or page of another site; "
+                "make a key with dford key"
+            )
             raise Refusal(403, "foreign", sentence, "Host")
         return Caller(holder, await self._project(scope["path"], holder), b"", 0.0)
 
@@ -154,7 +157,7 @@ class Guard:
     async def _body(self, scope: Message, receive: Receive) -> bytes:
         most, size = self._service.settings.body_bytes, 0
         parts: list[bytes] = []
-        too_large = Refusal(413, "too-large", f"the body is larger than {most} bytes", "body")
+        too_large = Refusal(413, "too-large", f"the body is larger than {most} bytes; send it in parts", "body")
         told = (int(value) for name, value in scope["headers"] if name == b"content-length" and value.isdigit())
         announced = max(told, default=0)
         while True:

@@ -21,7 +21,7 @@ class Metrics(Collector):
         )
         self._seconds = Histogram(
             "dford_request_seconds",
-            "Seconds that requests took, by method and path.",
+            "Duration of requests in seconds, by method and path.",
             ["method", "path"],
             buckets=_BUCKETS,
             registry=None,
@@ -45,10 +45,10 @@ class Metrics(Collector):
             yield metric
         writer, folds = self._service.writer, self._service.folds()
         yield CounterMetricFamily("dford_commits", "Transactions committed.", writer.commits)
-        yield GaugeMetricFamily("dford_writes_waiting", "Writes in the queue.", writer.waiting())
+        yield GaugeMetricFamily("dford_writes_waiting", "Writes waiting in the queue.", writer.waiting())
         learned = GaugeMetricFamily(
             "dford_learned_sequence",
-            "The last sequence number that a project's learner has learned.",
+            "The last sequence number learned by a project's learner.",
             labels=["project"],
         )
         unkept = CounterMetricFamily(

@@ -1,4 +1,4 @@
-"""What goes in and out over HTTP."""
+"""The bodies of requests and responses."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -18,76 +18,80 @@ class _In(BaseModel):
 
 
 class Problem(BaseModel):
-    """What every response with a status from 400 on is."""
+    """The body of every response with a status of 400 or above."""
 
     code: str = Field(description="For programs.")
     sentence: str = Field(description="For people.")
-    field: str | None = Field(description="What of the request it is about.")
+    field: str | None = Field(description="The part of the request it is about.")
 
 
 class Column(_In):
-    """How a column is read, and so what is learned from it."""
+    """How a column is read, and what is learned from it."""
 
-    name: Text = Field(description="As items have it.")
+    name: Text = Field(description="The name that items use.")
     kind: Literal["number", "order", "category", "text", "vector", "image", "date", "shown", "words"] = Field(
-        description="order: categories in order, as one number. shown: nothing is learned from it. words: of projects "
-        "that were made before there was text."
+        description="order: ordered categories, as one number. shown: nothing is learned from it. words: only in "
+        "projects from before the kind text existed."
     )
-    mean: Annotated[float, Field(ge=-1e40, le=1e40)] = Field(0.0, description="What a missing number becomes.")
+    mean: Annotated[float, Field(ge=-1e40, le=1e40)] = Field(
+        0.0, description="The value that replaces a missing number."
+    )
     categories: list[StrictStr] = Field(
-        [], max_length=1000, description="Without any, a category is known by a hash of its name."
+        [], max_length=1000, description="If empty, categories are told apart by a hash of their names."
     )
-    missing: bool = Field(False, description="Whether a feature says that the value is missing.")
-    other: bool = Field(False, description="Whether there is a feature for all other categories.")
+    missing: bool = Field(False, description="Whether one feature marks missing values.")
+    other: bool = Field(False, description="Whether one feature stands for all other categories.")
     size: Annotated[int, Field(ge=0, le=10_000)] = Field(0, description="How many numbers a vector has.")
-    note: str = Field(
-        "", max_length=200, description="Why nothing is learned from it, or how to have more learned from it."
-    )
+    note: str = Field("", max_length=200, description="Why nothing is learned from it, or how more could be learned.")
 
 
 class Asking(_In):
-    """How people are asked. All but own_figures needs the choice `pool`."""
+    """How people are asked. Everything except own_figures needs the choice `pool`."""
 
     gold: float = Field(
         0.0,
         ge=0,
         le=0.5,
-        description="The share of the questions that judge people: about items whose level is settled, which look like "
-        "any other.",
+        description="The share of gold questions: they are about items whose level is settled, look like any other "
+        "question, and show how often each person is right.",
     )
     answers_per_item: Annotated[int, Field(ge=1, le=100)] = Field(
-        1, description="Items about which fewer people have answered go before the others."
+        1, description="Items with answers from fewer people than this come first."
     )
     auditors: list[Text] | None = Field(
-        None, max_length=1000, description="The names of those whose questions may audit; null for all."
+        None, max_length=1000, description="The people who may get audit questions, by name; null for everyone."
     )
-    own_figures: bool = Field(False, description="Whether people may read what is known of themselves.")
+    own_figures: bool = Field(False, description="Whether people may see their own figures.")
 
 
 class AskingOut(Asking):
-    gold_column: str | None = Field(description="The column of added tables that has known levels.")
+    gold_column: str | None = Field(description="The column of known levels in uploaded tables.")
 
 
 class NewProject(Asking):
-    name: Name = Field(description="In lower case, as it is in paths.")
+    name: Name = Field(description="Lowercase, as it appears in paths.")
     levels: list[Text] = Field(min_length=2, max_length=100, description="The scale, lowest first.")
-    columns: list[Column] | None = Field(None, description="Read from the first items where not given.")
-    learner: str = Field("Auto", description="A learner of the library that asks, by name.")
+    columns: list[Column] | None = Field(None, description="If not given, read from the first items.")
+    learner: str = Field("Auto", description="The name of a learner in the library that can ask.")
     parameters: dict[str, Any] = Field(
-        {}, description='Of the learner; a policy is {"policy": "Nearby", "exploration": 0.1}.'
+        {}, description='The parameters of the learner. A policy is written {"policy": "Nearby", "exploration": 0.1}.'
     )
-    seed: Annotated[int, Field(ge=0, lt=2**32)] | None = Field(None, description="Of the policy's draws.")
+    seed: Annotated[int, Field(ge=0, lt=2**32)] | None = Field(
+        None, description="The seed of the policy's random draws."
+    )
     choice: Literal["pool", "turns"] | None = Field(
         None,
-        description="Of the next item. With pool, which needs a learner with probabilities, it is the one whose answer "
-        "tells most; with turns, the one that was asked about least often. Where not given, pool if that can be.",
+        description="How the next item is chosen. pool takes the one whose answer tells most, and needs a learner with "
+        "probabilities; turns takes the one asked about least often. If not given, pool where possible.",
     )
-    target: float = Field(0.1, ge=0, le=100, description="The expected error of the items, in levels, that is enough.")
-    reveal: bool = Field(False, description="Whether the page shows where an item stands before it is answered.")
+    target: float = Field(
+        0.1, ge=0, le=100, description="The expected error, in levels, at which there are enough answers."
+    )
+    reveal: bool = Field(False, description="Whether the page shows the predicted level before people answer.")
     gold_column: Text | None = Field(
         None,
-        description="A column of the tables that are added, with levels that are known, or nothing. It is neither "
-        "shown nor learned from, and these levels are settled.",
+        description="The column of known levels in uploaded tables; a row may leave it empty. It is neither shown nor "
+        "learned from, and its levels are settled.",
     )
 
 
@@ -98,10 +102,10 @@ class ProjectOut(BaseModel):
     learner: str
     parameters: dict[str, Any]
     seed: int
-    choice: Literal["pool", "turns"] = Field(description="Of the next item.")
-    target: float = Field(description="The expected error of the items, in levels, that is enough.")
-    reveal: bool = Field(description="Whether the page shows where an item stands before it is answered.")
-    own_figures: bool = Field(description="Whether people may read what is known of themselves.")
+    choice: Literal["pool", "turns"] = Field(description="How the next item is chosen.")
+    target: float = Field(description="The expected error, in levels, at which there are enough answers.")
+    reveal: bool = Field(description="Whether the page shows the predicted level before people answer.")
+    own_figures: bool = Field(description="Whether people may see their own figures.")
 
 
 class Columns(_In):
@@ -112,25 +116,26 @@ class Items(_In):
     items: list[Row] = Field(min_length=1)
     categories: dict[Text, Annotated[list[StrictStr], Field(max_length=1000)] | None] = Field(
         {},
-        description="Of columns of categories, these in order, lowest first, or null where they have none. It counts "
-        "where the items say how columns are read.",
+        description="For columns of categories: the categories in order, lowest first, or null if they have no order. "
+        "Used only when these items decide how columns are read.",
     )
 
 
 class Added(BaseModel):
     first: int = Field(description="The number of the first item.")
-    count: int = Field(description="How many were added. Their numbers follow one another.")
+    count: int = Field(description="How many were added, numbered consecutively.")
     columns: list[str] = Field(
-        description="What each column became, which are not learned from, and what is missing that never was before."
+        description="How each column is read, which are not learned from, and which have missing values for the first "
+        "time."
     )
 
 
 class Preview(BaseModel):
-    """How a file would be read. Nothing was stored."""
+    """How a file would be read. Nothing is stored."""
 
     columns: list[Column]
     rows: list[dict[str, str]] = Field(description="The first five.")
-    count: int = Field(description="Of all rows.")
+    count: int = Field(description="How many rows there are in all.")
 
 
 class ItemOut(BaseModel):
@@ -140,35 +145,35 @@ class ItemOut(BaseModel):
 
 
 class Ask(_In):
-    features: Row | None = Field(None, description="Ask about these, instead of an item of the pool.")
-    item: Number | None = Field(None, description="Ask about this item of the pool, instead of the next one.")
+    features: Row | None = Field(None, description="Ask about these instead of an item of the pool.")
+    item: Number | None = Field(None, description="Ask about this item of the pool instead of the next one.")
     program: StrictBool = Field(
-        False, description="Whether a program answers: the questions of the audit are for people, who judge it."
+        False, description="Whether a program answers. Programs get no audit questions: people check their answers."
     )
 
     @model_validator(mode="after")
     def one_of_them(self) -> Self:
         if self.features is not None and self.item is not None:
-            raise ValueError("send features or an item, not both")
+            raise ValueError("send either features or an item, not both")
         return self
 
 
 class QuestionOut(BaseModel):
-    number: int = Field(description="To answer it by.")
-    item: int | None = Field(description="The number of the item, or null: features were sent.")
+    number: int = Field(description="The number to answer it by.")
+    item: int | None = Field(description="The number of the item, or null if features were sent.")
     turns: int | None = Field(description="How often the item was answered or skipped before.")
-    shown: Row = Field(description="The item, or the features sent, to be shown.")
+    shown: Row = Field(description="The item or the features sent, to show to the person.")
     level: str = Field(description="Is the right level above this one?")
-    prediction: str = Field(description="The level that the learner believed when it asked.")
-    propensity: float = Field(description="With which probability it asked about this level.")
-    expires: float = Field(description="Until then nobody else is asked about this item.")
-    fate: Literal["open", "answered", "skipped", "retracted"] = Field(description="What became of it.")
+    prediction: str = Field(description="The level the learner predicted when it asked.")
+    propensity: float = Field(description="The probability with which it asked about this level.")
+    expires: float = Field(description="Until this time nobody else is asked about the item.")
+    fate: Literal["open", "answered", "skipped", "retracted"] = Field(description="What happened to it.")
 
 
 class AnswerIn(_In):
-    higher: StrictBool = Field(description="Whether the right level is above the one of the question.")
+    higher: StrictBool = Field(description="Whether the right level is above the level in the question.")
     confidence: Annotated[float, Field(ge=0.5, le=1, strict=True)] | None = Field(
-        None, description="How sure whoever answers is of that, from 0.5, a guess, to 1."
+        None, description="How sure the person is of the answer, from 0.5 (a guess) to 1."
     )
 
 
@@ -188,12 +193,12 @@ class Answers(_In):
 
 
 class Outcome(BaseModel):
-    """Of one answer among many: it was taken, or was not."""
+    """The outcome of one answer among many: accepted or not."""
 
     question: int
-    status: int = Field(description="That of the response which the answer alone would have got.")
-    answer: AnswerOut | None = Field(description="What it would have been, if the answer was taken.")
-    problem: Problem | None = Field(description="Why it was not taken.")
+    status: int = Field(description="The status that the answer would have got on its own.")
+    answer: AnswerOut | None = Field(description="The response to the answer, if it was accepted.")
+    problem: Problem | None = Field(description="Why it was not accepted.")
 
 
 class Outcomes(BaseModel):
@@ -205,11 +210,11 @@ class SkipOut(BaseModel):
 
 
 class Release(_In):
-    questions: list[Number] = Field(max_length=1000, description="Numbers of open questions; others are passed over.")
+    questions: list[Number] = Field(max_length=1000, description="Numbers of open questions; others are ignored.")
 
 
 class Released(BaseModel):
-    released: int = Field(description="How many of them were open, and one's own.")
+    released: int = Field(description="How many of them were open and yours.")
 
 
 class RetractOut(BaseModel):
@@ -225,23 +230,23 @@ class ToPredict(_In):
 
 
 class Prediction(BaseModel):
-    level: str = Field(description="The level that the learner believes.")
-    probabilities: dict[str, float] | None = Field(description="Null where the learner has none.")
-    score: float | None = Field(description="Where it lies, on the scale of the thresholds.")
+    level: str = Field(description="The predicted level.")
+    probabilities: dict[str, float] | None = Field(description="Null if the learner has none.")
+    score: float | None = Field(description="The score, comparable with the thresholds.")
 
 
-STALE = "Whether the state still holds an answer that was taken back: one without it is on its way."
+STALE = "Whether an answer that was taken back is still included; a state without it is on its way."
 
 
 class Predictions(BaseModel):
-    sequence: int = Field(description="Up to which all answers were learned.")
+    sequence: int = Field(description="The sequence number up to which all answers were learned.")
     stale: bool = Field(description=STALE)
-    thresholds: list[float] | None = Field(description="What scores are compared with, where the learner does that.")
+    thresholds: list[float] | None = Field(description="What scores are compared with, if the learner has them.")
     predictions: list[Prediction] = Field(description="In the order asked for: items, then rows.")
 
 
 class Estimate(BaseModel):
-    """A figure, and the interval that it is in."""
+    """A figure and its interval."""
 
     value: float
     low: float
@@ -249,50 +254,53 @@ class Estimate(BaseModel):
 
 
 class Unsure(BaseModel):
-    """An item, its long texts cut, and how it is predicted."""
+    """An item, with long texts shortened, and its prediction."""
 
     item: int
     shown: Row
     level: str
     probabilities: dict[str, float] | None
-    sureness: float = Field(description="The probability of the level; without any, the distance to a threshold.")
+    sureness: float = Field(
+        description="The probability of the level, or without probabilities the distance to a threshold."
+    )
 
 
 class Levels(BaseModel):
-    """How the items of the pool are predicted, as of one moment not long ago."""
+    """The predicted levels of the pool, as of a recent moment."""
 
-    sequence: int = Field(description="Of the last answer learned from, then.")
+    sequence: int = Field(description="The sequence number of the last answer learned.")
     stale: bool = Field(description=STALE)
     items: int
-    counts: dict[str, int] = Field(description="Of items, by level.")
-    unsure: list[Unsure] = Field(description="The items that are least certain, least first.")
-    settled: int = Field(description="Of items, how many have a level, or a range of levels, that somebody settled.")
-    programs: float = Field(description="The share of the answers that programs gave.")
+    counts: dict[str, int] = Field(description="The number of items at each level.")
+    unsure: list[Unsure] = Field(description="The least certain items, least certain first.")
+    settled: int = Field(description="How many items have a settled level or range of levels.")
+    programs: float = Field(description="The share of the answers given by programs, with dford label --answer.")
     expected_error: float | None = Field(
-        description="How far items are from their right levels on the mean, by the probabilities; null without any."
+        description="How many levels off the items are on average, according to the probabilities; null without them."
     )
     audited_error: Estimate | None = Field(
-        description="The same by the audit, which believes no model; null until an item is settled by its answers."
+        description="The same according to the audit, which trusts no model; null until enough audited items are "
+        "settled by their answers."
     )
-    error_rate: float | None = Field(description="How often an answer is believed to be wrong.")
+    error_rate: float | None = Field(description="How often an answer is estimated to be wrong.")
 
 
 class Remaining(BaseModel):
-    """About how many more answers it takes until the expected error is at most the target."""
+    """About how many more answers it takes to bring the expected error down to the target."""
 
     target: float
     expected_error: float
-    answers: Estimate = Field(description="The mean, the least and the most of eight simulated futures.")
+    answers: Estimate = Field(description="The mean, lowest and highest of eight simulated futures.")
 
 
 class Point(Estimate):
-    """The error after so many answers."""
+    """The error after this many answers."""
 
     answers: int
 
 
 class Cuts(BaseModel):
-    """The thresholds after so many answers."""
+    """The thresholds after this many answers."""
 
     answers: int
     thresholds: list[float]
@@ -301,49 +309,51 @@ class Cuts(BaseModel):
 class State(BaseModel):
     items: int
     items_done: int = Field(description="Answered or skipped at least once.")
-    questions: int = Field(description="Asked so far.")
-    open: int = Field(description="Questions that wait for an answer, and have not expired.")
-    answers: int = Field(description="Those taken back are left out.")
+    questions: int = Field(description="How many were asked so far.")
+    open: int = Field(description="Questions waiting for an answer that have not expired.")
+    answers: int = Field(description="How many there are, not counting those taken back.")
     retractions: int
-    sequence: int = Field(description="Of the last answer, retraction or settlement.")
+    sequence: int = Field(description="The sequence number of the last answer, retraction or settlement.")
     learned: int = Field(description="The sequence number up to which the learner has learned.")
     stale: bool = Field(description=STALE)
-    thresholds: list[float] | None = Field(description="Between the levels, as scores, if the learner has them.")
-    mae: Estimate | None = Field(description="The mean error in levels, without labels, at 95% at all times at once.")
+    thresholds: list[float] | None = Field(description="The scores that separate the levels, if the learner has them.")
+    mae: Estimate | None = Field(
+        description="The mean error in levels, estimated without labels; the 95% interval holds at all times."
+    )
     curve: list[Point] = Field(description="The same over time.")
-    history: list[Cuts] = Field(description="The thresholds over time; empty where the learner has none.")
-    people: dict[str, int] = Field(description="How many answers each gave, those taken back too.")
-    digest: str | None = Field(description="SHA-256 of the learner's state, where asked for.")
+    history: list[Cuts] = Field(description="The thresholds over time; empty if the learner has none.")
+    people: dict[str, int] = Field(description="How many answers each person gave, including those taken back.")
+    digest: str | None = Field(description="SHA-256 of the learner's state, if requested.")
 
 
 class NewKey(_In):
     role: Literal["admin", "answer", "predict"]
-    name: StrictStr = Field(description="Whose it is: the person who answers with it. 1 to 200 printable characters.")
+    name: StrictStr = Field(description="The person who answers with this key. 1 to 200 printable characters.")
 
 
 class KeyOut(BaseModel):
-    id: str = Field(description="To revoke it by; it opens nothing.")
+    id: str = Field(description="The id to revoke it by; it gives no access.")
     role: str
     name: str
     revoked: bool
 
 
 class KeyShown(BaseModel):
-    id: str = Field(description="To revoke it by; it opens nothing.")
-    key: str = Field(description="Shown this once.")
+    id: str = Field(description="The id to revoke it by; it gives no access.")
+    key: str = Field(description="The key itself, shown only once.")
 
 
 class Me(BaseModel):
-    name: str = Field(description="Whose key it is.")
+    name: str = Field(description="The person the key belongs to.")
     role: str
-    project: str | None = Field(description="The one project that the key is for; none: all.")
-    open: bool = Field(description="Whether there is no key yet, so that this machine may do all.")
+    project: str | None = Field(description="The project the key is for; null for all projects.")
+    open: bool = Field(description="Whether there is no key yet, so anything is allowed from this machine.")
 
 
 class Imported(BaseModel):
-    count: int = Field(description="Of answers.")
-    about_items: int = Field(description="How many of them are about an item of this project, and count for it.")
-    sequence: int = Field(description="Of the last of them.")
+    count: int = Field(description="How many answers were imported.")
+    about_items: int = Field(description="How many of them are about an item of this project and count for it.")
+    sequence: int = Field(description="The sequence number of the last one.")
 
 
 class Health(BaseModel):

@@ -1,4 +1,4 @@
-"""What goes in and out over HTTP about people, and where they differ."""
+"""What goes in and out over HTTP about people and contested items."""
 
 from typing import Literal, Self
 
@@ -8,34 +8,34 @@ from dford.service.http.models import STALE, Estimate, Row, Text
 
 
 class Figures(BaseModel):
-    """What the answers say of one person. Intervals are of 95%."""
+    """What the answers say about one person. Intervals are 95% intervals."""
 
     name: str
-    answers: int = Field(description="About items, without those taken back.")
+    answers: int = Field(description="How many answers about items, not counting those taken back.")
     seconds_per_answer: float | None = Field(
-        description="The median time between two of the latest hundred; null until there are two."
+        description="The median time between consecutive answers among the latest hundred; null until there are two."
     )
-    latest: float | None = Field(description="When the latest was given.")
-    judged: int = Field(description="How many answers error rate and strictness rest on.")
+    latest: float | None = Field(description="When the latest answer was given.")
+    judged: int = Field(description="How many answers the error rate and strictness are based on.")
     error_rate: Estimate = Field(description="How often an answer is wrong.")
-    strictness: Estimate = Field(description="How many levels the person's thresholds lie above everybody's.")
+    strictness: Estimate = Field(description="How many levels the person's thresholds are above everybody's.")
     agreement: Estimate | None = Field(
-        description="How often the person answers as the others' answers say, where these leave little doubt; null if "
-        "they never do."
+        description="How often the person agrees with the others where their answers leave little doubt; null if they "
+        "never do."
     )
     gold: Estimate | None = Field(
-        description="How often the person is right where the level was known before the question; null if it never was."
+        description="How often the person is right about items whose level was already known; null if there were none."
     )
     flag: Literal["wrong", "differs"] | None = Field(
-        description="wrong: over a fifth of the answers is, as the whole interval says. differs: the same of agreement "
-        "below three quarters, while too few answers are judged to say who is wrong."
+        description="wrong: more than a fifth of the answers are wrong, by the whole interval. differs: agreement is "
+        "below three quarters, by the whole interval, and too few answers could be judged to say who is wrong."
     )
 
 
 class People(BaseModel):
-    sequence: int = Field(description="Of the last answer that counts.")
+    sequence: int = Field(description="The sequence number of the last answer included.")
     stale: bool = Field(description=STALE)
-    people: list[Figures] = Field(description="Those with most answers first.")
+    people: list[Figures] = Field(description="The people with the most answers first.")
 
 
 class Mine(BaseModel):
@@ -48,14 +48,14 @@ class Settle(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     level: Text | None = Field(None, description="The level of the item.")
-    lowest: Text | None = Field(None, description="The lowest level that it can be.")
-    highest: Text | None = Field(None, description="The highest level that it can be.")
+    lowest: Text | None = Field(None, description="The lowest level it can have.")
+    highest: Text | None = Field(None, description="The highest level it can have.")
 
     @model_validator(mode="after")
     def one_or_both(self) -> Self:
         ends = [self.lowest is None, self.highest is None]
         if ends != [self.level is not None] * 2:
-            raise ValueError("send a level, or lowest and highest")
+            raise ValueError("send either level, or both lowest and highest")
         return self
 
     def bounds(self) -> tuple[str, str]:
@@ -66,18 +66,18 @@ class Settle(BaseModel):
 
 
 class Settled(BaseModel):
-    """What somebody knows of an item."""
+    """A level, or a range of levels, that was settled."""
 
     item: int
     lowest: str
     highest: str
-    sequence: int = Field(description="The place of this in the project's log.")
+    sequence: int = Field(description="Its place in the project's log.")
     person: str = Field(description="Who settled it.")
     at: float = Field(description="When.")
 
 
 class ShownSettled(Settled):
-    """The same, with the item, its long texts cut."""
+    """The same, with the item, long texts shortened."""
 
     shown: Row
 
@@ -93,7 +93,7 @@ class GivenAnswer(BaseModel):
 
 
 class ContestedItem(BaseModel):
-    """An item, its long texts cut, where it stands, and its answers in order."""
+    """An item, with long texts shortened, its prediction, and its answers in order."""
 
     item: int
     shown: Row
@@ -103,7 +103,7 @@ class ContestedItem(BaseModel):
 
 
 class Contested(BaseModel):
-    sequence: int = Field(description="Of the last answer that counts.")
+    sequence: int = Field(description="The sequence number of the last answer included.")
     stale: bool = Field(description=STALE)
     contested: list[ContestedItem] = Field(description="The most contested first, at most ten.")
-    settled: list[ShownSettled] = Field(description="What was settled last, the latest first, at most ten.")
+    settled: list[ShownSettled] = Field(description="The most recently settled, latest first, at most ten.")

@@ -19,50 +19,51 @@ from dford.service.refusal import CODES
 Schema = Mapping[str, Any]
 
 _ABOUT = """
-Bodies are JSON in UTF-8, unless it says otherwise. Times are seconds since 1970, UTC. Items and questions are numbered
-from 1 in each project; its answers, retractions and settlements share one `sequence`, also from 1, without gaps. A
-value of an item is a string, a number, a boolean or null.
+Bodies are JSON in UTF-8 unless stated otherwise. Times are seconds since 1970, UTC. Items and questions are numbered
+from 1 in each project. Its answers, retractions and settlements share one `sequence`, also from 1 and without gaps.
+The values of an item are strings, numbers, booleans or null.
 
-`{project}` in a path is the name of a project. The document that this page is made from is at `/openapi.json`.
+`{project}` in a path is the name of a project. This page is generated from `/openapi.json`.
 """
 _ROLES = """
-A server without any key serves its own machine alone, and asks for none. From its first key on, a request needs a key
-of the role that is named with each operation:
+A server without keys serves only its own machine, and needs no key. Once it has a first key, every request needs a key
+with the role that each operation names:
 
 ```
 Authorization: Bearer 4f0c2a91b6d3.…
 ```
 
-A key is for all projects (`dford key anna` makes one) or for one of them. A role may do what those before it may.
+A key is for all projects (`dford key anna` makes one) or for one of them. Each role includes the ones before it.
 """
 _ROLE_ENTRIES = [
-    ("`predict`", "reads the state, the items and predictions of a project; for all projects, the metrics too."),
-    ("`answer`", "is asked, answers, skips and retracts. The name of the key is the person who answered."),
-    ("`admin`", "sets up: columns, items, keys, files. For all projects, it lists them and makes new ones."),
+    ("`predict`", "reads the state, items and predictions of a project; a key for all projects also reads metrics."),
+    ("`answer`", "gets questions, answers, skips and retracts. The name of the key is the person who answered."),
+    ("`admin`", "sets up columns, items, keys and files; a key for all projects also lists and creates projects."),
 ]
 _AGAIN = """
-When the line breaks, nobody knows whether a request was done. Send it again:
+If the connection breaks, you cannot know whether a request was done. Send it again:
 
-Everything that adds something takes the header `Idempotency-Key` (1 to 200 visible characters, chosen anew for each
-request): projects, items, questions, keys and imported logs. The same person and key get the first response again, for
-thirty days at least (a question for ever), and nothing is added twice. A new key is the same one again, with another
-secret: the first may have been lost with the response. The same key with another request is 409 `key-reused`.
+Every request that adds something (projects, items, questions, keys and imported logs) takes the header
+`Idempotency-Key`: 1 to 200 visible characters, new for each request. The same person and key get the first response
+again, for at least thirty days (for questions, forever), and nothing is added twice. Repeating a request for a new
+access key returns the same key with a new secret, because the first may have been lost with the response. The same
+`Idempotency-Key` with a different request is refused with 409 `key-reused`.
 
-The rest is done once by itself. An answer: the same one gets the first response, the other one is 409. A skip, a
-retraction, a release, columns, a settled level, the revoking of a key: again, they change nothing.
+Everything else is safe to repeat. The same answer gets the first response, the opposite one 409. Repeating a skip, a
+retraction, a release, columns, a settled level or the revoking of a key changes nothing.
 
-After 408, 429 and 503 nothing was done, unless the sentence says that this is not known, and the same request may
-succeed later; 429 and 503 say after how many seconds in the header `Retry-After`.
+After 408, 429 and 503 nothing was done, unless the sentence says that this is unknown, and the same request may
+succeed later; the header `Retry-After` of 429 and 503 says in how many seconds.
 """
 _ERRORS = """
-Every response with a status from 400 on has one shape:
+Every response with a status of 400 or above has the same shape:
 
 ```
 {"code": "no-project", "sentence": "there is no project 'snow'", "field": "project"}
 ```
 """
 _OTHER_CODES = """
-Besides, `http-405` is a method that its path does not have, `http-400` a request that cannot be read.
+In addition, `http-405` means that the path does not take the method, and `http-400` that the request cannot be read.
 """
 # what follows the project in a path, or stands alone, in the order in which one needs it
 _GROUPS = {
@@ -101,12 +102,12 @@ def reference(document: Schema) -> Iterator[Block]:
     yield Heading(2, "Keys and roles", "roles")
     yield from prose(_ROLES)
     yield Entries(_ROLE_ENTRIES)
-    yield Heading(2, "Sent again", "again")
+    yield Heading(2, "Sending a request again", "again")
     yield from prose(_AGAIN)
     yield Heading(2, "Errors", "errors")
     yield from prose(_ERRORS)
     yield Entries(_fields(document, {"$ref": "#/components/schemas/Problem"}, given=False))
-    yield Paragraph(f"Any operation may give one of the statuses {', '.join(sorted(common))}. The codes are:")
+    yield Paragraph(f"Any operation may respond with {', '.join(sorted(common))}. The codes are:")
     yield Entries([(f"`{status}` `{code}`", meaning) for (status, code), meaning in CODES.items()])
     yield from prose(_OTHER_CODES)
     for title, operations in groups.items():
@@ -114,7 +115,7 @@ def reference(document: Schema) -> Iterator[Block]:
         for method, path, one in operations:
             yield from _operation(document, method, path, one, common)
     yield Heading(2, "Objects", "objects")
-    yield Paragraph("What the fields above are made of.")
+    yield Paragraph("The objects that the fields above contain.")
     for name in _nested(document):
         schema = document["components"]["schemas"][name]
         yield Heading(3, name, id_of(name))
@@ -136,7 +137,7 @@ def _operation(document: Schema, method: str, path: str, one: Schema, common: se
     first, *rest = prose(one.get("description", one["summary"]))
     yield first
     roles = [role for way in one.get("security", ()) for role in way["key"] or ["any"]]
-    where = "" if "{project}" in path or roles in ([], ["any"]) else ", of a key for all projects"
+    where = "" if "{project}" in path or roles in ([], ["any"]) else ", with a key for all projects"
     yield Paragraph("Role: " + (", ".join(f"`{role}`" for role in roles) or "none") + where + ".")
     yield from rest
     if parameters := [each for each in one.get("parameters", ()) if (each["in"], each["name"]) != ("path", "project")]:
@@ -149,7 +150,7 @@ def _operation(document: Schema, method: str, path: str, one: Schema, common: se
     done = next(status for status in one["responses"] if status < "400")
     yield from _content(document, f"Response {done}", one["responses"][done].get("content", {}), given=False)
     if others := sorted(_refusals(one) - common):
-        yield Paragraph(f"Also: {', '.join(others)}.")
+        yield Paragraph(f"Also responds with {', '.join(others)}.")
 
 
 def _content(document: Schema, title: str, content: Schema, given: bool) -> Iterator[Block]:
@@ -158,9 +159,9 @@ def _content(document: Schema, title: str, content: Schema, given: bool) -> Iter
     yield Heading(4, title)
     if any(way.get("type") == "null" for way in schema.get("anyOf", ())):
         schema = next(way for way in schema["anyOf"] if way.get("type") != "null")
-        yield Paragraph("May be left out.")
+        yield Paragraph("Optional.")
     if schema.get("type") == "array":
-        yield Paragraph("A list, each of:")
+        yield Paragraph("A list of objects with:")
         schema = schema["items"]
     if fields := _fields(document, schema, given):
         yield Entries(fields)
@@ -178,7 +179,7 @@ def _fields(document: Schema, schema: Schema, given: bool) -> list[tuple[str, st
 
 
 def _entry(name: str, schema: Schema, needed: bool | None, where: str = "") -> tuple[str, str]:
-    parts = [_kind(schema) + (where and f" in the {where}"), *_limits(schema), *(["must be given"] if needed else [])]
+    parts = [_kind(schema) + (where and f" in the {where}"), *_limits(schema), *(["required"] if needed else [])]
     return f"`{name}`", f"{', '.join(parts)}. {schema.get('description', '')}".strip()
 
 
@@ -201,10 +202,10 @@ _WORDS = {
     "minimum": "from {}",
     "maximum": "up to {}",
     "exclusiveMaximum": "below {}",
-    "minLength": "at least {} long",
-    "maxLength": "at most {} long",
-    "minItems": "at least {} of them",
-    "maxItems": "at most {} of them",
+    "minLength": "{} or more characters",
+    "maxLength": "{} or fewer characters",
+    "minItems": "{} or more entries",
+    "maxItems": "{} or fewer entries",
     "pattern": "of the form `{}`",
     "default": "`{}` if not given",
 }

@@ -130,7 +130,7 @@ class Learned:
         self._open = items
         if wanted is not None:
             if wanted > self.n_items or not self.placements.items.is_in_doubt(wanted - 1):
-                what = "new" if wanted > self.n_items else "not settled any more"
+                what = "new" if wanted > self.n_items else "no longer settled"
                 raise refusal.busy(f"item {wanted} is {what}, and the server is still learning; try again in a moment")
             return self.placements.propose_about(wanted - 1, number)
         if rules.gold and (found := gold.propose(self.placements, number, at_hand.name, rules.gold)) is not None:
@@ -192,14 +192,14 @@ def loads(project: Project, kept: Snapshot, X: Rows) -> Learned:
     learner = cast(LiveLearner, learners.loads(kept.model, name))
     placements = _new_placements(project)
     if (placements is None) != (kept.placements is None):
-        raise ValueError(f"{name} does not say where items stand")
+        raise ValueError(f"{name} has no placements")
     if placements is not None and kept.placements is not None:
         header, arrays = persistence.unpack(kept.placements, name)
         try:
             placements.X = X[: len(arrays["prior"])]
             saving.restore_placements(placements, header, arrays)
         except (LookupError, TypeError, AttributeError) as error:
-            raise ValueError(f"{name} holds no placements that this dford knows ({error!r})") from None
+            raise ValueError(f"{name} has placements that this dford cannot read ({error!r})") from None
     return Learned(learner, placements, kept.sequence)
 
 

@@ -38,7 +38,7 @@ class NextQuestion:
                 asked = self._writer.do(project.id, partial(job, limits=self._limits))
             if asked is not None:
                 return asked
-        raise busy("another server was quicker each time; try again in a moment")
+        raise busy("other servers kept taking the next item first; try again in a moment")
 
     @contextmanager
     def _by_turns(

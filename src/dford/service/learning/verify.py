@@ -54,7 +54,7 @@ def verify(database: Database, project: Project) -> Verification:
     for at, one in kept.items():
         if made[at] != digests[at]:
             if one.versions == snapshots.versions():
-                faults.append(f"the snapshot at {at} is not the state that its answers make")
+                faults.append(f"the snapshot at {at} is not the state that its answers lead to")
             else:
                 remarks.append(f"the snapshot at {at} differs, and was made by other versions: {one.versions}")
     return Verification(project.name, count, len(kept), head, states[last], faults, remarks)

@@ -14,8 +14,8 @@ import { Zoom } from "./zoom.js";
 /** @type {Record<string, string>} */
 const WHY = {
   "nothing-to-ask": "All items are assigned to other people right now, or there are none yet. This page checks again automatically.",
-  "catching-up": "Questions appear here as soon as it has finished. Answers that you gave are safe.",
-  "no-network": "Questions appear here as soon as it can be reached.",
+  "catching-up": "Questions will appear here when it has finished. Your answers are safe.",
+  "no-network": "Questions will appear here once it can be reached.",
   "no-key": "Open your invitation link again, or reload this page to enter a key.",
 };
 
@@ -136,7 +136,7 @@ class AnswerView {
     if (!action || event.shiftKey) return;
     if (action === "undo" && this.reading.isLong && this.item.contains(target)) return; // it scrolls back
     event.preventDefault();
-    if (action === "skip" && this.reading.turn(1)) say("There was more to read. Press again to read on, and to skip at the end.");
+    if (action === "skip" && this.reading.turn(1)) say("There is more to read. Press again to keep reading; at the end, the same key skips.");
     else if (!event.repeat) this.act(action);
   }
 
@@ -216,7 +216,7 @@ class AnswerView {
     const { problem } = this.questions;
     const code = problem?.code ?? "";
     const why = [problem && code !== "nothing-to-ask" ? `${problem.words}.` : null, WHY[code]].filter(Boolean).join(" ");
-    const text = this.questions.isReturning() ? "The item comes in a moment."
+    const text = this.questions.isReturning() ? "Bringing the item back…"
       : why || "Loading the next question…";
     if (this.item.textContent === text) return;
     fill(this.item, el("p", { class: "nothing", role: "status" }, text));
@@ -245,7 +245,7 @@ class AnswerView {
     const { done, items, all } = this.project.progress.now();
     this.bar.max = forecast ? Math.max(answers + forecast.answers.value, 1) : Math.max(items, 1);
     this.bar.value = forecast ? answers : done;
-    this.bar.setAttribute("aria-label", forecast ? `Answers towards an error of ${number(forecast.target)}` : "Items done");
+    this.bar.setAttribute("aria-label", forecast ? `Progress towards an error of ${number(forecast.target)} levels` : "Items done");
     const parts = [`${number(done)} of ${number(items)} done`];
     if (!forecast) parts.push(`${number(items - done)} left`);
     const pace = this.recent.pace();
@@ -253,7 +253,7 @@ class AnswerView {
     if (forecast) {
       const { target, expected_error, answers: { value } } = forecast;
       parts.push(`levels about ${number(expected_error)} off`,
-        value ? `about ${number(Math.ceil(value))} more answers to ${number(target)}` : `enough for ${number(target)}`);
+        value ? `about ${number(Math.ceil(value))} more answers to reach ${number(target)}` : `enough for ${number(target)}`);
     } else if (mae) parts.push(`mean error ${number(mae.value)} levels (at most ${number(Math.min(mae.high, this.levels.length - 1))})`);
     if (stale) parts.push("an undone answer is still being removed from the estimates");
     const end = forecast ? "" : all ? ". Every item has been answered or skipped. More answers make the levels more certain." : "";

@@ -17,7 +17,7 @@ export class AskingForm {
       event.preventDefault();
       return busy(this.button, async () => {
         this.show(await project.send("PUT", "/settings", { json: this.values() }));
-        notice("Saved. It holds from the next question on.", 8);
+        notice("Saved. It applies from the next question on.", 8);
       });
     };
     /** @type {(input: HTMLElement, label: string, note: string) => Element} */
@@ -25,8 +25,8 @@ export class AskingForm {
       el("label", { for: input.id }, label), input, el("span", { class: "note" }, note));
     this.section = el("section", { class: "card" }, el("h2", {}, "How people are asked"), el("form", { onsubmit: save },
       field(this.gold, "Gold questions, % of all", "About items whose level is known, to see how often each person is right. They look like any other question."),
-      field(this.perItem, "People per item", "Items that fewer people have answered about come first."),
-      field(this.auditors, "Who audits", "Audit questions check how far off the levels are, so they are best answered by people you trust. One name per line; empty for everybody."),
+      field(this.perItem, "People per item", "Items with answers from fewer people come first."),
+      field(this.auditors, "Who audits", "Audit questions check how far off the levels are, so they are best answered by people you trust. One name per line; leave empty for everyone."),
       el("p", {}, el("label", { class: "check" }, this.ownFigures, " People see their own figures")),
       this.button));
   }

@@ -48,7 +48,7 @@ export class ContestedItems {
     fill(this.box,
       found.contested.length ? el("ul", { class: "contested" }, found.contested.map((one) => this.contestedRow(one)))
         : el("p", { class: "nothing" }, "No answers contradict each other."),
-      found.settled.length ? el("h3", {}, "Settled last") : null,
+      found.settled.length ? el("h3", {}, "Recently settled") : null,
       found.settled.length ? el("ul", { class: "contested" }, found.settled.map((one) => this.settledRow(one))) : null);
   }
 
@@ -83,15 +83,15 @@ export class ContestedItems {
   /** @param {Server.ShownSettled} one */
   settledRow(one) {
     const { item, lowest, highest, person, at } = one;
-    const button = el("button", { type: "button", "aria-label": `Take back what was settled about item ${item}` }, "Take back");
+    const button = el("button", { type: "button", "aria-label": `Undo settling item ${item}` }, "Undo");
     const level = lowest === highest ? lowest : `${lowest} to ${highest}`;
     const when = new Date(1000 * at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
     const row = el("li", {}, this.itself(one),
       el("p", { class: "note" }, `Item ${number(item)} · settled at ${level} by ${person}, ${when} `, button));
     button.addEventListener("click", () => busy(button, async () => {
       await this.project.send("DELETE", `/settled/${item}`);
-      say(`Item ${item} is not settled any more.`);
-      row.replaceWith(el("li", {}, this.itself(one), el("p", { class: "note" }, `Item ${number(item)} · not settled any more`)));
+      say(`Item ${item} is no longer settled.`);
+      row.replaceWith(el("li", {}, this.itself(one), el("p", { class: "note" }, `Item ${number(item)} · no longer settled`)));
     }));
     return row;
   }

@@ -18,7 +18,7 @@ async function isImage(file) {
  * @param {File} file
  */
 async function fault(file) {
-  if (!(await isImage(file))) return `${file.name} is no PNG, JPEG, WebP or GIF image, and no ZIP file of them`;
+  if (!(await isImage(file))) return `${file.name} is not a PNG, JPEG, WebP or GIF image, or a ZIP file of them`;
   return file.size > LARGEST ? `${file.name} is larger than 10 MB` : null;
 }
 

@@ -132,6 +132,6 @@ async function decode(content, side) {
     image.close();
     return smaller;
   } catch {
-    throw new Problem(200, "no-image", "The file is broken, or of a type that this browser cannot read.");
+    throw new Problem(200, "no-image", "The file is damaged, or this browser cannot read its type.");
   }
 }

@@ -43,9 +43,9 @@ export class Invitations {
   showLink(name, key) {
     const link = `${location.origin}/#/${encodeURIComponent(this.project.name)}/answer?key=${encodeURIComponent(key)}`;
     fill(this.made,
-      copyable("link", `Link for ${name}`, link, `Anyone with this link answers as ${name}. It is shown only once: copy it now, and send it to nobody else.`),
+      copyable("link", `Link for ${name}`, link, `Anyone with this link answers as ${name}. It is shown only once: copy it now, and send it only to them.`),
       this.first.key && copyable("own-key", "Your own key", this.first.key, "This is the server's first key: from now on every request needs one. This browser keeps yours; save a copy elsewhere too."),
-      THIS_MACHINE.includes(location.hostname) ? el("p", { class: "note" }, "This server can only be reached from this machine. To invite others, serve on an address that they can reach (dford serve --host).") : null);
+      THIS_MACHINE.includes(location.hostname) ? el("p", { class: "note" }, "This server can only be reached from this machine. To invite others, start it on an address they can reach (dford serve --host).") : null);
   }
 
   async load() {
@@ -65,7 +65,7 @@ export class Invitations {
       await this.load();
     };
     const revoke = () => { busy(button, work); };
-    const button = el("button", { type: "button", onclick: revoke, "aria-label": `Revoke the key of ${name}` }, "Revoke");
+    const button = el("button", { type: "button", onclick: revoke, "aria-label": `Revoke the key for ${name}` }, "Revoke");
     return button;
   }
 }
@@ -96,7 +96,7 @@ class FirstKey {
       return open;
     } catch (error) {
       if (!this.request || asProblem(error).status !== 401) throw error;
-      throw new Problem(401, "first-key-lost", "The server made its first key, but the reply was lost on the way. Make another one on the server's machine with the command dford key, then reload this page and enter it.");
+      throw new Problem(401, "first-key-lost", "The server created its first key, but the reply was lost. Create another one with the command dford key on the server's machine, then reload this page and enter it.");
     }
   }
 }

@@ -14,7 +14,7 @@ export async function show(main) {
     rest.disabled = !known;
     if (!known) return;
     if (!name.value) name.value = validName(upload.name);
-    say("The items were read. Name the levels next.");
+    say("The items have been read. Now name the levels.");
   });
   const name = nameInput("name");
   const levels = new LevelsEditor(["low", "middle", "high"]);

@@ -8,7 +8,7 @@ import { el, fill, number } from "./dom.js";
 /** @type {Record<string, string>} */
 const FLAGS = {
   wrong: "Often wrong: more than one answer in five. Look at some of their answers, or talk to them.",
-  differs: "Often differs from the others: more than one answer in four. Look at the contested items, or talk to them.",
+  differs: "Often disagrees with the others: more than one answer in four. Look at the contested items, or talk to them.",
 };
 const FEW = 20; // answers, with which nobody expects more to be known
 const VAGUE = 0.25; // an interval that is wider says too little to be put into words
@@ -83,15 +83,15 @@ function activity({ answers, seconds_per_answer: seconds, latest }) {
  */
 export function inWords({ answers, agreement, error_rate: wrong, strictness, gold, judged }) {
   const said = [
-    tells(agreement) && `answers like the others ${percent(agreement.value)} of the time`,
+    tells(agreement) && `agrees with the others ${percent(agreement.value)} of the time`,
     tells(gold) && `right about ${percent(gold.value)} of the items whose level is known`,
     tells(wrong) && `about ${percent(wrong.value)} of the answers are wrong`,
     strictnessInWords(strictness),
   ].filter(Boolean).join("; ");
-  if (!said && answers < FEW) return "Too few answers to say yet.";
+  if (!said && answers < FEW) return "Too few answers to tell yet.";
   const alone = agreement ? "" : ", and nobody else has answered about the same items";
-  if (!said) return `Too little to say yet: ${number(judged)} of ${number(answers)} answers could be judged${alone}.`;
-  const few = tells(wrong) ? "" : ` Too few to say how many are wrong: ${number(judged)} could be judged.`;
+  if (!said) return `Too early to tell: only ${number(judged)} of ${number(answers)} answers could be judged${alone}.`;
+  const few = tells(wrong) ? "" : ` Too early to tell how many are wrong: only ${number(judged)} could be judged.`;
   return `${said[0].toUpperCase()}${said.slice(1)}.${few}`;
 }
 
@@ -99,7 +99,7 @@ export function inWords({ answers, agreement, error_rate: wrong, strictness, gol
 function strictnessInWords({ value, low, high }) {
   if (low <= 0 && high >= 0) return low > -0.4 && high < 0.4 ? "about as strict as the others" : null;
   const much = Math.abs(value) < 0.35 ? "a little " : Math.abs(value) < 0.9 ? "" : "much ";
-  return `${much}${value > 0 ? "stricter" : "milder"} than the others`;
+  return `${much}${value > 0 ? "stricter" : "more lenient"} than the others`;
 }
 
 /**
@@ -118,10 +118,10 @@ function details({ judged, error_rate: wrong, strictness, agreement, gold }) {
   const share = (/** @type {Server.Estimate | null} */ figure) =>
     (figure ? `${percent(figure.value)} (between ${percent(figure.low)} and ${percent(figure.high)})` : "not known yet");
   return [
-    ["Answers like the others", share(agreement)],
+    ["Agrees with the others", share(agreement)],
     ["Right about items whose level is known", share(gold)],
     ["Wrong answers", share(wrong)],
-    ["Stricter than everybody, in levels", `${number(strictness.value)} (between ${number(strictness.low)} and ${number(strictness.high)})`],
-    ["The last two rest on", `${number(judged)} ${judged === 1 ? "answer" : "answers"}: audits, repeated questions and items whose level is known`],
+    ["Stricter than the others, in levels", `${number(strictness.value)} (between ${number(strictness.low)} and ${number(strictness.high)})`],
+    ["The last two are based on", `${number(judged)} ${judged === 1 ? "answer" : "answers"}: audits, repeated questions and items whose level is known`],
   ];
 }

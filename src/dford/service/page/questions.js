@@ -190,7 +190,7 @@ export class Questions extends EventTarget {
         found = await this.project.send("POST", "/questions", { json: { item }, key });
       } catch (error) {
         if (asProblem(error).code !== "item-taken") throw error;
-        if (first) notice("This item has been assigned to somebody else in the meantime, so it does not come back here.", 8);
+        if (first) notice("This item has been assigned to someone else in the meantime, so it does not come back here.", 8);
       }
     }
     this.again = this.again.filter((other) => other !== again);

@@ -25,7 +25,7 @@ export async function show(main, project) {
 function scaleAndColumns({ description, state }) {
   /** @type {[string, string[]][]} */
   const kinds = [["Images", ["image"]], ["Numbers", ["number"]], ["Categories", ["category", "order"]], ["Texts", ["text", "words"]],
-    ["Vectors", ["vector"]], ["Dates", ["date"]], ["Shown, not learned from", ["shown"]]];
+    ["Vectors", ["vector"]], ["Dates", ["date"]], ["Shown only", ["shown"]]];
   const named = kinds.map(([title, some]) => /** @type {[string, string]} */ ([title,
     (description.columns ?? []).filter(({ kind }) => some.includes(kind)).map(({ name }) => name).join(", ")]));
   /** @type {(term: string, value: string) => Element} */
@@ -44,7 +44,7 @@ function downloads({ name }) {
   };
   return el("section", { class: "card" }, el("h2", {}, "Download"), el("ul", { class: "files" },
     row("levels.csv", "Every item with its level, the probability of each level, the range that its own answers allow, and who settled it."),
-    row("log.csv", "Every answer but those to gold questions, in the format that dford tune and dford evaluate read."),
+    row("log.csv", "Every answer except those to gold questions, in the format that dford tune and dford evaluate read."),
     row("log.parquet", "The same answers as Parquet.")));
 }
 

@@ -27,7 +27,7 @@ export function show(main, project, problem, signedIn) {
     });
   };
   const why = keyInUse(project) ? sentenceOf(problem)
-    : "It is part of your invitation link. Whoever runs the server can make one with the command dford key.";
+    : "It is part of your invitation link. The person who runs the server can create one with the command dford key.";
   const others = project ? [] : projectsWithKeys();
   const links = others.flatMap((one) => [el("a", { href: `#/${one}/answer` }, one), " "]);
   fill(main, el("h1", { tabindex: "-1" }, "Enter your access key"), el("p", {}, why),
@@ -65,7 +65,7 @@ export async function tryKeyOfLink() {
  */
 async function tryKey(project, key) {
   const me = await ownerOf(key);
-  if (me === null) throw new Problem(401, "wrong-key", "This key is not valid. It is mistyped, or it was revoked.");
+  if (me === null) throw new Problem(401, "wrong-key", "This key is not valid: it was mistyped or revoked.");
   if (me.open) return; // the server has no keys yet, so nothing is known of this one
   if (project && me.project && me.project !== project)
     throw new Problem(403, "other-project", `It is a key for the project ${me.project}.`);
@@ -98,7 +98,7 @@ async function replaceKey(project, key, me) {
   const before = ownKey(project);
   const other = before && before !== key ? await ownerOf(before) : null;
   const agreed = !other || (other.name === me.name && other.role === me.role)
-    || confirm(`This browser has a key of ${other.name} (${other.role}). Replace it with the key of ${me.name} (${me.role})? The old one will be forgotten.`);
+    || confirm(`This browser has a key for ${other.name} (${other.role}). Replace it with the key for ${me.name} (${me.role})? The old one will be forgotten.`);
   if (agreed && !keepKey(project, key))
     notice("This browser's storage is full or switched off, so the key cannot be kept.");
 }

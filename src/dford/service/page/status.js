@@ -20,7 +20,7 @@ const WHY = {
   "not-answered": "There was no answer to take back.",
   "no-question": "The server does not know this question.",
   "not-yours": "The question belongs to another person.",
-  damaged: "This entry of the browser's storage is damaged and cannot be sent.",
+  damaged: "This entry in the browser's storage is damaged and cannot be sent.",
 };
 
 /** @type {Record<string, string>} */
@@ -83,6 +83,6 @@ function showRefused(refused, project) {
 
 /** @param {Partial<import("./outbox.js").Act>} act */
 function done({ act, higher, level }) {
-  if (act === "answer") return `Your answer: ${higher ? "above" : "not above"} ${level ?? "the level asked"}`;
-  return DONE[act ?? ""] ?? "What you did cannot be read";
+  if (act === "answer") return `Your answer: ${higher ? "above" : "not above"} ${level ?? "the level asked about"}`;
+  return DONE[act ?? ""] ?? "This entry cannot be read";
 }

@@ -56,7 +56,7 @@ export class Upload {
     this.note = el("p", { class: "note", role: "status" });
     this.table = scrollable("Preview");
     this.box = el("div", { class: "drop" },
-      el("label", { for: "file" }, "CSV file with a header line, then one item per line; or images, or ZIP files of images. Choose them, or drop them here."),
+      el("label", { for: "file" }, "A CSV file with a header line and one item per line, or images, or ZIP files of images. Choose them or drop them here."),
       this.input, this.note, this.table);
     const dragged = (/** @type {DragEvent} */ event) => {
       event.preventDefault();
@@ -141,12 +141,12 @@ export class Upload {
   show({ columns, rows }) {
     this.columns = columns.map((column) => ({ column, select: kindSelect(column) }));
     for (const { select } of this.columns) select.addEventListener("change", () => this.takeGoldFromOthers(select));
-    fill(this.table, el("table", {}, el("caption", {}, "How each column is read, and the first rows"),
+    fill(this.table, el("table", {}, el("caption", {}, "The first rows, and how each column is read"),
       el("thead", {}, el("tr", {}, columns.map(({ name }) => el("th", { scope: "col", dir: "auto" }, name))),
         this.fixed ? null : el("tr", {}, this.columns.map(({ select }) => el("td", {}, select)))),
       el("tbody", {}, rows.map((row) => el("tr", {}, columns.map(({ name }) =>
         el("td", { dir: "auto", class: "shown" }, shorten(row[name], 80))))))),
-    this.fixed ? null : el("p", { class: "note" }, "A column of known levels is neither shown nor learned from: people are judged by it. Its values are names of levels, or empty."),
+    this.fixed ? null : el("p", { class: "note" }, "A column of known levels is neither shown nor learned from: it is there to check people's answers. Its values are names of levels, or empty."),
     columns.filter(({ note }) => note).map(({ name, kind, note }) =>
       el("p", { class: "note" }, `${kind === "shown" ? `Nothing is learned from ${name}` : name}: ${note}.`)));
   }

@@ -47,13 +47,13 @@ class WatchView {
     this.doubt = el("p", { class: "note doubt", role: "status" });
     // where the pool chooses, only hard items are asked about, and what stands above is what counts
     this.byTurns = project.description.choice === "turns";
-    this.error = !this.byTurns ? null : card("Error", "The mean error of all predictions so far, in levels. Each was made before its answer. With 95% confidence the true value stays inside the band, at all times. No labels are needed.");
+    this.error = !this.byTurns ? null : card("Error", "The mean error of all predictions so far, in levels. Each was made before its answer arrived. The true value stays inside the band at all times, with 95% confidence. No labels are needed.");
     this.thresholds = card("Thresholds", "Where one level ends and the next begins, in the learner's own units.");
-    this.counts = card("Items at each level", "Where they stand now.");
+    this.counts = card("Items at each level", "According to the answers so far.");
     const isAdmin = project.role === "admin";
-    this.people = card("People", isAdmin ? "Who answers how." : "Answers given, including those undone later.", isAdmin ? "card whole" : "card");
+    this.people = card("People", isAdmin ? "How each person answers." : "Answers given, including those undone later.", isAdmin ? "card whole" : "card");
     this.peopleFigures = new PeopleFigures(project, this.people);
-    const contested = isAdmin ? card("Contested items", "People's answers contradict each other most here. Settle what you know: it then holds, whatever the answers say.", "card whole") : null;
+    const contested = isAdmin ? card("Contested items", "People contradict each other most about these. Settle those you know: a settled level stands, whatever the answers say.", "card whole") : null;
     this.unsure = card("Least certain items", "Another answer helps most here.", "card whole");
     fill(main, el("h1", { tabindex: "-1" }, "Watch"), this.note, this.figures, this.placed, this.doubt,
       el("div", { class: "cards" }, cards), this.when);
@@ -162,15 +162,15 @@ class WatchView {
     if (!levels || levels.expected_error === null) return;
     const { expected_error: expected, audited_error: audited, error_rate: rate } = levels;
     fill(this.placed,
-      figure(`${number(expected)} levels`, "expected error of the items as they stand"),
-      audited ? figure(`${number(audited.low)} to ${number(audited.high)}`, "the same by the audit, with 95% confidence") : null,
+      figure(`${number(expected)} levels`, "expected error of the levels now"),
+      audited ? figure(`${number(audited.low)} to ${number(audited.high)}`, "the same according to the audit, with 95% confidence") : null,
       forecast && (forecast.answers.value
-        ? figure(`about ${number(Math.ceil(forecast.answers.value))}`, `more answers to ${number(forecast.target)} levels`)
+        ? figure(`about ${number(Math.ceil(forecast.answers.value))}`, `more answers to reach ${number(forecast.target)} levels`)
         : figure("enough", `answers for ${number(forecast.target)} levels`)),
-      figure(`${number(100 * (rate ?? 0), 0)}%`, "of answers believed to be wrong"));
+      figure(`${number(100 * (rate ?? 0), 0)}%`, "of answers estimated to be wrong"));
     const contradicted = audited && (expected < audited.low || expected > audited.high);
-    setText(this.doubt, contradicted ? "The audit contradicts the expected error: the learner may be wrong about these items, so believe the audit."
-      : !audited && levels.programs > 0.5 ? "Programs gave most of the answers. The expected error holds only if they are right: people have not audited enough to tell."
+    setText(this.doubt, contradicted ? "The audit contradicts the expected error: the learner may be wrong about these items, so trust the audit."
+      : !audited && levels.programs > 0.5 ? "Programs gave most of the answers, and people have not audited enough to check them. The expected error holds only if the programs are right."
       : "");
   }
 

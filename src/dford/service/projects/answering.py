@@ -28,7 +28,7 @@ class SentAnswer(NamedTuple):
     higher: bool
     person: str
     anybodys: bool = False
-    """Whether it may answer a question that somebody else was asked."""
+    """Whether it may answer a question that another person was asked."""
     confidence: float | None = None
     """How sure they are of it, from 0.5 to 1, if they say so. Of an answer that is sent again, the first one stands."""
 
@@ -74,25 +74,25 @@ def _before(
     if fate.sequence is not None:
         if fate.higher != answer.higher:
             sentence = (
-                f"question {number} was answered higher={str(fate.higher).lower()} before; the first answer stands"
+                f"question {number} was already answered higher={str(fate.higher).lower()}; the first answer stands"
             )
             return Refusal(409, "answered-otherwise", sentence, "higher")
         place = {"project_": project, "number": number}
         at: float = fate.at if fate.at is not None else connection.execute(_AT, place).scalar_one()
         return RecordedAnswer(number, answer.higher, fate.sequence, at)
     if fate.skip is not None:
-        return Refusal(409, "skipped", f"question {number} was skipped, so it takes no answer; ask again", "question")
+        return Refusal(409, "skipped", f"question {number} was skipped and takes no answer; ask again", "question")
     return None if answer.anybodys or fate.person == answer.person else _not_yours(number, "asked of")
 
 
 def skip(connection: Connection, project: int, number: int, person: str, anybodys: bool) -> None:
-    """Close a question without an answer, once: one's own, or anybody's. Its item waits for its next turn."""
+    """Close a question without an answer, once: the person's own, or anyone's. Its item waits for its next turn."""
     row = _fate(connection, project, number)
     if not anybodys and row.person != person:
         raise _not_yours(number, "asked of")
     if row.sequence is not None:
         raise Refusal(
-            409, "answered", f"question {number} was answered already; retract the answer instead", "question"
+            409, "answered", f"question {number} was already answered; retract the answer instead", "question"
         )
     if row.skip is None:
         values = {"project": project, "question": number, "person": person, "at": time.time()}
@@ -215,7 +215,7 @@ def _fate(connection: Connection, project: int, number: int) -> _Fate:
 
 
 def _not_yours(number: int, did: str) -> Refusal:
-    sentence = f"question {number} was {did} another person; it takes that person's key, or an admin's"
+    sentence = f"question {number} was {did} another person; use that person's key or an admin's"
     return Refusal(403, "not-yours", sentence, "question")
 
 

@@ -39,7 +39,7 @@ _ASKED = sa.select(questions.c.number, questions.c.item, questions.c.shown).wher
 
 
 class QuestionRequest(NamedTuple):
-    """What somebody wants to be asked about: features sent along, an item by number, or whatever comes next."""
+    """What to ask about: features sent along, an item by number, or whatever comes next."""
 
     person: str
     key: str | None = None
@@ -131,7 +131,7 @@ class Claims:
         """
         claimed, turn = self._claimed.setdefault(project, set()), self._choosing.setdefault(project, threading.Lock())
         if not turn.acquire(timeout=_TURN):
-            raise busy("many are being asked right now; try again in a moment")
+            raise busy("too many people are asking right now; try again in a moment")
         try:
             here = {"project": project, "now": time.time()}
             with database.reading() as connection:
@@ -238,7 +238,7 @@ def asked_before(connection: Connection, project: int, request: QuestionRequest)
     if row is None:
         return None
     if row.shown != (None if request.sent is None else request.sent[0]) or request.item not in {None, row.item}:
-        sentence = "this Idempotency-Key came with another request before; use a new one"
+        sentence = "this Idempotency-Key was already used for a different request; use a new one"
         raise Refusal(409, "key-reused", sentence, "Idempotency-Key")
     return int(row.number)
 
@@ -258,7 +258,7 @@ def _check_item(connection: Connection, here: dict[str, Any], wanted: int, claim
 
 
 def item_taken(item: int) -> Refusal:
-    sentence = f"item {item} has an open question right now: somebody else's, or one of yours"
+    sentence = f"item {item} already has an open question, someone else's or one of yours; ask about another one"
     return Refusal(409, "item-taken", sentence, "item")
 
 

@@ -71,15 +71,15 @@ def check(columns: Sequence[Column], most: int) -> None:
     """Refuse columns that cannot be learned from."""
     names = [column.name for column in columns]
     if len(set(names)) < len(names):
-        raise Refusal(422, "bad-columns", "columns must have different names", "columns")
+        raise Refusal(422, "bad-columns", "two columns have the same name; give each its own", "columns")
     for column in columns:
         if len(set(column.categories)) < len(column.categories):
-            sentence = f"column {column.name!r} needs categories that differ"
+            sentence = f"column {column.name!r} lists a category twice; list each once"
             raise Refusal(422, "bad-columns", sentence, "columns")
         if column.kind == "order" and not column.categories:
-            raise Refusal(422, "bad-columns", f"column {column.name!r} needs its categories in order", "columns")
+            raise Refusal(422, "bad-columns", f"column {column.name!r} needs its categories, lowest first", "columns")
         if column.kind == "vector" and not column.size:
-            sentence = f"column {column.name!r} needs a size, as its vectors have"
+            sentence = f"column {column.name!r} needs the size of its vectors"
             raise Refusal(422, "bad-columns", sentence, "columns")
     fitted = Columns.of(columns)
     if not fitted.width_:
@@ -87,7 +87,9 @@ def check(columns: Sequence[Column], most: int) -> None:
         sentence = f"there is nothing to learn from: add a column of numbers, categories or texts ({said})"
         raise Refusal(422, "bad-columns", sentence[:1000], "columns")
     if fitted.n_dense_ > most:
-        sentence = f"the columns make {fitted.n_dense_} features beside texts; there may be {most}"
+        sentence = (
+            f"the columns make {fitted.n_dense_} features besides texts, more than the {most} allowed; leave some out"
+        )
         raise Refusal(422, "bad-columns", sentence, "columns")
 
 

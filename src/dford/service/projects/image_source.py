@@ -25,13 +25,15 @@ class ImageSource(NamedTuple):
             except Refusal:
                 continue
         if not folders:
-            raise Refusal(404, "no-image", "this server has no folder of images; give it one by --files")
+            raise Refusal(404, "no-image", "this server has no image folder; name one with --files")
         return ItemFiles(folders[-1]).read(name)
 
     def put(self, content: bytes, name: str) -> dict[str, str]:
         """Keep an image, or those of a ZIP archive: the names that they came with, and those they are kept by."""
         if not self.uploads:
-            raise Refusal(404, "no-image", "this server keeps no uploads; name a folder of images by --files", "body")
+            raise Refusal(
+                404, "no-image", "this server does not store uploads; name an image folder with --files", "body"
+            )
         files = ItemFiles(self.uploads)
         return files.put_zip(content) if content.startswith(b"PK") else {name: files.put(content)}
 

@@ -46,7 +46,7 @@ class ItemFiles:
 
     def __init__(self, folder: str | os.PathLike[str], limits: Limits = _LIMITS) -> None:
         if os.open not in os.supports_dir_fd:
-            raise NotImplementedError("a folder of images needs Linux or macOS, where links can be told from files")
+            raise NotImplementedError("an image folder needs Linux or macOS, where links can be told apart from files")
         self.folder, self.limits = Path(folder), limits
 
     def read(self, name: str) -> tuple[bytes, str]:
@@ -92,10 +92,12 @@ class ItemFiles:
         kept = {}
         for entry, image in self._entries(content):
             if entry in kept:
-                raise Refusal(422, "bad-archive", f"the archive has two files named {entry[:200]!r}", "body")
+                raise Refusal(
+                    422, "bad-archive", f"the archive has two files named {entry[:200]!r}; rename one", "body"
+                )
             kept[entry] = self._name(image, repr(entry[:200]))
         if not kept:
-            raise Refusal(422, "bad-archive", "the archive has no images; put PNG, JPEG, WebP or GIF files in", "body")
+            raise Refusal(422, "bad-archive", "the archive has no images; add PNG, JPEG, WebP or GIF files", "body")
         for entry, image in self._entries(content):  # unpacked again, as there may be more than memory holds
             self._write(kept[entry], image)
         return kept
@@ -131,7 +133,7 @@ class ItemFiles:
     def _name(self, content: bytes, called: str) -> str:
         """The name that an image is kept by; others are refused."""
         if len(content) > self.limits.file_bytes:
-            sentence = f"{called} has {len(content):,} bytes; an image has {self.limits.file_bytes:,} at the most"
+            sentence = f"{called} has {len(content):,} bytes; an image may have at most {self.limits.file_bytes:,}"
             raise Refusal(422, "not-an-image", sentence, "body")
         try:
             kind = images.decode(content, images.SIDE).kind
@@ -159,7 +161,7 @@ class ItemFiles:
         try:
             archive = zipfile.ZipFile(io.BytesIO(content))
         except _BROKEN:
-            raise Refusal(422, "bad-archive", "the file is not a ZIP archive, or it is broken", "body") from None
+            raise Refusal(422, "bad-archive", "the file is not a ZIP archive, or it is damaged", "body") from None
         if len(archive.infolist()) > self.limits.entries:
             sentence = f"the archive has more than {self.limits.entries:,} entries; send it in parts"
             raise Refusal(422, "bad-archive", sentence, "body")
@@ -169,7 +171,7 @@ class ItemFiles:
                 image = self._unpack(archive, entry)
                 if (left := left - len(image)) < 0:
                     most = f"{self.limits.archive_bytes / 1e6:g} MB"
-                    sentence = f"the archive unpacks to more than {most}; send it in parts"
+                    sentence = f"the archive is larger than {most} when unpacked; send it in parts"
                     raise Refusal(422, "bad-archive", sentence, "body")
                 yield entry.filename, image
 
@@ -178,13 +180,13 @@ class ItemFiles:
         if entry.flag_bits & _ENCRYPTED:
             raise Refusal(422, "bad-archive", f"{called} is encrypted; send the archive without a password", "body")
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            sentence = f"{called} is compressed in an unusual way; make an ordinary ZIP archive"
+            sentence = f"{called} is compressed in an unusual way; create an ordinary ZIP archive"
             raise Refusal(422, "bad-archive", sentence, "body")
         try:
             with archive.open(entry) as file:
                 return file.read(self.limits.file_bytes + 1)
         except _BROKEN as error:
-            sentence = f"{called} cannot be unpacked; make the archive again"
+            sentence = f"{called} cannot be unpacked; create the archive again"
             raise Refusal(422, "bad-archive", sentence, "body") from error
 
 

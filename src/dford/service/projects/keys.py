@@ -34,7 +34,7 @@ LOCAL = Holder("local", "admin", None)
 
 
 class Keys:
-    """The keys of a database. Where there never was one, everybody is the local user.
+    """The keys of a database. If there never was one, everyone is the local user.
 
     What was not looked up is never assumed: a lookup that fails raises, and the request is refused.
     """
@@ -67,7 +67,9 @@ class Keys:
                 row = connection.execute(sa.select(keys).where(keys.c.id == name)).first()
         known = hmac.compare_digest(bytes(row.hash) if row is not None else bytes(32), digest)
         if row is None or not known or row.revoked is not None:
-            raise Refusal(401, "no-key", "send a valid key, as Authorization: Bearer …", "Authorization")
+            raise Refusal(
+                401, "no-key", "the request has no valid key; send one as Authorization: Bearer …", "Authorization"
+            )
         holder = Holder(row.name, row.role, row.project)
         if len(self._trusted) > 10_000:
             self._trusted.clear()
@@ -76,7 +78,7 @@ class Keys:
         return holder
 
     def exist(self) -> bool:
-        """Whether there ever was a key. Keys are revoked and never removed, so yes is for ever."""
+        """Whether there ever was a key. Keys are revoked and never removed, so a yes stays a yes."""
         if not self._exist and (now := time.monotonic()) >= self._none_until:
             forgotten = self._forgotten
             with self._database.reading() as connection:
@@ -96,7 +98,7 @@ def name_problem(name: str) -> str | None:
     """Why this cannot name a person, wherever it comes from: a command, an invitation or an imported log."""
     if name.strip() and len(name) <= _LONGEST_NAME and name.isprintable():
         return None
-    return f"a person's name has between 1 and {_LONGEST_NAME} printable characters; got {name[:50]!r}"
+    return f"a person's name must have 1 to {_LONGEST_NAME} printable characters; got {name[:50]!r}"
 
 
 def create(connection: Connection, project: int | None, role: str, name: str) -> tuple[str, str]:
@@ -121,7 +123,7 @@ def revoke(connection: Connection, project: int | None, number: str) -> None:
     """From now on the key opens nothing."""
     own = (keys.c.id == number, keys.c.project == project)
     if not number.isalnum() or connection.execute(sa.select(keys.c.id).where(*own)).first() is None:
-        raise Refusal(404, "no-key", f"there is no key {number[:20]!r} of this project", "key")
+        raise Refusal(404, "no-key", f"this project has no key {number[:20]!r}", "key")
     connection.execute(keys.update().where(*own, keys.c.revoked.is_(None)).values(revoked=time.time()))
 
 

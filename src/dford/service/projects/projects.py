@@ -80,7 +80,7 @@ def make_learner(name: str, parameters: dict[str, Any], levels: list[str], seed:
         allowed = set(learner.get_params(deep=False)) - _OWN
         for key, value in chosen.items():
             if key not in allowed:
-                raise ValueError(f"{name} has no parameter {key!r} that a project can set")
+                raise ValueError(f"{name} has no parameter {key!r} that a project may set")
             largest = _LARGEST.get(key, _LARGEST_OTHER)
             if isinstance(value, (int, float)) and not abs(value) <= largest:
                 raise ValueError(f"{key} must be at most {largest}; got {value!r}")
@@ -94,7 +94,7 @@ def make_learner(name: str, parameters: dict[str, Any], levels: list[str], seed:
 def _policy(description: Any) -> Policy:
     name = description.get("policy") if isinstance(description, dict) else None
     if not isinstance(name, str) or name not in POLICIES:
-        raise ValueError(f'a policy is {{"policy": name, ...}} with a name of {", ".join(sorted(POLICIES))}')
+        raise ValueError(f'policy must be {{"policy": name, ...}}, with one of the names {", ".join(sorted(POLICIES))}')
     return POLICIES[name](**{key: value for key, value in description.items() if key != "policy"})
 
 
@@ -116,8 +116,8 @@ def check_learner(project: Project, chosen: Sequence[Column]) -> None:
     texts = [column.name for column in chosen if column.is_sparse]
     if texts and not project.new_learner()._takes_sparse():
         sentence = (
-            f"{project.learner} does not learn from texts such as column {texts[0]!r}: make the project with Auto, or "
-            "set the column's kind to 'shown'"
+            f"{project.learner} does not learn from texts such as column {texts[0]!r}; create the project with Auto, "
+            "or set the column's kind to 'shown'"
         )
         raise Refusal(422, "bad-columns", sentence, "columns")
 
@@ -125,13 +125,13 @@ def check_learner(project: Project, chosen: Sequence[Column]) -> None:
 def require_columns(project: Project) -> None:
     """Refuse what only a project with columns can do."""
     if not project.columns:
-        raise Refusal(409, "no-columns", "the project has no columns yet; set them, or add items", "columns")
+        raise Refusal(409, "no-columns", "the project has no columns yet; set them or add items", "columns")
 
 
 def require_placements(project: Project) -> None:
     """Refuse what only a project whose items are placed can do."""
     if not hasattr(CLASSES[project.learner], "predict_proba"):
-        sentence = f"{project.learner} has no probabilities, so its items are not placed; take another learner"
+        sentence = f"{project.learner} has no probabilities, so items are not placed; use another learner"
         raise Refusal(409, "no-placements", sentence, "project")
 
 
@@ -158,10 +158,10 @@ def create(
     """Returns its number. Where no choice is given, the pool's is taken if the learner has probabilities."""
     has_placements = hasattr(CLASSES[learner], "predict_proba")
     if choice == "pool" and not has_placements:
-        sentence = f"{learner} has no probabilities, which the choice 'pool' needs; take 'turns', or another learner"
+        sentence = f"the choice 'pool' needs probabilities, and {learner} has none; use 'turns' or another learner"
         raise Refusal(422, "bad-learner", sentence, "choice")
     if connection.scalar(sa.select(projects.c.id).where(projects.c.name == name)) is not None:
-        raise Refusal(409, "project-exists", f"there is a project {name!r} already", "name")
+        raise Refusal(409, "project-exists", f"there is already a project {name!r}; use another name", "name")
     created = connection.execute(
         projects.insert().values(
             name=name,
@@ -191,7 +191,7 @@ def set_columns(connection: Connection, project: int, chosen: Sequence[Column]) 
     if before is None:
         connection.execute(columns.insert().values(project=project, columns=to_json(chosen)))
     elif from_json(before) != list(chosen):
-        raise Refusal(409, "columns-set", "the columns of this project are set, and do not change", "columns")
+        raise Refusal(409, "columns-set", "the columns of this project are set and cannot be changed", "columns")
 
 
 NAME = "[a-z0-9][a-z0-9-]{0,63}"

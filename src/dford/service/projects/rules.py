@@ -22,7 +22,7 @@ class Rules(NamedTuple):
     auditors: list[str] | None = None
     """Whose questions may audit; None for all."""
     own_figures: bool = False
-    """Whether people may read what is known of themselves."""
+    """Whether people may see their own figures."""
 
     def may_audit(self, person: str) -> bool:
         return self.auditors is None or person in self.auditors
@@ -48,7 +48,7 @@ def check(choice: str, new: Rules) -> None:
     asked = {"gold": new.gold > 0, "answers_per_item": new.answers_per_item > 1, "auditors": new.auditors is not None}
     for name, is_asked in asked.items():
         if is_asked and choice != "pool":
-            sentence = f"{name} needs the choice 'pool' of the next item, and this project has {choice!r}"
+            sentence = f"{name} needs a project with the choice 'pool'; this one has {choice!r}"
             raise Refusal(422, "bad-rules", sentence, name)
 
 

@@ -1,4 +1,4 @@
-"""Levels that somebody knows: settled and taken back, as events of the log. Jobs for the writer."""
+"""Settling levels and undoing it, as events of the log. Jobs for the writer."""
 
 import time
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from dford.service.store.schema import heads, pool, settlements
 
 
 class Settlement(NamedTuple):
-    """What somebody said of an item, and when; levels count from 1."""
+    """A settled level or range of levels, and when it was settled; levels count from 1."""
 
     item: int
     lowest: int
@@ -60,7 +60,7 @@ def refuse_settled(connection: Connection, project: int, item: int) -> None:
     """Refuse what is to be asked about an item whose level is settled."""
     one = _THERE.where(HAS_ONE_LEVEL)
     if connection.scalar(one, {"project_": project, "item": item}) is not None:
-        sentence = f"the level of item {item} is settled, so there is nothing to ask about it; take that back first"
+        sentence = f"the level of item {item} is settled, so there is nothing to ask about it; undo the settling first"
         raise Refusal(409, "settled", sentence, "item")
 
 
@@ -75,12 +75,12 @@ def places_of(project: Project, lowest: str, highest: str) -> tuple[int, int]:
     names = project.levels
     for name, field in ((lowest, "lowest"), (highest, "highest")):
         if name not in names:
-            raise _not_a_level(f"there is no level {name[:64]!r}: the scale is {', '.join(names)}", field)
+            raise _not_a_level(f"there is no level {name[:64]!r}; the scale is {', '.join(names)}", field)
     low, high = names.index(lowest) + 1, names.index(highest) + 1
     if low > high:
         raise _not_a_level(f"the lowest level {lowest!r} is above the highest {highest!r}; swap them", "lowest")
     if (low, high) == (1, len(names)):
-        raise _not_a_level(f"from {lowest!r} to {highest!r} is the whole scale, which settles nothing", "lowest")
+        raise _not_a_level(f"{lowest!r} to {highest!r} is the whole scale, which settles nothing; narrow it", "lowest")
     return low, high
 
 

@@ -90,7 +90,12 @@ def image_items(columns: Sequence[Column], content: bytes, bounds: Bounds, name:
     )
     column = next((column.name for column in chosen if column.kind == "image"), None)
     if column is None:
-        raise Refusal(422, "bad-columns", "the columns of this project are set, and none is of images", "columns")
+        raise Refusal(
+            422,
+            "bad-columns",
+            "this project has no image column, and its columns cannot be changed; create another project for images",
+            "columns",
+        )
     has_name = any(one.name == "name" for one in chosen)
     rows = [{column: stored, **({"name": given} if has_name else {})} for given, stored in kept.items()]
     return ready_items(chosen, rows, "images", bounds)
@@ -116,7 +121,7 @@ def preview_csv(columns: Sequence[Column], content: bytes, bounds: Bounds) -> di
 
 def limit(count: int, field: str, bounds: Bounds) -> None:
     if not 1 <= count <= bounds.rows:
-        sentence = f"{count:,} were sent; one call takes between 1 and {bounds.rows:,}"
+        sentence = f"{count:,} were sent; send between 1 and {bounds.rows:,} at a time"
         raise Refusal(422, "too-many", sentence, field)
 
 
@@ -128,14 +133,12 @@ def read_log(project: Project, content: bytes, suffix: str, bounds: Bounds) -> l
         log = FeedbackLog.from_frame(frame, project.levels)
     except Refusal:
         raise
-    except KeyError as error:
-        raise _bad_log(f"a log of this project has other columns: {error.args[0]}") from None
     except (ValueError, TypeError, OverflowError) as error:
         raise _bad_log(" ".join(str(error).split())[:500]) from None
     except MemoryError:
-        raise _bad_log("the file takes more memory than a log of so many rows could") from None
+        raise _bad_log("the file needs more memory than a log of its length can") from None
     if not (abs(log.X.data if log.is_sparse else log.X) <= 1e40).all():
-        raise _bad_log("a log must have finite numbers alone")
+        raise _bad_log("the log has numbers that are missing, infinite or beyond 1e40; leave those rows out")
     for person in set(log.person.tolist()):
         if person is not None and (problem := name_problem(person)):
             raise _bad_log(problem)
@@ -154,8 +157,10 @@ def _columns(project: Project, there: Iterable[str]) -> list[str]:
     if some := [name for name in ABOUT if name in there and name not in names]:
         lacking = " and ".join(name for name in ABOUT if name not in there)
         raise _bad_log(
-            f"the file has {' and '.join(some)} without {lacking}; a log has all of {', '.join(ABOUT)}, or none"
+            f"the file has {' and '.join(some)} but not {lacking}; a log has all of {', '.join(ABOUT)}, or none"
         )
+    if missing := sorted(set(names) - set(there), key=names.index):
+        raise _bad_log(f"the file has no column {missing[0]!r}; a log of this project has {', '.join(names[:50])}")
     return names
 
 
@@ -180,7 +185,7 @@ def _parquet_frame(content: bytes, project: Project, bounds: Bounds) -> Any:
 
     footer = int.from_bytes(content[-8:-4], "little")
     if content[-4:] != b"PAR1" or footer > _FOOTER_OF_A_COLUMN * (project.width() + 20):
-        raise ValueError("the file is not Parquet, or describes more than the columns of a log")
+        raise ValueError("the file is not Parquet, or has more columns than a log of this project")
     count, batches = 0, []
     try:
         there = parquet.read_schema(pa.BufferReader(content)).names
@@ -195,7 +200,7 @@ def _parquet_frame(content: bytes, project: Project, bounds: Bounds) -> Any:
                 batches.append(batch)
         return pa.Table.from_batches(batches).to_pandas(ignore_metadata=True)
     except (pa.ArrowException, OSError) as error:
-        raise ValueError(f"the file is not Parquet that can be read: {error}") from None
+        raise ValueError(f"the Parquet file cannot be read: {error}") from None
 
 
 def _is_right(kind: Any, name: str) -> bool:
@@ -216,10 +221,10 @@ def _is_right(kind: Any, name: str) -> bool:
 def _check_types(schema: Any, names: list[str]) -> None:
     for name in names:
         if schema.names.count(name) != 1:
-            raise KeyError(f"{name!r} is there {schema.names.count(name)} times")
+            raise ValueError(f"the column {name!r} appears {schema.names.count(name)} times; it must appear once")
         kind = schema.field(name).type
         if not _is_right(kind, name):
-            raise ValueError(f"the column {name!r} is of type {kind}")
+            raise ValueError(f"the column {name!r} has the type {kind}, which a log does not have there")
 
 
 def _check_sizes(metadata: Any, names: list[str], bounds: Bounds, size: int) -> None:
@@ -233,7 +238,7 @@ def _check_sizes(metadata: Any, names: list[str], bounds: Bounds, size: int) -> 
             # what texts are is not packed much more densely than this
             own = max(most, 20 * size) if sparse_rows.find_column([name]) is not None else most
             if name in names and column.total_uncompressed_size > own:
-                raise ValueError(f"the column {name!r} unpacks to more than {own:,} bytes")
+                raise ValueError(f"the column {name!r} is larger than {own:,} bytes when unpacked")
 
 
 def feature_names(project: Project, taken: Iterable[str] = MAY_HAVE) -> list[str]:

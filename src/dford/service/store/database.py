@@ -86,9 +86,9 @@ class Database:
     def backup(self, file: Path) -> None:
         """Copy a SQLite database to a new file, as of one moment, while others write."""
         if not self.is_sqlite:
-            raise ValueError("a PostgreSQL database is backed up by pg_dump")
+            raise ValueError("this is a PostgreSQL database; back it up with pg_dump")
         if file.exists():
-            raise ValueError(f"{file} is there already; name a new file")
+            raise ValueError(f"{file} already exists; name a new file")
         draft = file.with_name(f".{file.name}.draft")
         with self._read_engine.connect() as connection, closing(sqlite3.connect(draft)) as copy:
             connection.connection.dbapi_connection.backup(copy)  # type: ignore[union-attr]
@@ -208,7 +208,7 @@ def _engine(url: sa.URL, begin: str, seconds: float) -> Engine:
         patience = {"connect_timeout": max(2, int(seconds))}
         return sa.create_engine(url, connect_args=patience, pool_recycle=300, **pool)
     if url.database in {None, "", ":memory:"}:
-        raise ValueError("the log must outlive the process: give the database a file")
+        raise ValueError("an in-memory database would lose the log; name a file for it")
     engine = sa.create_engine(url, connect_args={"timeout": seconds}, **pool)
 
     @event.listens_for(engine, "connect")

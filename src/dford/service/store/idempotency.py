@@ -30,7 +30,7 @@ def once(connection: Connection, request: Request | None, job: Callable[[Connect
     before = connection.execute(sa.select(requests.c.digest, requests.c.response).where(*own)).first()
     if before is not None:
         if before.digest != request.digest:
-            sentence = "this Idempotency-Key came with another request before; use a new one"
+            sentence = "this Idempotency-Key was already used for a different request; use a new one"
             raise Refusal(409, "key-reused", sentence, "Idempotency-Key")
         return json.loads(before.response)
     response = job(connection)

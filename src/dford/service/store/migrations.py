@@ -92,7 +92,7 @@ def migrate(connection: Connection) -> None:
         missing = list(range(version + 1, len(MIGRATIONS) + 1))
     if version > len(MIGRATIONS):
         raise ValueError(
-            f"the database has version {version}, and this dford knows versions up to {len(MIGRATIONS)}; "
+            f"the database has version {version}, but this dford only knows versions up to {len(MIGRATIONS)}; "
             "install a newer dford"
         )
     for number in missing:

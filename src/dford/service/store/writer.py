@@ -123,7 +123,7 @@ class Writer:
         if self._closed.locked():
             raise busy("the server is shutting down; try again in a moment")
         if self._queue.qsize() >= self._length:
-            raise busy(f"{self._length} writes are waiting already; try again in a moment")
+            raise busy(f"{self._length} writes are already waiting; try again in a moment")
         self._queue.put(work)
         return work
 
@@ -204,7 +204,7 @@ class _Delivery:
 def _unwritten(error: Exception) -> Exception:
     if not is_down(error) and not isinstance(error, DBAPIError):
         return error
-    sentence = f"the database could not be written ({reason(error)}), and nothing was done; try again in a moment"
+    sentence = f"the database could not be written ({reason(error)}), so nothing was done; try again in a moment"
     if isinstance(error, DBAPIError) and error.connection_invalidated:
         # it may have broken between the commit and the word of it
         sentence = f"the database did not confirm the write ({reason(error)}); send the same request again"

@@ -1,4 +1,4 @@
-"""Items about which people's answers contradict each other, and those that somebody settled."""
+"""Items with contradictory answers, and settled items."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Where all items of a project stand: too much to do again for everybody who watches."""
+"""The levels of all items of a project: too much work to repeat for everyone who watches."""
 
 import json
 import math
@@ -35,7 +35,7 @@ class _Seen(NamedTuple):
 
 
 class Overviews:
-    """The latest of what takes long to make, by name: made again when somebody looks, and not too often."""
+    """The latest of what takes long to make, by name: made again when someone looks, but not too often."""
 
     def __init__(self) -> None:
         self._seen: dict[str, _Seen] = {}

@@ -30,7 +30,7 @@ def add(app: FastAPI) -> None:
         openapi_extra=bodies.described(models.Items),
     )
     def add_items(to: Admin, repeat: Repeat) -> Any:
-        """Add items, all or none. The first ones also say how columns are read, where nobody has.
+        """Add items, all or none. If columns are not set yet, the first items decide how they are read.
 
         ```
         POST /projects/rain/items
@@ -62,7 +62,7 @@ def add(app: FastAPI) -> None:
     ) -> Any:
         """Add an image as an item, or every image of a ZIP archive, all or none. They are kept beside the database.
 
-        An item has the columns `image`, which it is learned from by, and `name`, which is shown.
+        An item has the columns `image`, which is learned from, and `name`, which is shown.
 
         ```
         curl --data-binary @beach.jpg -H "Authorization: Bearer …" \
@@ -74,7 +74,7 @@ def add(app: FastAPI) -> None:
 
     @app.get("/projects/{project}/items/{number}/images/{column}", response_class=Response, responses=_IMAGES)
     def image(to: Reading, number: Annotated[int, Path(ge=1, le=2**31 - 1)], column: str) -> Response:
-        """Read the image that an item names in a column of images.
+        """Read the image that an item names in an image column.
 
         ```
         GET /projects/rain/items/1/images/photo
@@ -88,7 +88,7 @@ def add(app: FastAPI) -> None:
 
     @app.post("/projects/{project}/preview.csv", openapi_extra=CSV)
     def preview(to: Admin) -> models.Preview:
-        """Preview a CSV file: how its columns would be read. Nothing is stored.
+        """Preview how the columns of a CSV file would be read. Nothing is stored.
 
         ```
         POST /projects/rain/preview.csv
@@ -102,7 +102,7 @@ def add(app: FastAPI) -> None:
 
     @app.post("/preview.csv", openapi_extra=CSV)
     def preview_new(service: Server, request: Request) -> models.Preview:
-        """Preview a CSV file in a new project: how its columns would be read. Nothing is stored.
+        """Preview how a new project would read the columns of a CSV file. Nothing is stored.
 
         ```
         POST /preview.csv
@@ -122,7 +122,7 @@ def add(app: FastAPI) -> None:
         after: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Any:
-        """List items by number, those after one.
+        """List items by number, starting after a given one.
 
         ```
         GET /projects/rain/items?after=1&limit=10

@@ -16,7 +16,7 @@ from dford.service.store import idempotency
 def add(app: FastAPI) -> None:
     @app.post("/projects/{project}/keys", status_code=201)
     def create_key(to: Admin, body: models.NewKey, repeat: Repeat) -> models.KeyShown:
-        """Make a key for this project. It is shown this once.
+        """Create a key for this project. It is shown only once.
 
         ```
         POST /projects/rain/keys
@@ -25,16 +25,16 @@ def add(app: FastAPI) -> None:
         {"id": "4f0c2a91b6d3", "key": "4f0c2a91b6d3..."}
         ```
 
-        The first key of a server is an admin's, for all projects: 409 `first-key` before that.
+        The first key of a server must be an admin key for all projects; until then this is 409 `first-key`.
         """
         if not to.service.keys.exist():
-            sentence = "make an admin key for the whole server first: from the first key on, every request needs one"
+            sentence = "create an admin key for the whole server first: once there is a key, every request needs one"
             raise Refusal(409, "first-key", sentence, "role")
         return _create(to.service, to.project.id, body, repeat)
 
     @app.get("/projects/{project}/keys", response_model=list[models.KeyOut])
     def all_keys(to: Admin) -> Any:
-        """List the keys of this project, those revoked too, without what opens it.
+        """List the keys of this project, including revoked ones, without their secrets.
 
         ```
         GET /projects/rain/keys
@@ -46,7 +46,7 @@ def add(app: FastAPI) -> None:
 
     @app.delete("/projects/{project}/keys/{key}", status_code=204)
     def revoke_key(to: Admin, key: str) -> None:
-        """Revoke a key: from now on it opens nothing.
+        """Revoke a key. From then on it gives no access.
 
         ```
         DELETE /projects/rain/keys/4f0c2a91b6d3
@@ -57,7 +57,7 @@ def add(app: FastAPI) -> None:
 
     @app.post("/keys", status_code=201)
     def create_server_key(service: Server, body: models.NewKey, repeat: Repeat) -> models.KeyShown:
-        """Make a key for all projects. It is shown this once.
+        """Create a key for all projects. It is shown only once.
 
         ```
         POST /keys
@@ -66,15 +66,17 @@ def add(app: FastAPI) -> None:
         {"id": "4f0c2a91b6d4", "key": "4f0c2a91b6d4..."}
         ```
 
-        From the first one on, an admin's, every request needs one.
+        The first one must be an admin key. From then on, every request needs a key.
         """
         if not service.keys.exist() and body.role != "admin":
-            raise Refusal(409, "first-key", "the first key must be an admin's, or nobody could set up more", "role")
+            raise Refusal(
+                409, "first-key", "the first key must have the role admin, or nobody could create more", "role"
+            )
         return _create(service, None, body, repeat)
 
     @app.get("/keys", response_model=list[models.KeyOut])
     def all_server_keys(service: Server) -> Any:
-        """List the keys for all projects, those revoked too, without what opens them.
+        """List the keys for all projects, including revoked ones, without their secrets.
 
         ```
         GET /keys
@@ -87,7 +89,7 @@ def add(app: FastAPI) -> None:
 
     @app.delete("/keys/{key}", status_code=204)
     def revoke_server_key(service: Server, key: str) -> None:
-        """Revoke a key for all projects: from now on it opens nothing.
+        """Revoke a key for all projects. From then on it gives no access.
 
         ```
         DELETE /keys/4f0c2a91b6d4

@@ -22,9 +22,9 @@ def add(app: FastAPI) -> None:
 
     @app.get("/projects/{project}/log.csv", response_class=Response, responses=csv)
     def log_csv(to: Admin) -> Response:
-        """Export the answers in order, without those taken back, as `dford tune` and `dford evaluate` read them.
+        """Export the answers in order, except those taken back, in the format of `dford tune` and `dford evaluate`.
 
-        Each has the number of its item, if it is about one, who answered, and when.
+        Each row has the number of its item, if it is about one, who answered, and when.
 
         ```
         GET /projects/rain/log.csv
@@ -48,9 +48,9 @@ def add(app: FastAPI) -> None:
 
     @app.get("/projects/{project}/levels.csv", response_class=Response, responses=csv)
     def levels_csv(to: Admin) -> Response:
-        """Export every item with its level, the probabilities, what its own answers leave, and how many there are.
+        """Export every item with its level, probabilities, the range its answers leave, and how many answers it has.
 
-        Where somebody settled the level, `settled_by` says who, and `lowest` and `highest` are what they said.
+        If the level is settled, `settled_by` says by whom, and `lowest` and `highest` are the settled range.
 
         ```
         GET /projects/rain/levels.csv
@@ -69,8 +69,8 @@ def add(app: FastAPI) -> None:
     def import_csv(to: Admin, repeat: Repeat) -> Any:
         """Import the rounds of another log, all or none.
 
-        The columns item, person and time may be left out, all three. A round about an item that has the same number and
-        the same features here counts for it; `about_items` says how many do.
+        The columns item, person and time may be left out, all three together. A round counts for an item of this
+        project that has the same number and features; `about_items` says how many do.
 
         ```
         POST /projects/rain/log.csv

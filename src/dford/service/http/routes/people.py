@@ -14,7 +14,7 @@ from dford.service.views.figures import figures
 def add(app: FastAPI) -> None:
     @app.get("/projects/{project}/people", response_model=models.People)
     def people(to: Admin) -> Any:
-        """Read what the answers say of everybody who gave them. It may be a minute old, as it takes a while to make.
+        """Read what the answers say about each person. It takes a while to compute, so it may be a minute old.
 
         ```
         GET /projects/rain/people
@@ -24,9 +24,9 @@ def add(app: FastAPI) -> None:
          "agreement": null, "gold": null, "flag": null}]}
         ```
 
-        Error rate and strictness rest on the answers that are `judged`: those of audits, those to questions that were
-        asked again, and those about items that are settled. With few of them they are what is believed of anybody, and
-        the interval is wide. Where the learner has no probabilities, it is 409 `no-placements`.
+        Error rate and strictness are based on the `judged` answers: those to audit questions, to repeated questions,
+        and about settled items. With few of them, the figures are those of a typical person and the intervals are wide.
+        If the learner has no probabilities, this is 409 `no-placements`.
         """
         require_columns(to.project)
         require_placements(to.project)
@@ -34,20 +34,20 @@ def add(app: FastAPI) -> None:
 
     @app.get("/projects/{project}/people/mine", response_model=models.Mine)
     def mine(to: Answering) -> Any:
-        """Read what one's own answers say of oneself, where the project shows that. It may be a minute old.
+        """Read what your answers say about you, if the project shows it. It may be a minute old.
 
         ```
         GET /projects/rain/people/mine
         → 403
-        {"code": "not-shown", "sentence": "this project does not show people what is known of them", ...}
+        {"code": "not-shown", "sentence": "this project does not show people their own figures", ...}
         ```
 
-        Null for somebody who has not answered yet.
+        `figures` is null if you have not answered yet.
         """
         require_columns(to.project)
         require_placements(to.project)
         if not to.service.rules(to.project).own_figures:
-            raise Refusal(403, "not-shown", "this project does not show people what is known of them", "project")
+            raise Refusal(403, "not-shown", "this project does not show people their own figures", "project")
         people = _figures(to)["people"]
         return {"figures": next((one for one in people if one["name"] == to.person), None)}
 

@@ -17,7 +17,7 @@ from dford.service.refusal import Refusal
 def add(app: FastAPI) -> None:
     @app.post("/projects", status_code=201)
     def create(service: Server, body: models.NewProject, repeat: Repeat) -> models.ProjectOut:
-        """Create a project: its scale, and how it learns.
+        """Create a project with a scale and a learner.
 
         ```
         POST /projects
@@ -83,7 +83,7 @@ def add(app: FastAPI) -> None:
 
     @app.put("/projects/{project}/settings")
     def change_settings(to: Admin, body: models.Asking) -> models.AskingOut:
-        """Change how people are asked, from the next question on. What is left out stays as it is.
+        """Change how people are asked, from the next question on. Fields that are left out stay as they are.
 
         ```
         PUT /projects/rain/settings
@@ -98,7 +98,7 @@ def add(app: FastAPI) -> None:
 
     @app.put("/projects/{project}/columns")
     def set_up_columns(to: Admin, body: models.Columns) -> models.ProjectOut:
-        """Say how columns are read, once. The same again changes nothing; anything else is 409 `columns-set`.
+        """Set how columns are read, once. Sending the same again changes nothing; anything else is 409 `columns-set`.
 
         ```
         PUT /projects/rain/columns
@@ -119,7 +119,9 @@ def new_rules(body: models.NewProject) -> Rules:
     found = Rules(**body.model_dump(include=set(Rules._fields)))
     rules.check(projects.choice_of(body.choice, body.learner), found)
     if any(column.name == found.gold_column for column in body.columns or ()):
-        sentence = f"the column {found.gold_column!r} of known levels is not learned from; leave it out of columns"
+        sentence = (
+            f"{found.gold_column!r} is the column of known levels, which is not learned from; leave it out of columns"
+        )
         raise Refusal(422, "bad-columns", sentence, "columns")
     return found
 

@@ -9,6 +9,7 @@ from fastapi.responses import JSONResponse
 from dford.service.http import bodies, models
 from dford.service.http.access import Answering, Reading
 from dford.service.http.fast_answers import PATH
+from dford.service.http.validation import IDEMPOTENCY_KEY
 from dford.service.projects.answering import RecordedAnswer, SentAnswer, retract, skip
 from dford.service.projects.asking import QuestionRequest, item_taken, release
 from dford.service.projects.columns import encode_sent
@@ -19,7 +20,7 @@ from dford.service.views import levels as all_levels
 from dford.service.views import predictions, state
 from dford.service.views.worker_views import SMALL
 
-IdempotencyKey = Annotated[str | None, Header(pattern=r"^[!-~]{1,200}$")]
+IdempotencyKey = Annotated[str | None, Header(pattern=IDEMPOTENCY_KEY)]
 Number = Annotated[int, Path(ge=1, le=2**31 - 1)]
 
 
@@ -28,7 +29,7 @@ def add(app: FastAPI) -> None:
     def ask(
         to: Answering, body: Annotated[models.Ask | None, Body()] = None, idempotency_key: IdempotencyKey = None
     ) -> Any:
-        """Ask the next question: about an item that nobody else is asked about, or about features sent.
+        """Get the next question: about an item that nobody else has right now, or about the features sent.
 
         ```
         POST /projects/rain/questions
@@ -37,7 +38,7 @@ def add(app: FastAPI) -> None:
          "level": "mild", "prediction": "mild", "propensity": 0.96..., "expires": ..., "fate": "open"}
         ```
 
-        With the same Idempotency-Key the same question comes again. About features that are no item:
+        The same Idempotency-Key gets the same question again. To ask about features that are not an item:
 
         ```
         POST /projects/rain/questions
@@ -47,10 +48,10 @@ def add(app: FastAPI) -> None:
         {"number": 2, "item": null, "turns": null, "shown": {"colour": "blue", "size": 4.5}, ...}
         ```
 
-        A program sends `{"program": true}`, and is never asked a question of the audit: these are for people.
+        A program sends `{"program": true}` and never gets audit questions, which are for people.
 
-        `{"item": 3}` asks about that one, if nobody else is asked about it: 409 `item-taken` otherwise. Where every
-        item is assigned to somebody, it is 404 `nothing-to-ask`.
+        `{"item": 3}` asks about that item, or is 409 `item-taken` if someone else has it. If every item is assigned to
+        someone, this is 404 `nothing-to-ask`.
         """
         to.service.with_columns(to.project)
         if body is not None:
@@ -69,7 +70,7 @@ def add(app: FastAPI) -> None:
 
     @app.get("/projects/{project}/questions/{number}", response_model=models.QuestionOut)
     def question(to: Answering, number: Number) -> Any:
-        """Read a question again, and what became of it.
+        """Read a question and what happened to it.
 
         ```
         GET /projects/rain/questions/1
@@ -81,9 +82,9 @@ def add(app: FastAPI) -> None:
 
     @app.post(PATH)
     async def tell(to: Answering, number: Number, body: models.AnswerIn) -> models.AnswerOut:
-        """Answer a question, once: the same answer again gets the first response, the other one 409.
+        """Answer a question, once: the same answer again gets the first response, the opposite one 409.
 
-        The response comes when the answer is on disk. An answer that comes late, after `expires`, counts too.
+        The response is sent once the answer is on disk. A late answer, after `expires`, counts too.
 
         ```
         POST /projects/rain/questions/1/answer
@@ -92,8 +93,8 @@ def add(app: FastAPI) -> None:
         {"question": 1, "higher": true, "sequence": 1, "at": ...}
         ```
 
-        Whoever was asked may answer; for another person it takes the role `admin`. With `"confidence": 0.8` an answer
-        also says how sure they are of it.
+        The person who was asked may answer; answering for someone else needs the role `admin`. `"confidence": 0.8` says
+        how sure they are of the answer.
         """
         recorded = await to.service.tell(
             to.project, SentAnswer(number, body.higher, to.person, to.admin, body.confidence)
@@ -104,7 +105,7 @@ def add(app: FastAPI) -> None:
         "/projects/{project}/answers", response_model=models.Outcomes, openapi_extra=bodies.described(models.Answers)
     )
     def tell_many(to: Answering) -> Response:
-        """Answer many questions at once: each as if it had come alone, and all on disk when the response comes.
+        """Answer many questions at once, each as if sent alone. All are on disk when the response is sent.
 
         ```
         POST /projects/rain/answers
@@ -115,7 +116,7 @@ def add(app: FastAPI) -> None:
          {"question": 1, "status": 409, "answer": null, "problem": {"code": "answered-otherwise", ...}}]}
         ```
 
-        Sent again, it is done once. One that is refused does not hold up the others.
+        Each answer is applied exactly once, however often it is sent. A refused one does not stop the others.
         """
         sent = bodies.parsed(models.Answers, to.body).answers
         limit(len(sent), "answers", to.service.bounds())
@@ -126,7 +127,7 @@ def add(app: FastAPI) -> None:
 
     @app.post("/projects/{project}/questions/{number}/skip")
     def pass_over(to: Answering, number: Number) -> models.SkipOut:
-        """Skip: close a question without an answer. Nothing is learned, and its item waits for its next turn.
+        """Skip a question: close it without an answer. Nothing is learned, and its item waits for its next turn.
 
         ```
         POST /projects/rain/questions/2/skip
@@ -140,9 +141,9 @@ def add(app: FastAPI) -> None:
 
     @app.post("/projects/{project}/release")
     def let_go(to: Answering, body: models.Release) -> models.Released:
-        """Release questions of one's own: others may be asked about their items at once.
+        """Release questions of yours, so that others can be asked about their items right away.
 
-        The page does this when it is left. An answer that comes all the same still counts.
+        The page does this when it is closed. An answer that arrives anyway still counts.
 
         ```
         POST /projects/rain/release
@@ -156,7 +157,7 @@ def add(app: FastAPI) -> None:
 
     @app.post("/projects/{project}/questions/{number}/retract")
     def take_back(to: Answering, number: Number) -> models.RetractOut:
-        """Take an answer back: the learner learns again without it, and the item is next again.
+        """Take an answer back: the learner learns again without it, and its item comes up next again.
 
         ```
         POST /projects/rain/questions/1/retract
@@ -164,8 +165,8 @@ def add(app: FastAPI) -> None:
         {"question": 1, "sequence": 5}
         ```
 
-        The log keeps both. The question takes no other answer: ask again. Another person's answer needs the role
-        `admin`.
+        The log keeps both. The question takes no other answer, so ask again. Taking back another person's answer needs
+        the role `admin`.
         """
         job = partial(retract, project=to.project.id, number=number, person=to.person, anybodys=to.admin)
         sequence = to.service.write(to.project, job)
@@ -178,7 +179,7 @@ def add(app: FastAPI) -> None:
         openapi_extra=bodies.described(models.ToPredict),
     )
     def predict(to: Reading) -> Response:
-        """Predict the levels of items by number, then of rows, by the latest state.
+        """Predict the levels of items by number, then of rows, with the latest state.
 
         ```
         POST /projects/rain/predictions
@@ -188,8 +189,8 @@ def add(app: FastAPI) -> None:
          "predictions": [{"level": ..., "probabilities": {"calm": ...}, "score": ...}, {...}]}
         ```
 
-        A level that is settled is told to admins and to keys of the role `predict` alone: people may be asked about it,
-        to judge them.
+        Settled levels are shown only to the roles `admin` and `predict`, because people may get gold questions about
+        them.
         """
         service, project = to.service, to.project
         fold = service.fold(project).near()
@@ -212,7 +213,7 @@ def add(app: FastAPI) -> None:
 
     @app.get("/projects/{project}/state", response_model=models.State)
     def read_state(to: Reading, digest: Annotated[bool, Query()] = False) -> Any:
-        """Read counts, thresholds, and the error that the answers alone show, now and over time.
+        """Read counts, thresholds, and the error estimated from the answers alone, now and over time.
 
         ```
         GET /projects/rain/state
@@ -230,7 +231,7 @@ def add(app: FastAPI) -> None:
 
     @app.get("/projects/{project}/levels", response_model=models.Levels)
     def levels(to: Reading) -> Any:
-        """Count the items at each level, show the least certain, and say how far off. It may be some seconds old.
+        """Read the number of items at each level, the least certain ones, and the error. It may be some seconds old.
 
         ```
         GET /projects/rain/levels
@@ -255,9 +256,9 @@ def add(app: FastAPI) -> None:
 
     @app.get("/projects/{project}/remaining", response_model=models.Remaining)
     def remaining(to: Reading, target: Annotated[float | None, Query(ge=0, le=100)] = None) -> Any:
-        """Say about how many more answers it takes until the expected error of the items is at most a target.
+        """Estimate how many more answers bring the expected error down to a target.
 
-        Without one it is the project's. It may be some seconds old.
+        If not given, the target is the project's. It may be some seconds old.
 
         ```
         GET /projects/rain/remaining?target=0.5
@@ -265,7 +266,7 @@ def add(app: FastAPI) -> None:
         {"target": 0.5, "expected_error": ..., "answers": {"value": ..., "low": ..., "high": ...}}
         ```
 
-        Where the learner has no probabilities, it is 409 `no-placements`.
+        If the learner has no probabilities, this is 409 `no-placements`.
         """
         to.service.with_columns(to.project)
         aim = to.project.target if target is None else target
@@ -273,7 +274,7 @@ def add(app: FastAPI) -> None:
         def make() -> dict[str, Any]:
             forecast = to.service.fold(to.project).near().look(lambda model, _: model.forecast())
             if forecast is None:
-                sentence = f"{to.project.learner} has no probabilities, so nothing is expected of the items' levels"
+                sentence = f"{to.project.learner} has no probabilities, so it cannot say how far off the levels are"
                 raise Refusal(409, "no-placements", sentence, "project")
             expected, answers = forecast(aim)
             return {"target": aim, "expected_error": expected, "answers": answers._asdict()}

@@ -1,4 +1,4 @@
-"""Levels that somebody knows, over HTTP."""
+"""Settling levels over HTTP."""
 
 from typing import Annotated, Any
 
@@ -15,7 +15,7 @@ Number = Annotated[int, Path(ge=1, le=2**31 - 1)]
 def add(app: FastAPI) -> None:
     @app.get("/projects/{project}/contested", response_model=models.Contested)
     def contested(to: Admin) -> Any:
-        """List the items about which answers contradict each other most, by who gave them, and what was settled last.
+        """List the items with the most contradictory answers, and those settled most recently.
 
         ```
         GET /projects/rain/contested
@@ -23,8 +23,7 @@ def add(app: FastAPI) -> None:
         {"sequence": 1, "stale": false, "contested": [], "settled": []}
         ```
 
-        It may be some seconds old. An answer counts by how seldom its person is wrong, so whoever guesses contests
-        nothing.
+        It may be some seconds old. Answers are weighted by how reliable each person is, so guesses contest nothing.
         """
         service, project = to.service, to.project
         require_columns(project)
@@ -39,7 +38,7 @@ def add(app: FastAPI) -> None:
 
     @app.put("/projects/{project}/settled/{item}")
     def settle(to: Admin, item: Number, body: models.Settle) -> models.Settled:
-        """Settle the level of an item, or the lowest and the highest that it can be, once.
+        """Settle the level of an item, or the lowest and highest it can have.
 
         ```
         PUT /projects/rain/settled/4
@@ -48,16 +47,16 @@ def add(app: FastAPI) -> None:
         {"item": 4, "lowest": "strong", "highest": "strong", "sequence": 2, "person": "root", "at": ...}
         ```
 
-        It holds whatever the answers say, until somebody settles something else or takes it back, and nothing more is
-        asked to place an item whose level is settled. The same again changes nothing. It is an event of the log, with
-        who and when; what is learned from answers does not change.
+        It stands, whatever the answers say, until an admin settles another level or undoes it. An item whose level is
+        settled gets no more questions to place it. Sending the same again changes nothing. The log records who settled
+        it and when; what is learned from answers does not change.
         """
         settled = to.service.settle(to.project, item, *body.bounds(), to.person)
         return models.Settled(**views.settled_out(to.project, settled))
 
     @app.delete("/projects/{project}/settled/{item}", status_code=204)
     def take_back(to: Admin, item: Number) -> None:
-        """Take back what was settled about an item: its answers place it again. The log keeps both.
+        """Undo the settling of an item, so that its answers place it again. The log keeps both.
 
         ```
         DELETE /projects/rain/settled/4
