@@ -8,7 +8,7 @@ Exits with 1 where a licence is unknown, or is not one that asks for no more tha
 import re
 import sys
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from packaging.requirements import Requirement
 
@@ -47,7 +47,7 @@ def judge(name: str, licence: str) -> str:
 
 def licence_of(package: Distribution) -> str:
     """The expression, else the classifiers, else the first line of the old field."""
-    metadata = package.metadata
+    metadata: Any = package.metadata
     if expression := metadata.get("License-Expression"):
         return str(expression)
     classifiers = [one.split(" :: ")[-1] for one in metadata.get_all("Classifier", []) if one.startswith("License ::")]

@@ -14,7 +14,7 @@ Line = tuple[str, bool]
 
 
 def version_of(root: Path) -> str:
-    return re.findall(r'^__version__ = "(.+)"$', (root / "src/dford/__init__.py").read_text(), re.MULTILINE)[0]
+    return str(re.findall(r'^__version__ = "(.+)"$', (root / "src/dford/__init__.py").read_text(), re.MULTILINE)[0])
 
 
 def git(root: Path, *arguments: str) -> str:

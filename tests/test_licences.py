@@ -1,6 +1,7 @@
 """dford brings nothing whose licence asks its users for more than a notice, unless it is said why that is all right."""
 
 import re
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,6 @@ def test_the_service_and_the_library_bring_nothing_else() -> None:
 def test_no_reason_is_given_for_what_nobody_needs() -> None:
     """Of what is not installed by `make test`, pyproject.toml has the name."""
     text = (Path(__file__).parent.parent / "pyproject.toml").read_text()
-    found = licences.installed("dford", set(licences.distribution("dford").metadata.get_all("Provides-Extra", [])), {})
+    found = licences.installed("dford", set(distribution("dford").metadata.get_all("Provides-Extra", [])), {})
     known = {one.name for one in found} | set(re.findall(r'"([\w-]+)[>"\[]', text))
     assert set(licences.REASONS) <= known
