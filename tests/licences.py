@@ -23,6 +23,7 @@ REASONS = {
     "axe-playwright-python": "MIT by the file that it brings; a tool of the tests",
     "certifi": "MPL-2.0, which asks for changes to its own files alone",
     "hypothesis": "MPL-2.0, likewise; a tool of the tests",
+    "mord": "BSD-3-Clause by the file that it brings; compared with, in studies",
     "pathspec": "MPL-2.0, likewise; a tool of the build",
     "psycopg": "LGPL-3.0, which lets anything import it",
     "psycopg-binary": "LGPL-3.0, likewise",
