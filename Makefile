@@ -4,7 +4,8 @@ BIN := .venv/bin
 # Numba keys its cache by the file of the outermost function alone; this makes any change of the engine a new one.
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell cat src/dford/engine/*.py | cksum | cut -d' ' -f1)
 
-.PHONY: demo serve test compiled slow kill-test kill-test-postgres bench bench-service screenshots gallery docs lint clean
+.PHONY: demo serve test library compiled lowest coverage slow kill-test kill-test-postgres bench bench-compare \
+  bench-service screenshots gallery docs lint licences release-check clean
 
 .venv/ready: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -30,9 +31,26 @@ test: .venv/cluster
 	$(MAKE) --jobs=2 lint .cache/wheel .cache/page/ready compiled
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 4 --dist worksteal
 
+# the tests of the library alone: no service, page, PostgreSQL or cluster
+library: compiled
+	$(BIN)/python -m pytest -n 2 @tests/library.txt
+
 # the engine, once for all processes of the tests
 compiled: .venv/ready
 	$(BIN)/python tests/compiling.py
+
+# the lowest versions that pyproject.toml allows, with the tests of the library and one file each of what else needs them
+lowest: .venv/ready
+	$(BIN)/uv venv --quiet --clear --python $(PYTHON) .cache/lowest
+	$(BIN)/uv pip install --quiet --python .cache/lowest --resolution lowest-direct --editable ".[dev]"
+	.cache/lowest/bin/python tests/compiling.py
+	.cache/lowest/bin/python -m pytest -n 2 @tests/library.txt tests/test_images.py tests/test_run_command.py tests/test_service.py
+
+# lines and branches that the tests of the library do not reach; what numba compiles is left out
+coverage: compiled
+	$(BIN)/coverage run -m pytest -n 2 @tests/library.txt
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
 
 # 10,000 streams against the naive reference, instead of a sample
 slow: .venv/ready
@@ -61,6 +79,16 @@ lint: .venv/ready
 	rm -r .cache/dist .cache/alone
 	touch $@
 
+# of everything that an extra brings; fails on one that is unknown, or asks for more than a notice without a reason
+licences: .venv/ready
+	$(BIN)/uv venv --quiet --clear --python $(PYTHON) .cache/licences
+	$(BIN)/uv pip install --quiet --python .cache/licences ".[dask,dev,peers,ray]"
+	.cache/licences/bin/python tests/licences.py
+
+# what must hold before a release, line by line; runs the tests, too
+release-check: .venv/ready
+	$(BIN)/python tests/release.py
+
 # what checks the page's JavaScript; its test is skipped where there is no npm
 .cache/page/ready: Makefile
 	if command -v npm > /dev/null; then \
@@ -70,6 +98,10 @@ lint: .venv/ready
 bench: .venv/ready
 	$(BIN)/python benchmarks/bench.py
 	$(BIN)/python benchmarks/pool.py
+
+# the last two runs of bench, or RUNS="…" by commit or number
+bench-compare: .venv/ready
+	$(BIN)/python benchmarks/compare.py $(RUNS)
 
 bench-service: .venv/ready
 	$(BIN)/python benchmarks/service.py

@@ -3,7 +3,8 @@
     python benchmarks/bench.py [--quick] [--json FILE]
 
 Every contestant plays once to warm up and compile, then all take turns, and the fastest turn of each counts:
-what else the machine does meanwhile slows all of them alike.
+what else the machine does meanwhile slows all of them alike. The ratios of every run are added to
+benchmarks/history.jsonl, each between the lowest and the highest that it is when any one turn is left out.
 """
 
 import argparse
@@ -16,8 +17,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,6 +49,7 @@ from peers import (
 FEATURES = (8, 100, 136, 1000)
 WINDOWS = (100, 500, 1000, 2000)
 PACKAGES = ("dford", "numpy", "numba", "scikit-learn", "river")
+HISTORY = Path(__file__).parent / "history.jsonl"
 Key = tuple[str, str, str]  # section, contestant, column
 
 
@@ -59,6 +63,7 @@ class Goal(NamedTuple):
     text: str
     ratios: list[float]
     reached: bool
+    less_is_better: bool = False
 
 
 def levels_of(score: Floats, random: np.random.Generator) -> Ints:
@@ -199,16 +204,21 @@ def enter() -> list[Contestant]:
     return entered
 
 
-def race(contestants: Sequence[Contestant], repeats: int) -> dict[Key, float]:
-    """The fastest turn of each, in nanoseconds a round."""
-    best = {c.key: math.inf for c in contestants}
+def race(contestants: Sequence[Contestant], repeats: int) -> dict[Key, list[float]]:
+    """The turns of each, in nanoseconds a round."""
+    turns: dict[Key, list[float]] = {c.key: [] for c in contestants}
     for turn in range(repeats + 1):
         for key, n, play in contestants:
             begin = time.perf_counter_ns()
             play()
             if turn:
-                best[key] = min(best[key], (time.perf_counter_ns() - begin) / n)
-    return best
+                turns[key].append((time.perf_counter_ns() - begin) / n)
+    return turns
+
+
+def fastest(turns: dict[Key, list[float]], without: int | None = None) -> dict[Key, float]:
+    """The fastest turn of each, or of all turns but one."""
+    return {key: min(ns for turn, ns in enumerate(took) if turn != without) for key, took in turns.items()}
 
 
 def goals_of(best: dict[Key, float]) -> list[Goal]:
@@ -242,15 +252,17 @@ def goals_of(best: dict[Key, float]) -> list[Goal]:
         Goal("fit: at least 100 times as fast as the paper's loop, d = 8, 100, 136", paper, min(paper) >= 100),
         Goal("fit, and its loop alone: at least 0.7 of a copy's bytes a second, d = 1000", memory, min(memory) >= 0.7),
         Goal("fit: at least 2.5 times as fast as SGDClassifier, d = 8, 100, 136", sgd, min(sgd) >= 2.5),
-        Goal("poly of degree 2 and 3: window 2000 at most 1.5 times window 100", flat, max(flat) <= 1.5),
+        Goal("poly of degree 2 and 3: window 2000 at most 1.5 times window 100", flat, max(flat) <= 1.5, True),
         Goal("rbf: at least 10 times as fast as NumPy's matvec, by window", rbf, min(rbf) >= 10),
         Goal("live: no slower than River at d = 10, 3 times as fast at 100", live, live[0] >= 1 and live[1] >= 3),
         Goal("NewtonLogit live, d + K = 20: no slower than River at d = 10", newton, newton[0] >= 1),
         Goal("NewtonLogit, 500 parameters: no slower than dsymv + dsyr on one core", blas, blas[0] >= 1),
-        Goal("NewtonLogit, diagonal: 1000 parameters at most 10 times 100", grows, grows[0] <= 10),
-        Goal("NewtonLogit, sparse, 50 non-zeros: d = 10000 at most 1.5 times d = 1000", stays, stays[0] <= 1.5),
-        Goal("Auto: 10,000 answers with all growing of trees, below 20 s", seconds, seconds[0] < 20),
-        Goal("import dford: at most 1.1 times sklearn; Auto: 1.2 times sklearn and numba", startup, _quick(startup)),
+        Goal("NewtonLogit, diagonal: 1000 parameters at most 10 times 100", grows, grows[0] <= 10, True),
+        Goal("NewtonLogit, sparse, 50 non-zeros: d = 10000 at most 1.5 times d = 1000", stays, stays[0] <= 1.5, True),
+        Goal("Auto: 10,000 answers with all growing of trees, below 20 s", seconds, seconds[0] < 20, True),
+        Goal(
+            "import dford: at most 1.1 times sklearn; Auto: 1.2 times sklearn and numba", startup, _quick(startup), True
+        ),
     ]
 
 
@@ -281,17 +293,42 @@ def show(best: dict[Key, float]) -> None:
             print(f"{name:32}" + "".join(f"{cell:>20}" for cell in cells))
 
 
+def note(turns: dict[Key, list[float]]) -> dict[str, Any]:
+    """What the history keeps of a run: each goal's ratios, lowest and highest with one turn left out and with all."""
+    n_turns = len(next(iter(turns.values())))
+    runs = [goals_of(fastest(turns, without)) for without in (None, *range(n_turns))]
+    git = ["git", "describe", "--always", "--dirty"]
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": subprocess.run(git, capture_output=True, text=True, cwd=HISTORY.parent).stdout.strip(),
+        "machine": platform.platform(),
+        "python": platform.python_version(),
+        "turns": n_turns,
+        "goals": {
+            goals[0].text: {
+                "ratios": goals[0].ratios,
+                "lowest": [min(some) for some in zip(*(goal.ratios for goal in goals), strict=True)],
+                "highest": [max(some) for some in zip(*(goal.ratios for goal in goals), strict=True)],
+                "less_is_better": goals[0].less_is_better,
+            }
+            for goals in zip(*runs, strict=True)
+            if not goals[0].text.endswith(" s")  # seconds are of one machine and one moment
+        },
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="two turns each instead of seven")
     parser.add_argument("--json", default="bench.json", metavar="FILE", help="where to write the figures")
     arguments = parser.parse_args()
     check_peers(*stream(2000, 8))
-    best = race(enter(), 2 if arguments.quick else 7)
+    turns = race(enter(), 2 if arguments.quick else 7)
+    best = fastest(turns)
     show(best)
     goals = goals_of(best)
     print(f"\n{'goal':76}{'measured':>26}  reached")
-    for text, ratios, reached in goals:
+    for text, ratios, reached, _ in goals:
         print(f"{text:76}{', '.join(f'{r:.3g}' for r in ratios):>26}  {'yes' if reached else 'no'}")
     figures = {
         "machine": platform.platform(),
@@ -304,6 +341,8 @@ def main() -> None:
     }
     with open(arguments.json, "w", encoding="utf-8") as file:
         json.dump(figures, file, indent=1, ensure_ascii=False)
+    with HISTORY.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(note(turns), ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import oldest_processor
 
 ROOT = Path(__file__).parent.parent
 _ENGINE = b"".join(path.read_bytes() for path in sorted((ROOT / "src/dford/engine").glob("*.py")))
-VERSION = hashlib.sha256(_ENGINE).hexdigest()[:12]
+VERSION = hashlib.sha256(_ENGINE + version("numba").encode()).hexdigest()[:12]  # each numba drops what others kept
 
 
 def cache_of(process: str) -> Path:

@@ -259,6 +259,26 @@ def test_files_of_every_released_version_load_and_go_on(file: Path) -> None:
     assert model.predict(rows).tolist() == expected["predictions"]
 
 
+@pytest.mark.parametrize("file", sorted(KEPT.glob("*.pool")), ids=lambda file: file.stem)
+def test_pools_of_every_released_version_load_and_go_on(file: Path) -> None:
+    expected = json.loads(file.with_suffix(".json").read_text())
+    pool: Any = dford.load(file)
+    names = list(pool.log_.scale.names)
+    for n in range(40):
+        question = pool.ask(person="ann")
+        higher = names.index(expected["labels"][question.item]) > names.index(question.level)
+        pool.tell(question, 0.9 if higher and n % 5 == 0 else higher, person="ann")
+    assert len(pool.log_) == expected["answers"]
+    assert pool.levels_.tolist() == expected["levels"]
+
+
+@pytest.mark.parametrize("file", [*KEPT.glob("*-log.csv"), *KEPT.glob("*-log.parquet")], ids=lambda file: file.name)
+def test_logs_of_every_released_version_are_read_to_the_bit(file: Path) -> None:
+    log = dford.FeedbackLog.read(file, ["poor", "fair", "good", "great"])
+    rounds = json.loads(file.with_suffix(".json").read_text())
+    assert json.loads(json.dumps([[x.hex(), *rest] for x, *rest in log.rounds()])) == rounds
+
+
 def test_files_of_this_version_are_kept() -> None:
     assert {file.stem for file in KEPT.glob("0.1.0-*.dford")} == {
         "0.1.0-auto",
@@ -268,6 +288,7 @@ def test_files_of_this_version_are_kept() -> None:
         "0.1.0-prank",
         "0.1.0-pril",
     }
+    assert {"0.1.0-items.pool", "0.1.0-log.csv", "0.1.0-log.parquet"} <= {file.name for file in KEPT.iterdir()}
 
 
 def test_a_model_seeded_by_a_random_state_is_saved_with_the_seed_it_drew(path: Path) -> None:

@@ -218,3 +218,22 @@ def test_dicts_of_river_are_sparse_rows_and_new_features_and_levels_join() -> No
     assert grown.classes_.tolist() == [0, 1, 2, 3, 4]
     assert (np.diff(grown.thresholds_) >= 0).all()
     assert np.isfinite(grown._form.covariance).all()
+
+
+def test_what_all_rows_have_alike_changes_little() -> None:
+    """As the words of a template do: one direction in many features, which a diagonal takes for as many."""
+    X, y = sample(600)
+    shared = sparse.hstack([X, np.ones((600, 60))], "csr")
+    plain, templated = (NewtonLogit(covariance="diagonal", random_state=0).fit(rows, y) for rows in (X, shared))
+    assert np.abs(plain.predict(X) - templated.predict(shared)).mean() < 0.1
+    # and while it learns: no block of answers is predicted much worse for it
+    errors = [np.diff(one.trace_.mae * one.trace_.round) / np.diff(one.trace_.round) for one in (plain, templated)]
+    assert (errors[1] - errors[0])[-5:].max() < 0.2
+
+
+def test_numbers_that_all_rows_have_are_learned_from() -> None:
+    random = np.random.default_rng(0)
+    X = random.standard_normal((600, 3))
+    y = 1 + np.digitize(X @ [1.0, -2.0, 0.5], [-1.0, 0.0, 1.0])
+    model = NewtonLogit(covariance="diagonal", random_state=0).fit(sparse.csr_matrix(X), y)
+    assert np.abs(model.predict(sparse.csr_matrix(X)) - y).mean() < 0.3
