@@ -248,3 +248,10 @@ def test_ctrl_c_ends_quietly_with_130_and_writes_nothing(tmp_path: Path) -> None
         process.kill()
     assert (process.returncode, errors) == (130, b"")
     assert list(out.iterdir()) == []
+
+
+@pytest.mark.parametrize("said", [b"", b"\x80\x04\x95"])
+def test_a_worker_whose_parent_ends_at_its_first_moment_ends_quietly(said: bytes) -> None:
+    code = "from dford.experiments.processes import serve; serve()"
+    done = subprocess.run([sys.executable, "-c", code], input=said, capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from browsing import home, press, saved
 from serving import answer_some, learned, ok, serving, set_up
-from test_program import GOOD, go, labelled
+from test_program import GOOD, go, labelled, wait_until
 
 
 def test_the_page_says_how_far_off_the_items_are_and_when_it_is_enough(
@@ -88,6 +88,8 @@ def test_where_programs_gave_most_answers_and_nobody_audited_the_page_says_so(
             asked = ok(client.post(f"{path}/questions"))
             ok(client.post(f"{path}/questions/{asked['number']}/answer", json={"higher": True}))
         learned(client, path)
+        wait_until(lambda: ok(client.get(f"{path}/levels"))["programs"] < 0.5)  # it may be some seconds old
         page.reload()
+        expect(page.locator(".placed")).to_contain_text("levels")
         expect(page.locator(".doubt")).to_be_empty()
         assert ok(client.get(f"{path}/levels"))["programs"] == pytest.approx(0.4)

@@ -109,8 +109,9 @@ def serve() -> None:
     calls: IO[bytes] = sys.stdin.buffer
     outcomes = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what is printed is no outcome
-    sys.path = pickle.load(calls)
-    with suppress(EOFError, BrokenPipeError):
+    # the other side may end at any moment, the first one too, and in the middle of a word
+    with suppress(EOFError, BrokenPipeError, pickle.UnpicklingError):
+        sys.path = pickle.load(calls)
         while True:
             function, given = pickle.load(calls)
             pickle.dump(attempt(function, given), outcomes)
