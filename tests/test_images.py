@@ -58,7 +58,7 @@ def test_a_pool_places_images_with_far_fewer_answers_than_bisection(name: str, s
         answers, off = answers + 20, float(np.abs(pool.levels_ - y).mean())
         # 2.4 is what bisection takes, and a pool that is told nothing of the images
         assert answers < 0.75 * 2.4 * len(y), f"{answers} answers, and by {name} they are {off:.2f} levels off"
-    print(f"{name}: {answers / len(y):.2f} answers an item to {off:.2f} levels off")
+    print(f"{name}: {answers / len(y):.2f} answers per item to {off:.2f} levels off")
 
 
 @pytest.mark.parametrize("angle", range(0, 180, 15))

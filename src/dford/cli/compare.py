@@ -1,4 +1,4 @@
-"""`dford compare`: what one bit an item can do, beside what labels can."""
+"""`dford compare`: what one bit per item can do, beside what labels can."""
 
 import os
 import tempfile

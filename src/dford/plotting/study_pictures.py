@@ -42,7 +42,7 @@ def draw_pass(records: Records, path: Path) -> None:
                 panel.fill_between(answers[late], low, high, color="black", alpha=0.08, linewidth=0, label=label)
         panel.set_xscale("log")
         from_zero(panel, 1.1 * float(max(shown)))
-    title = "Error so far, on one bit an item (solid) and on labels (dashed)"
+    title = "Error so far, on one bit per item (solid) and on labels (dashed)"
     finish(figure, list(panels.values()), path, title=title, x="answers (log scale)", y="running MAE (levels)")
 
 
@@ -120,7 +120,7 @@ def draw_reliability(records: Records, path: Path) -> None:
 
 
 def draw_pool(records: Records, path: Path) -> None:
-    """Draw the error of the placements against answers an item, a panel a dataset."""
+    """Draw the error of the placements against answers per item, a panel a dataset."""
     figure, panels = _panels(records)
     looks = looks_of(_PLACED.values())
     for dataset, panel in panels.items():
@@ -145,11 +145,11 @@ def draw_pool(records: Records, path: Path) -> None:
             if len(people) < len(panels)
             else f"Error of the levels, {by_people}"
         )
-    finish(figure, list(panels.values()), path, title=title, x="answers an item", y="levels off")
+    finish(figure, list(panels.values()), path, title=title, x="answers per item", y="levels off")
 
 
 def draw_people(records: Records, path: Path) -> None:
-    """Draw the error of the placements against answers an item, by what is made of who answered; a panel a dataset.
+    """Draw the error of the placements against answers per item, by what is made of who answered; a panel a dataset.
 
     Where a judge answered, too, the error against what it cost is a picture of its own, `.judge` in its name.
     """
@@ -172,7 +172,7 @@ def _draw_placed(placed: Records, path: Path) -> None:
     if real := {record["dataset"] for record in placed if record["part"] == "raters"}:
         also = f"{', '.join(sorted(real))}: real people"
         title = f"{title}; {also}" if len(real) < len(panels) else f"Error of the levels, {also}"
-    finish(figure, list(panels.values()), path, title=title, x="answers an item", y="levels off")
+    finish(figure, list(panels.values()), path, title=title, x="answers per item", y="levels off")
 
 
 def _draw_judge(records: Records, path: Path) -> None:
@@ -187,7 +187,7 @@ def _draw_judge(records: Records, path: Path) -> None:
         panel.set_xscale("log")
         from_zero(panel)
     title = "Error of the levels by what the answers cost: a person's 1, and a judge's, 15% wrong, a hundredth"
-    finish(figure, list(panels.values()), path, title=title, x="cost an item (log scale)", y="levels off")
+    finish(figure, list(panels.values()), path, title=title, x="cost per item (log scale)", y="levels off")
 
 
 PICTURES: dict[str, Callable[[Records, Path], None]] = {
@@ -221,6 +221,7 @@ _BY_PEOPLE = {
     "alike": ("Pool, all answers alike", Look("#332288", "--", "D")),
     "people": ("Pool, by who gave them", Look("#000000", "-", "o")),
     "known": ("Pool that is told the error rates", Look("#44AA99", ":", "v")),
+    "chosen": ("Pool, one of six people at hand", Look("#D55E00", "-", "X")),
 }
 _MIXES = {
     "people": ("people alone", Look("#332288", "--", "D")),

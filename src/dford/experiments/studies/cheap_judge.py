@@ -21,8 +21,8 @@ WRONG = {JUDGE: 0.15, "ann": 0.05, "ben": 0.05, "cat": 0.05, "dan": 0.05}
 COSTS = {name: 0.01 if name == JUDGE else 1.0 for name in WRONG}
 MIXES = {"people": "people alone", "judge": "the judge alone", "both": "the judge, and people"}
 TARGET = 0.1
-_MOST = {"people": 4.0, "judge": 6.0, "both": 10.0}  # answers an item, at most
-_LOOKS = 20  # from one answer an item to the next
+_MOST = {"people": 4.0, "judge": 6.0, "both": 10.0}  # answers per item, at most
+_LOOKS = 20  # from one answer per item to the next
 
 
 def tasks(data: Data, items: int, runs: int, seed: int = 0) -> list[Task]:
@@ -84,8 +84,8 @@ def tables(records: Sequence[Record]) -> list[Table]:
             row.append(shown)
         saved = costs["people"] / costs["both"]
         rows.append([*row, f"{saved:.1f}" if 0 < saved < math.inf else ""])
-    title = f"Cost an item until the levels are {TARGET:g} off: a person's answer, 5% of which are wrong, costs 1, and "
-    title += f"the judge's, 15% wrong, 0.01; {of_runs(own)}"
+    title = f"Cost per item until the levels are {TARGET:g} off: a person's answer, 5% of which are wrong, costs 1, "
+    title += f"and the judge's, 15% wrong, 0.01; {of_runs(own)}"
     return [Table(title, ["dataset", *MIXES.values(), "times cheaper"], rows)]
 
 

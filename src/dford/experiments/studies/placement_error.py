@@ -1,4 +1,4 @@
-"""A pool of items placed: how far off the placements are, by answers an item, beside ways that know less.
+"""A pool of items placed: how far off the placements are, by answers per item, beside ways that know less.
 
 The limit is what no way of asking can do without: the bits that are missing of the levels when the features are known,
 each of which takes an answer, and more than one where answers are wrong.
@@ -30,7 +30,7 @@ PEOPLE = "people"
 """In place of a share of wrong answers, where people answer who do not agree."""
 TARGET = 0.05
 _LEARNED = 10_000  # rows that the limit is made from, at most
-_LOOKS = 20  # at a pool, from one answer an item to the next
+_LOOKS = 20  # at a pool, from one answer per item to the next
 
 
 def tasks(data: Data, ways: Sequence[str], items: int, runs: int, seed: int = 0) -> list[Task]:
@@ -201,11 +201,11 @@ def _of_answers(records: Sequence[Record], wrong: float | str, mean: str) -> Tab
         header.insert(2 + ways.index("pool"), "Pool expects")
     shares = " / ".join(f"{share:g}" for share in SHARES)
     who = f"{wrong:.0%} of them wrong" if wrong != PEOPLE else "each by one of the people who rated it"
-    return Table(f"Levels off after {shares} answers an item, {who}, {mean}", header, rows)
+    return Table(f"Levels off after {shares} answers per item, {who}, {mean}", header, rows)
 
 
 def _to_the_target(records: Sequence[Record], mean: str) -> Table:
-    """How many answers an item it takes until the placements are that little off."""
+    """How many answers per item it takes until the placements are that little off."""
     ways = [way for way in _OFTEN if any(record["way"] == way for record in records)]
     rows = []
     for dataset in dict.fromkeys(record["dataset"] for record in records):
@@ -226,7 +226,7 @@ def _to_the_target(records: Sequence[Record], mean: str) -> Table:
         "The limit: the bits that boosted trees leave of a level, out of fold on labels, or what is missing of it "
         "without features, if that is less; over what an answer can tell at most where so many are wrong."
     )
-    return Table(f"Answers an item until the levels are {TARGET:g} off, {mean}", ["dataset", *header], rows, note)
+    return Table(f"Answers per item until the levels are {TARGET:g} off, {mean}", ["dataset", *header], rows, note)
 
 
 def _reached(records: Sequence[Record]) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dford.engine._compiled import Ints
+from dford.experiments.studies import several_people
 from dford.experiments.studies.records import Record, Table, Task
 from dford.experiments.studies.running_error import Data, Labelled
 from dford.experiments.studies.several_people import (
@@ -26,7 +27,10 @@ from dford.feedback import Question
 from dford.log import FeedbackLog
 from dford.pool import People
 
-WAYS = ("alike", "people", "votes", "dawid-skene")
+CHOSEN = "chosen"
+WAYS = ("alike", "people", CHOSEN, "votes", "dawid-skene")
+_NAMES = several_people.WAYS | {CHOSEN: "the best of six"}
+_AT_HAND = 6
 SHARES = (1.0, 3.0, 5.0)
 BUSIEST = 20
 _USUAL = 0.1  # how often an answer is taken to be wrong, where nothing is known of anybody
@@ -110,7 +114,8 @@ def place(dataset: str, way: str, given: Labelled, run: int, seed: int) -> list[
     if way in READINGS:
         levels = ((1 + READINGS[way](told, n_items, given.n_levels), "") for told in ask_in_turns(asked, stops))
     else:
-        levels = _by_pool(asked, left, stops, None if way == "people" else _USUAL)
+        error_rate, at_hand = _USUAL if way == "alike" else None, _AT_HAND if way == CHOSEN else 1
+        levels = _by_pool(asked, left, stops, error_rate, at_hand)
     return [
         record(PLACED, dataset, way, run, answers=share, mae=float(np.abs(placed[known] - right).mean()))
         | {"expected": expected}
@@ -119,18 +124,19 @@ def place(dataset: str, way: str, given: Labelled, run: int, seed: int) -> list[
 
 
 def _by_pool(
-    asked: Asked, left: LabelsLeft, stops: Sequence[int], error_rate: float | None
+    asked: Asked, left: LabelsLeft, stops: Sequence[int], error_rate: float | None, at_hand: int
 ) -> Iterator[tuple[Any, float]]:
-    """With an error rate, all people are alike; without one, the pool finds everybody's."""
+    """With an error rate, all people are alike; without, the pool finds everybody's, and asks one of those at hand."""
     pool, n = new_pool(asked, error_rate=error_rate), 0
     for stop in stops:
         while n < stop and len(left):
-            person = left.somebody()
-            question = pool.ask(person={str(person): left.items(person)})
+            people = {left.somebody() for _ in range(at_hand)}
+            question = pool.ask(person={str(person): left.items(person) for person in sorted(people)})
             if question is None:
-                left.silence(person)
+                for person in people:
+                    left.silence(person)
                 continue
-            pool.tell(question, asked.told(question.item, question.level, person), str(person))
+            pool.tell(question, asked.told(question.item, question.level, int(question.person)))
             n += 1
         yield pool.levels_, expected_error(pool)
 
@@ -163,7 +169,7 @@ def tables(records: Sequence[Record]) -> list[Table]:
     placed = [r for r in records if r["part"] == PLACED]
     known = [r for r in records if r["part"] in FIGURES]
     who = "real people, on the items whose level is known"
-    return [*([error_table(placed, SHARES, who)] if placed else []), *([_busiest(known)] if known else [])]
+    return [*([error_table(placed, SHARES, who, _NAMES)] if placed else []), *([_busiest(known)] if known else [])]
 
 
 def _busiest(records: Sequence[Record]) -> Table:

@@ -6,7 +6,7 @@ and both read the same answers.
 """
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -31,7 +31,7 @@ WAYS = {
 }
 ITEMS = 2000
 SHARES = (1.0, 2.0, 3.0)
-LOOKS = 4  # from one answer an item to the next
+LOOKS = 4  # from one answer per item to the next
 _USUAL = 0.1  # how often votes take an answer to be wrong
 _ADDED = 0.1  # to the counts of Dawid and Skene, so that nobody is never wrong
 _ROUNDS = 50
@@ -212,8 +212,10 @@ def tables(records: Sequence[Record]) -> list[Table]:
 WHO = "six people, of whom four are wrong in 5% of their answers, one in 30% and one in 50%"
 
 
-def error_table(records: Sequence[Record], shares: Sequence[float], who: str) -> Table:
-    ways = [way for way in WAYS if any(r["way"] == way for r in records)]
+def error_table(
+    records: Sequence[Record], shares: Sequence[float], who: str, names: Mapping[str, str] = WAYS
+) -> Table:  # fmt: skip
+    ways = [way for way in names if any(r["way"] == way for r in records)]
     rows, expecting = [], [way for way in ways if way == "people"]
     for dataset in dict.fromkeys(r["dataset"] for r in records):
         own = {way: [r for r in records if (r["dataset"], r["way"]) == (dataset, way)] for way in ways}
@@ -221,9 +223,9 @@ def error_table(records: Sequence[Record], shares: Sequence[float], who: str) ->
             _cells(own[way], "expected", shares) for way in expecting
         ]
         rows.append([dataset, *cells])
-    header = ["dataset", *(WAYS[way] for way in ways), *("Pool expects, by who" for _ in expecting)]
+    header = ["dataset", *(names[way] for way in ways), *("Pool expects, by who" for _ in expecting)]
     after = " / ".join(f"{share:g}" for share in shares)
-    return Table(f"Levels off after {after} answers an item; {who}; {of_runs(records)}", header, rows)
+    return Table(f"Levels off after {after} answers per item; {who}; {of_runs(records)}", header, rows)
 
 
 def of_runs(records: Sequence[Record]) -> str:

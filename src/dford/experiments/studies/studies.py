@@ -40,7 +40,7 @@ class Study(NamedTuple):
 
 def _people_tasks(data: running_error.Data, ways: Sequence[str], items: int, runs: int, seed: int = 0) -> list[Task]:
     plain = {name: given for name, given in data.items() if given.labelled is None}
-    simulated = [way for way in ways if way != cheap_judge.JUDGE]
+    simulated = [way for way in ways if way in several_people.WAYS]
     return [
         *several_people.tasks(plain, simulated, items, runs, seed),
         *real_people.tasks(data, ways, runs, seed),
@@ -109,8 +109,8 @@ STUDIES = {
         placement_error.tables,
     ),
     "people": Study(
-        (*several_people.WAYS, cheap_judge.JUDGE),
-        (*several_people.WAYS, cheap_judge.JUDGE),
+        (*several_people.WAYS, real_people.CHOSEN, cheap_judge.JUDGE),
+        (*several_people.WAYS, real_people.CHOSEN, cheap_judge.JUDGE),
         [*(name for name in running_error.DATASETS if name != "synthetic-poly"), RATERS],
         3,
         _people_tasks,
