@@ -71,6 +71,23 @@ def crowd(seed: int) -> tuple[FeedbackLog, dict[str, tuple[float, float]]]:
     return log, {name: (total / n, strict[int(name[1])]) for name, (n, total) in wrong.items()}
 
 
+def test_a_frame_has_a_row_per_person_with_all_figures() -> None:
+    log = FeedbackLog(LEVELS)
+    for item in range(40):
+        for person in ("ann", "ben"):
+            answered(log, item, 2, item % 5 > 1, person)
+    people = People(log, gold={0: 1})
+    frame = people.to_frame().set_index("person")
+    assert frame.index.tolist() == ["ann", "ben"]
+    for name, one in people.items():
+        row = frame.loc[name]
+        assert (row["answers"], row["judged"]) == (40, one.judged)
+        for figure in ("error_rate", "strictness", "agreement", "gold"):
+            found = getattr(one, figure)
+            assert row[[figure, f"{figure}_low", f"{figure}_high"]].tolist() == pytest.approx(list(found))
+    assert People(log).to_frame()["gold"].isna().all()
+
+
 @pytest.mark.slow
 def test_intervals_hold_the_error_rates_and_strictness_of_simulated_people() -> None:
     held = np.zeros(2)
