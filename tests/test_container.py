@@ -65,7 +65,7 @@ def test_it_serves_once_there_is_a_key_and_is_healthy_then(environment: dict[str
 
     refused = run(instruction("CMD"), environment)
     assert refused.returncode == 2
-    assert "there is no key, so anybody who reaches 0.0.0.0 could do anything" in refused.stderr
+    assert "without a key, anyone who can reach 0.0.0.0 could do anything" in refused.stderr
     assert run(healthy, environment).returncode != 0
 
     key = run(["dford", "key", "anna"], environment).stdout.strip()
