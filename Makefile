@@ -26,10 +26,10 @@ serve: .venv/ready
 	$(BIN)/python -m pip install --quiet --editable ".[dev,dask,ray]"
 	touch .venv/ready $@
 
-# three times as many processes as the usual two cores, as many tests wait for something; all of them keep bytecode, for each other
+# twice as many processes as the usual two cores, as many tests wait for something; all of them keep bytecode, for each other
 test: .venv/cluster
 	$(MAKE) --jobs=2 lint .cache/wheel .cache/page/ready compiled
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 6 --dist worksteal
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 4 --dist worksteal
 
 # the tests of the library alone: no service, page, PostgreSQL or cluster
 library: compiled

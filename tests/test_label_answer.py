@@ -133,7 +133,7 @@ def test_from_a_file_to_levels_by_a_program_and_people_go_on(tmp_path: Path) -> 
 
 def test_killed_at_any_moment_nothing_that_was_answered_is_asked_again_and_the_budget_holds(tmp_path: Path) -> None:
     budget = 60
-    for kills, least in enumerate((3, 17, 30), 1):
+    for kills, least in enumerate((3, 25), 1):
         with answering(tmp_path, "--budget", str(budget), "--threads", "2") as process:
             wait_until(lambda: len(seen(tmp_path)) >= least or process.poll() is not None, 240)  # noqa: B023
             assert process.poll() is None
@@ -145,8 +145,8 @@ def test_killed_at_any_moment_nothing_that_was_answered_is_asked_again_and_the_b
     asked = [one["id"] for one in seen(tmp_path)]
     assert len(asked) == len(set(asked)), "asked twice"
     assert len(stored(tmp_path, schema.questions)) == budget
-    assert budget - 3 * 2 <= len(asked) <= budget, "killed between the question and the program, one is asked of nobody"
-    assert budget - 3 * 2 <= len(stored(tmp_path, schema.answers)) <= len(asked)
+    assert budget - 2 * 2 <= len(asked) <= budget, "killed between the question and the program, one is asked of nobody"
+    assert budget - 2 * 2 <= len(stored(tmp_path, schema.answers)) <= len(asked)
     assert stored(tmp_path, schema.leases) == []
     replayed(tmp_path / "log.db", "items")
 

@@ -125,11 +125,12 @@ def test_the_slow_dawid_and_skene_is_that_of_crowd_kit() -> None:
             np.testing.assert_allclose(given[["n", "y"]], confusion[p, :, int(answer)], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_on_two_levels_it_is_as_good_as_dawid_and_skene() -> None:
     """What both can express: one cut, and people who are wrong as often about either level."""
     random, rates = np.random.default_rng(0), np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.4])
     off = np.zeros(2)
-    for _ in range(5):
+    for _ in some(9):
         log, told, right = FeedbackLog(["no", "yes"]), [], random.random(300) < 0.5
         for item in range(300):
             for p in random.choice(6, 4, replace=False).tolist():
@@ -260,14 +261,15 @@ def random_log(shares: list[float], n_items: int, seed: int) -> FeedbackLog:
     return log
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shares", [[0.7, 0.15, 0.05, 0.05, 0.05], [0.05, 0.05, 0.05, 0.15, 0.7]])
 def test_where_most_items_are_at_one_level_nobody_looks_strict_for_it(shares: list[float]) -> None:
     held = [
         (one.error_rate.low <= 0.05 <= one.error_rate.high, one.strictness.low <= 0 <= one.strictness.high)
-        for seed in range(5)
+        for seed in some(9)
         for one in People(random_log(shares, 300, seed)).values()
     ]
-    assert (np.sum(held, axis=0) >= 17).all(), held  # of 20
+    assert (np.mean(held, axis=0) >= 0.95 - 2 * (0.95 * 0.05 / len(held)) ** 0.5).all(), held
 
 
 def test_who_says_the_same_of_an_item_at_every_cut_does_not_agree_with_themselves() -> None:

@@ -288,5 +288,5 @@ _MANY = "DFORD_STREAMS" in os.environ
 TestRounds = pytest.mark.slow(Rounds.TestCase)
 TestPlacedRounds = pytest.mark.slow(PlacedRounds.TestCase)
 TestRounds.settings = TestPlacedRounds.settings = hypothesis.settings(
-    max_examples=30 if _MANY else 5, stateful_step_count=40 if _MANY else 15, deadline=None, derandomize=not _MANY
+    max_examples=30 if _MANY else 3, stateful_step_count=40 if _MANY else 15, deadline=None, derandomize=not _MANY
 )
