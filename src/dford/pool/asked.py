@@ -64,7 +64,7 @@ class AskedQuestions:
             self._put(tuple(given), checks)
         numbers, is_open = sorted(one[4] for one in waiting), np.flatnonzero(fates == OPEN).tolist()
         if numbers != is_open or (fates > DROPPED).any() or not all(0 < one.propensity <= 1 for one in self):
-            raise ValueError("the pool has questions that none could have")
+            raise ValueError("the pool has invalid questions")
 
     def _put(self, fields: tuple[Any, ...], checks: int) -> ItemQuestion:
         question = ItemQuestion("", *fields)

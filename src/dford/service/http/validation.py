@@ -84,7 +84,7 @@ def _short(value: Any) -> str:
         value = value[:80].decode(errors="replace")
     if isinstance(value, list):
         return "a list"
-    text = json.dumps(value[:80] if isinstance(value, str) else value, ensure_ascii=False)
+    text = json.dumps(value[:80] if isinstance(value, str) else value, ensure_ascii=False, default=str)
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
