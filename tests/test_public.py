@@ -92,6 +92,13 @@ def test_links_of_the_files_beside_the_docs_lead_somewhere(file: str) -> None:
         assert not anchor or anchor in {re.sub(r"[ -]+", "-", title) for title in titles}, (target, anchor)
 
 
+def test_everything_that_import_dford_gives_is_in_the_reference() -> None:
+    entries = re.findall(r"^::: (\S+)$", (ROOT / "docs/reference.md").read_text(), re.MULTILINE)
+    names = [f"dford.{name}" for name in dford.__all__ if callable(getattr(dford, name))]
+    assert len(names) >= 20
+    assert [name for name in names if name not in entries] == []
+
+
 def test_every_test_that_keeps_a_promise_of_the_policy_exists() -> None:
     tests = "".join(file.read_text() for file in Path(__file__).parent.glob("test_*.py"))
     named = re.findall(r"`(test_\w+)`", (ROOT / "docs/policy.md").read_text())

@@ -29,14 +29,17 @@ class Described(NamedTuple):
     """How a column is read."""
 
     column: str
+    """Its name."""
     kind: str
+    """What it is read as: one of the kinds that `Columns` takes, or "order" for ordered categories."""
     features: int
-    """How many numbers it becomes."""
+    """How many numbers it becomes, besides the block of features that all texts share."""
     sentence: str
+    """The same in words, with a hint if more could be learned from it."""
 
 
 class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Turn a table into features: numbers, categories, texts, vectors and dates, each in the form best learned from.
+    """Turn a table into features: numbers, categories, texts, vectors, images and dates, each as is best learned from.
 
     The table is a pandas or polars frame, an Arrow table, an array, or a list of dicts. What is fitted is kept in
     `columns_` and never changes. Texts become sparse features: `transform` then returns a sparse matrix whose first
@@ -56,6 +59,7 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     columns_ : list of Column
+        How each column is read; `describe` says it in words.
     n_dense_ : int
         How many of the features do not come from texts; they come first.
     n_features_in_ : int
@@ -146,6 +150,7 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.array([*names, *(f"#{place}" for place in range(PLACES if self.is_sparse_ else 0))], dtype=object)
 
     def feature_names(self) -> list[str]:
+        """`get_feature_names_out` as a list."""
         names: list[str] = self.get_feature_names_out().tolist()
         return names
 
@@ -167,7 +172,7 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """What `to_json` wrote."""
+        """The fitted columns that `to_json` wrote."""
         try:
             read = json.loads(text)
             if not isinstance(read, dict):  # as it was in the first days
@@ -188,7 +193,7 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def of(
         cls, columns: Sequence[Column], scaling: Scaling | None = None, images: ImageReader | None = None
     ) -> Self:  # fmt: skip
-        """One that is fitted, with these columns; images are read by this.
+        """A fitted `Columns` with these columns. Images are read by `images`.
 
         With a scaling, rows are scaled by it, and then to unit length.
         """

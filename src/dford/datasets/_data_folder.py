@@ -12,7 +12,14 @@ Folder = str | os.PathLike[str] | None
 
 
 def data_folder(data: Folder = None) -> Path:
-    """The folder of the files: `data`, else the environment variable DFORD_DATA, else a cache of the user."""
+    """The folder in which datasets are looked for.
+
+    Parameters
+    ----------
+    data : path, optional
+        The folder itself. By default it is the one that the environment variable DFORD_DATA names, or else
+        `~/.cache/dford`, or `dford` in the folder that XDG_CACHE_HOME names.
+    """
     if data is not None:
         return Path(data)
     if named := os.environ.get("DFORD_DATA"):

@@ -154,6 +154,15 @@ def corrected(running: Estimate, error_rate: float | Estimate, n_levels: int) ->
     With their weights, all cuts are asked about equally often. So with K levels, a rate e of wrong answers and an error
     of m, `running_mae_` estimates e (K - 1) + (1 - 2e) m. If the rate is an estimate, the interval covers all rates in
     its interval, and holds if the rate is one of them.
+
+    Parameters
+    ----------
+    running : Estimate
+        The `running_mae_` of a learner.
+    error_rate : float or Estimate
+        How often an answer is wrong, below 0.5.
+    n_levels : int
+        The number of levels of the learner's scale.
     """
     most = n_levels - 1.0
 

@@ -11,7 +11,8 @@ from sklearn.utils import assert_all_finite
 from dford.engine import loops, rounds, vectors
 from dford.engine._compiled import Bools, Floats, Ints
 
-Rows: TypeAlias = Any  # a float64 array or a CSR matrix
+Rows: TypeAlias = Any
+"""Rows of features as learners pass them to their forms: a float64 array or a CSR matrix."""
 KernelFunction: TypeAlias = Callable[[Floats, Floats], Floats]
 # Sums of products of such rows stay finite for any stream; beyond it nothing could be learned anyway.
 LARGEST_SQUARE = 1e100

@@ -25,16 +25,22 @@ from dford.scale import Scale
 
 
 class Proposal(NamedTuple):
-    """A question without its number, which decides the level."""
+    """A question about an item whose level is not drawn yet: its number decides that. See `LiveLearner.propose`."""
 
     key: str
+    """What the ids of the model's questions begin with."""
     seed: int
+    """The seed of the model's stream."""
     x: Rows
+    """The item's features."""
     levels: list[Any]
+    """The scale, lowest first."""
     prediction: int
-    """Its place, from 1."""
+    """The place of the predicted level on the scale, from 1."""
     probabilities: Floats
+    """The probability with which each level is asked about."""
     sums: Floats
+    """The running sums of these probabilities."""
 
     def question(self, number: int) -> Question:
         """The question by draw `number` of the stream."""

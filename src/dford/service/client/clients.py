@@ -15,7 +15,17 @@ T = TypeVar("T")
 
 
 class AsyncClient(Operations):
-    """`Client` with methods to await."""
+    """`Client` with methods to await.
+
+    Parameters
+    ----------
+    url : str
+        The address of the service, such as "http://127.0.0.1:8765".
+    project : str
+        The name of the project.
+    key : str, optional
+        A key with the role that the methods you call need, as in `Client`.
+    """
 
     def __init__(self, url: str, project: str, key: str | None = None) -> None:
         super().__init__(url, project, key)
@@ -25,7 +35,7 @@ class AsyncClient(Operations):
     async def create(
         cls, url: str, project: str, levels: Iterable[Any], key: str | None = None, **settings: Any
     ) -> Self:  # fmt: skip
-        """Create the project and return a client for it."""
+        """Create the project and return a client for it, as `Client.create` does."""
         async with cls(url, project, key) as client:
             await client._create(levels, settings)
         return cls(url, project, key)
@@ -99,8 +109,12 @@ class Client:
 
         Parameters
         ----------
+        url, project : str
+            As for the client itself.
         levels : list
             The scale, lowest first. Numbers become their names: 1 is "1".
+        key : str, optional
+            As for the client itself.
         **settings
             columns, learner, parameters, seed, choice, target, reveal, gold, gold_column, answers_per_item, auditors
             and own_figures, as `POST /projects` takes them.

@@ -27,12 +27,19 @@ class Asked(NamedTuple):
     """ "Is the right level of this item above `level`?" """
 
     number: int
+    """The number of the question in its project."""
     item: int | None
+    """The number of the item, or None if the question is about features that were sent."""
     shown: Row
+    """The item or the features, to show to the person."""
     level: str
+    """The level asked about. An answer of yes means that the right level is above it."""
     prediction: str
+    """The level that the learner predicts."""
     propensity: float
+    """The probability with which this level was asked about, at the time."""
     expires: float
+    """The time, in seconds since 1970, until which nobody else is asked about the item."""
 
 
 class Operations(ABC):

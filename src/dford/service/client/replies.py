@@ -7,7 +7,15 @@ import httpx
 
 
 class ServiceError(ValueError):
-    """The service refused a request; `code` says why, for programs."""
+    """The service refused a request. The message says why.
+
+    Attributes
+    ----------
+    status : int
+        The status of the response, such as 409.
+    code : str
+        The reason for programs, such as "answered-otherwise".
+    """
 
     def __init__(self, status: int, code: str, sentence: str) -> None:
         super().__init__(sentence)
