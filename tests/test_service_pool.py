@@ -11,6 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from dford import NewtonLogit, Pool
+from dford.service.learning import next_question
 from dford.service.learning.learned import Learned
 from dford.service.learning.verify import verify
 from dford.service.store import schema
@@ -57,6 +58,33 @@ def off(rows: list[dict[str, str]], right: list[int]) -> float:
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "log.db"
+
+
+def test_nothing_is_asked_again_because_its_answer_is_not_learned_yet(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, right = things(3)
+    prepare, may_learn = Learned.prepare, threading.Event()
+
+    def once_allowed(model: Learned, count: int) -> int:
+        assert may_learn.wait(60)
+        return prepare(model, count)
+
+    with serving(file) as client:
+        project = new_project(client, rows)
+        learned(client, project)
+        monkeypatch.setattr(Learned, "prepare", once_allowed)
+        monkeypatch.setattr(next_question, "_LEARNING", 0.05)
+        try:
+            asked = answer(client, project, right, 3)
+            refused = [client.post(f"{project}/questions", json=body) for body in ({}, {"item": 2})]
+        finally:
+            may_learn.set()
+        assert sorted(question["item"] for question in asked) == [1, 2, 3]
+        assert [problem(response) for response in refused] == [(503, "busy")] * 2
+        learned(client, project)
+        asked.append(ok(client.post(f"{project}/questions")))
+        assert len({(question["item"], question["level"]) for question in asked}) == 4
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

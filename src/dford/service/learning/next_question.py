@@ -9,12 +9,21 @@ from dford.pool.placements import ProposedQuestion
 from dford.scale import Scale
 from dford.service.learning.fold import Fold
 from dford.service.projects import asking, rules
-from dford.service.projects.asking import AskedQuestion, Claims, Limits, QuestionRequest, Subject, Wording
+from dford.service.projects.asking import (
+    AskedQuestion,
+    Claims,
+    Limits,
+    QuestionRequest,
+    Subject,
+    UnlearnedError,
+    Wording,
+)
 from dford.service.projects.projects import Project
 from dford.service.refusal import busy
 from dford.service.store.database import Database
 from dford.service.store.writer import Writer
 
+_LEARNING = 5.0  # seconds to wait for the last answers, where there is nothing else to ask about
 _TRIES = 10  # to be asked about an item that another server has not just given away
 
 
@@ -33,9 +42,14 @@ class NextQuestion:
         by_pool = project.choice == "pool" and request.sent is None
         for _ in range(_TRIES):
             # the learner is asked here, and not in the transaction, where all others would wait for it
-            with (self._by_pool if by_pool else self._by_turns)(fold, project, request) as (subject, word):
-                job = partial(asking.ask, project=project, request=request, subject=subject, word=word)
-                asked = self._writer.do(project.id, partial(job, limits=self._limits))
+            try:
+                with (self._by_pool if by_pool else self._by_turns)(fold, project, request) as (subject, word):
+                    job = partial(asking.ask, project=project, request=request, subject=subject, word=word)
+                    asked = self._writer.do(project.id, partial(job, limits=self._limits))
+            except UnlearnedError:
+                if not fold.wait(fold.head()[0], _LEARNING):
+                    raise busy("the last answers are still being learned; try again in a moment") from None
+                continue
             if asked is not None:
                 return asked
         raise busy("other servers kept taking the next item first; try again in a moment")

@@ -90,6 +90,10 @@ class AskedQuestion(NamedTuple):
     expires: float
 
 
+class UnlearnedError(Exception):
+    """There is nothing to ask about but items whose last answer is not learned yet."""
+
+
 class Claims:
     """Items that somebody is about to be asked about, in this process: others look for another one."""
 
@@ -126,8 +130,8 @@ class Claims:
         """The item that `choose` takes, claimed for as long as this takes.
 
         It is given a number for its draws, which none had before in this process, and the items that are assigned to
-        somebody, with whether the question audits. Those that were skipped lately, or answered since the answer that is
-        `known`, count as assigned while there are others.
+        somebody, with whether the question audits. Those answered since the answer that is `known` count as assigned:
+        `choose` would ask the same again. So do those that were skipped lately, while there are others.
         """
         claimed, turn = self._claimed.setdefault(project, set()), self._choosing.setdefault(project, threading.Lock())
         if not turn.acquire(timeout=_TURN):
@@ -137,13 +141,15 @@ class Claims:
             with database.reading() as connection:
                 last = int(connection.scalar(_LAST, here) or 0)
                 assigned = {item: purpose == AUDIT for item, purpose in connection.execute(_ASSIGNED, here)}
-                later = list(connection.scalars(_SKIPPED, here | {"after": last - _SKIPS_LAST}))
-                later += connection.scalars(_ANSWERED_SINCE, here | {"after": known})
+                skipped = connection.scalars(_SKIPPED, here | {"after": last - _SKIPS_LAST}).all()
+                unlearned = set(connection.scalars(_ANSWERED_SINCE, here | {"after": known}))
                 if wanted is not None:
                     _check_item(connection, here, wanted, claimed)
             number = self._drawn[project] = max(last, self._drawn.get(project, 0)) + 1
-            taken = assigned | dict.fromkeys(claimed, False)
-            found = choose(number, dict.fromkeys(later, False) | taken) or choose(number, taken)
+            taken = dict.fromkeys(claimed | unlearned, False) | assigned
+            found = choose(number, dict.fromkeys(skipped, False) | taken) or choose(number, taken)
+            if wanted in unlearned or (found is None and unlearned):
+                raise UnlearnedError
             if found is None:
                 raise nothing_to_ask()
             item, wording = found
