@@ -7,9 +7,16 @@ export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell cat src/dford/engine/*.
 .PHONY: demo serve test library compiled lowest coverage slow kill-test kill-test-postgres bench bench-compare \
   bench-service screenshots gallery docs lint licences release-check clean
 
-.venv/ready: pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+# uv needs a tenth of pip's time; pip may know a registry that uv does not
+install = $(BIN)/uv pip install --quiet --python $(1) $(2) || $(1)/bin/python -m pip install --quiet $(2)
+cluster := dev,dask,ray
+
+$(BIN)/uv:
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet uv
+
+.venv/ready: pyproject.toml | $(BIN)/uv
+	$(call install,.venv,--editable ".[dev]")
 	touch $@
 
 demo: .venv/ready
@@ -21,9 +28,8 @@ serve: .venv/ready
 	$(BIN)/dford serve --demo
 
 # clusters of two nodes are part of the tests; the rest does without
-.venv/cluster: pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --editable ".[dev,dask,ray]"
+.venv/cluster: pyproject.toml | $(BIN)/uv
+	$(call install,.venv,--editable ".[$(cluster)]")
 	touch .venv/ready $@
 
 # twice as many processes as the usual two cores, as many tests wait for something; all of them keep bytecode, for each other
@@ -74,7 +80,7 @@ lint: .venv/ready
 	rm -rf .cache/wheel .cache/alone
 	$(BIN)/python -m build --quiet --wheel --no-isolation --outdir .cache/dist
 	$(PYTHON) -m venv .cache/alone
-	.cache/alone/bin/python -m pip install --quiet .cache/dist/*.whl
+	$(call install,.cache/alone,.cache/dist/*.whl)
 	cd .cache && alone/bin/python ../tests/wheel.py
 	rm -r .cache/dist .cache/alone
 	touch $@
