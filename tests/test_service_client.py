@@ -44,7 +44,7 @@ def test_the_client_asks_and_tells_in_the_librarys_words(file: Path) -> None:
                 client.tell(question, False)
             assert refused.value.code == "answered-otherwise"
             with pytest.raises(TypeError, match="must be True or False"):
-                client.tell(question, 1)
+                client.tell(question, 1)  # type: ignore[arg-type]
             client.retract(question)
             client.drop(client.ask({"size": 1.0}))
             later = [client.ask({"size": float(size)}) for size in range(3)]
@@ -55,7 +55,7 @@ def test_the_client_asks_and_tells_in_the_librarys_words(file: Path) -> None:
                 (409, "retracted"),
             ]
             with pytest.raises(TypeError, match="must be True or False"):
-                client.tell_many([(later[1], 1)])
+                client.tell_many([(later[1], 1)])  # type: ignore[list-item]
             assert client.state()["retractions"] == 1
             assert len(client.predict([ROWS[0]], items=[1, 2])) == 3
 
@@ -125,7 +125,7 @@ def test_a_project_is_made_filled_and_placed_from_python_alone(file: Path) -> No
             numbers = client.add(ROWS)
             question = client.ask(item=4)
             client.tell(question, True)
-            made = [numbers, question.level, client.levels()]
+            made: list[Any] = [numbers, question.level, client.levels()]
         assert question.item == 4
         assert made == run(awaited(url))
         assert list(made[2]) == numbers

@@ -173,9 +173,9 @@ def test_the_most_contested_items_come_first_with_who_said_what(file: Path, monk
         again = ok(client.get(f"{project}/contested"))
         assert 9 not in {one["item"] for one in again["contested"]}
         assert [(one["item"], one["highest"], one["person"]) for one in again["settled"]] == [(9, LEVELS[1], "root")]
-        with Client(str(client.base_url), "things", root) as own:
-            own.unsettle(9)
-            assert own.settle(9, "calm", "mild") == learned(client, project)["sequence"]
+        with Client(str(client.base_url), "things", root) as admin:
+            admin.unsettle(9)
+            assert admin.settle(9, "calm", "mild") == learned(client, project)["sequence"]
 
 
 def test_what_was_answered_before_an_item_was_settled_says_nothing_of_people(file: Path) -> None:

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from dford.log import FeedbackLog
     from dford.policies import Boundary, Greedy, Nearby, Policy, Triangular, Uniform
     from dford.pool import ItemQuestion, People, Person, Pool, load
+    from dford.service.client import AsyncClient as AsyncClient
+    from dford.service.client import Client as Client
 
 __version__ = "0.1.0"
 

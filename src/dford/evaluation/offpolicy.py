@@ -100,8 +100,17 @@ def accuracy(
 ) -> Estimate:
     """The share of predictions that are right, or at most `within` levels off, without labels.
 
-    The level is outside [p - w, p + w] if it is not above p - w - 1, or above p + w: two cuts, and one of them at most.
+    Parameters
+    ----------
+    log : FeedbackLog
+    predictions : sequence of levels
+        One for each row of the log, made without looking at that row's answer.
+    within : int, default=0
+        How many levels off still counts as right.
+    policy, confidence, error_rate
+        As for `mae`.
     """
+    # The level is outside [p - w, p + w] if it is not above p - w - 1, or above p + w: two cuts, at most one of them.
 
     def outside(p: NDArray[np.int64], asked: NDArray[np.int64], higher: NDArray[np.bool_]) -> Floats:
         return np.where(np.where(higher, asked == p + within, asked == p - within - 1), 1.0, 0.0)
@@ -135,6 +144,14 @@ def compare(
     """MAE of the first predictions minus that of the second, paired, so that what both have in common cancels out.
 
     If the predictions are the same in every row, it is exactly 0.
+
+    Parameters
+    ----------
+    log : FeedbackLog
+    first, second : sequence of levels
+        Two predictions for each row of the log, made without looking at that row's answer.
+    policy, confidence, error_rate
+        As for `mae`.
     """
     (one, weights), (two, _) = (_terms(log, p, _mismatch, policy) for p in (first, second))
     if (_numbers(log, first) == _numbers(log, second)).all():

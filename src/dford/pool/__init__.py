@@ -31,7 +31,7 @@ def load(
         pool = Pool(
             saving.rows(arrays)[:0], header["levels"], learner=saving.learner(arrays, "learner", learner),
             error_rate=header["error_rate"], audit=header["audit"], auditors=header["auditors"],
-            programs=header["programs"],            costs=header["costs"], random_state=header["seed"],
+            programs=header["programs"], costs=header["costs"], random_state=header["seed"],
         )  # fmt: skip
         saving.restore(pool, header, arrays, learner)
     except (LookupError, TypeError, AttributeError, OverflowError, MemoryError, RecursionError) as error:

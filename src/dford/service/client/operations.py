@@ -7,7 +7,7 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsIndex
 from urllib.parse import quote
 
 import httpx
@@ -95,7 +95,7 @@ class Operations(ABC):
         made = await self._add(f"{self._place}/keys", json={"role": "answer", "name": name})
         return f"{self._url}/#/{quote(self._project, safe='')}/answer?key={quote(made['key'], safe='')}"
 
-    async def ask(self, features: Row | None = None, *, item: int | None = None, program: bool = False) -> Asked:
+    async def ask(self, features: Row | None = None, *, item: SupportsIndex | None = None, program: bool = False) -> Asked:
         """The next question of the pool, or one about features by name, or about an item by its number.
 
         If a program answers, pass `program=True`: audit questions are for people.
@@ -138,7 +138,7 @@ class Operations(ABC):
         """Take the answer back: the service learns again without it."""
         return int((await self._post(f"/questions/{question.number}/retract"))["sequence"])
 
-    async def predict(self, rows: Any = (), items: Iterable[int] = ()) -> list[dict[str, Any]]:
+    async def predict(self, rows: Any = (), items: Iterable[SupportsIndex] = ()) -> list[dict[str, Any]]:
         """Level, probabilities and score of items of the pool by number, then of rows, in any form that `add` takes."""
         body = {"items": [operator.index(item) for item in items], "rows": as_rows(rows)}
         return list((await self._post("/predictions", json=body, timeout=_LONG))["predictions"])
@@ -157,13 +157,13 @@ class Operations(ABC):
         response = await self._exchange("GET", f"{self._place}/people", timeout=_LONG)
         return {one["name"]: one for one in response.json()["people"]}
 
-    async def settle(self, item: int, level: Any, highest: Any = None) -> int:
+    async def settle(self, item: SupportsIndex, level: Any, highest: Any = None) -> int:
         """Settle the level of an item, or the lowest and highest it can have. Needs the role `admin`."""
         ends = {"lowest": str(level), "highest": str(level if highest is None else highest)}
         path = f"{self._place}/settled/{operator.index(item)}"
         return int((await self._exchange("PUT", path, json=ends)).json()["sequence"])
 
-    async def unsettle(self, item: int) -> None:
+    async def unsettle(self, item: SupportsIndex) -> None:
         """Undo the settling of an item, so that its answers place it again. Needs the role `admin`."""
         await self._exchange("DELETE", f"{self._place}/settled/{operator.index(item)}")
 

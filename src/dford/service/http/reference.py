@@ -68,9 +68,9 @@ In addition, `http-405` means that the path does not take the method, and `http-
 # what follows the project in a path, or stands alone, in the order in which one needs it
 _GROUPS = {
     "Projects": {"", "columns", "settings"},
-    "Items": {"items", "items.csv", "preview.csv"},
+    "Items": {"items", "items.csv", "images", "preview.csv"},
     "Questions and answers": {"questions", "answers", "release"},
-    "Predictions and state": {"predictions", "state", "levels"},
+    "Predictions and state": {"predictions", "state", "levels", "remaining"},
     "People": {"people", "contested", "settled"},
     "Keys": {"keys"},
     "Files": {"log.csv", "log.parquet", "levels.csv"},
