@@ -60,6 +60,17 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "log.db"
 
 
+def test_answers_of_programs_are_counted_however_they_ask(file: Path) -> None:
+    rows, _ = things(20)
+    with serving(file) as client:
+        project = new_project(client, rows)
+        for n in range(8):
+            question = ok(client.post(f"{project}/questions", json={"program": n < 6}))
+            ok(client.post(f"{project}/questions/{question['number']}/answer", json={"higher": True}))
+        learned(client, project)
+        assert ok(client.get(f"{project}/levels"))["programs"] == 0.75
+
+
 def test_nothing_is_asked_again_because_its_answer_is_not_learned_yet(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

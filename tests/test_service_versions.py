@@ -41,6 +41,19 @@ def test_an_old_database_becomes_what_a_new_one_is(tmp_path: Path) -> None:
     new.close()
 
 
+def test_questions_that_a_program_was_asked_in_an_old_database_are_still_a_programs(tmp_path: Path) -> None:
+    shutil.copy(SAVED, tmp_path / "old.db")
+    with closing(sqlite3.connect(tmp_path / "old.db")) as connection:
+        connection.execute("UPDATE questions SET key = '--answer/' || number WHERE number % 2 = 0")
+        connection.commit()
+    database, questions = Database(str(tmp_path / "old.db")).prepare(), schema.questions
+    with database.reading() as connection_:
+        found = connection_.execute(sa.select(questions.c.number, questions.c.program)).all()
+    database.close()
+    assert found
+    assert all(row.program == (row.number % 2 == 0) for row in found)
+
+
 @pytest.fixture
 def with_a_column_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next version: items have a colour."""

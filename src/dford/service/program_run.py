@@ -214,9 +214,7 @@ class ProgramRun:
 
 def programs(database: Database, project: Project) -> set[str]:
     """Who has answered as a program."""
-    own = sa.select(questions.c.person).where(
-        questions.c.project == project.id, questions.c.key.startswith(PROGRAM_KEY)
-    )
+    own = sa.select(questions.c.person).where(questions.c.project == project.id, questions.c.program)
     with database.reading() as connection:
         return set(connection.scalars(own.distinct()))
 

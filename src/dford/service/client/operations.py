@@ -95,7 +95,9 @@ class Operations(ABC):
         made = await self._add(f"{self._place}/keys", json={"role": "answer", "name": name})
         return f"{self._url}/#/{quote(self._project, safe='')}/answer?key={quote(made['key'], safe='')}"
 
-    async def ask(self, features: Row | None = None, *, item: SupportsIndex | None = None, program: bool = False) -> Asked:
+    async def ask(
+        self, features: Row | None = None, *, item: SupportsIndex | None = None, program: bool = False
+    ) -> Asked:
         """The next question of the pool, or one about features by name, or about an item by its number.
 
         If a program answers, pass `program=True`: audit questions are for people.

@@ -274,7 +274,7 @@ class Levels(BaseModel):
     counts: dict[str, int] = Field(description="The number of items at each level.")
     unsure: list[Unsure] = Field(description="The least certain items, least certain first.")
     settled: int = Field(description="How many items have a settled level or range of levels.")
-    programs: float = Field(description="The share of the answers given by programs, with dford label --answer.")
+    programs: float = Field(description="The share of the answers given by programs.")
     expected_error: float | None = Field(
         description="How many levels off the items are on average, according to the probabilities; null without them."
     )

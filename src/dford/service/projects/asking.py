@@ -227,6 +227,7 @@ def ask(
             **wording._asdict(),
             "expires": expires,
             "key": request.key,
+            "program": request.is_program,
             "person": request.person,
             "at": now,
         },

@@ -73,9 +73,15 @@ def _rules(connection: Connection) -> None:
     connection.execute(sa.text(f"CREATE TABLE rules ({columns}, {rest})"))
 
 
+def _programs(connection: Connection) -> None:
+    """Questions say whether a program was asked. Until then, only the keys of `dford label --answer` tell."""
+    connection.execute(sa.text("ALTER TABLE questions ADD COLUMN program BOOLEAN NOT NULL DEFAULT FALSE"))
+    connection.execute(sa.text("UPDATE questions SET program = TRUE WHERE key LIKE '--answer/%'"))
+
+
 # Number n makes version n of n - 1, in SQL of its own: schema.py says what they come to, and may change later.
 MIGRATIONS: list[Callable[[Connection], None]] = [
-    _first, _expiry, _as_of, _placements, _confidence, _settlements, _rules,
+    _first, _expiry, _as_of, _placements, _confidence, _settlements, _rules, _programs,
 ]  # fmt: skip
 
 

@@ -63,6 +63,7 @@ questions = Table(
     *_who_and_when(),
     Column("purpose", Integer, nullable=False, server_default="0"),
     Column("checks", Integer),  # the question that is asked again
+    Column("program", Boolean, nullable=False, server_default=sa.false()),  # whether whoever was asked is one
 )
 Index("questions_by_key", questions.c.project, questions.c.person, questions.c.key, unique=True)
 # answers, retractions and settlements of a project share one sequence, so that a state has a number

@@ -15,7 +15,6 @@ from dford.learners import LiveLearner
 from dford.scale import Scale
 from dford.service.learning.learned import Placed, Standing
 from dford.service.projects import items, settling
-from dford.service.projects.asking import PROGRAM_KEY
 from dford.service.projects.projects import Project
 from dford.service.store.database import Database
 from dford.service.store.schema import questions
@@ -101,7 +100,7 @@ def overview(
 
 def _share_of_programs(database: Database, project: Project) -> float:
     """How many of the answers about items are theirs."""
-    is_theirs = sa.case((questions.c.key.startswith(PROGRAM_KEY), 1.0), else_=0.0)
+    is_theirs = sa.case((questions.c.program, 1.0), else_=0.0)
     with database.reading() as connection:
         return float(connection.scalar(about_items(project, sa.func.avg(is_theirs)).order_by(None)) or 0.0)
 
