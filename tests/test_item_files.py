@@ -1,4 +1,4 @@
-"""The folder of images, as somebody would try it who wants what is outside of it, or to fill the disk."""
+"""The folder of images, attacked by somebody who wants what is outside of it, or to fill the disk."""
 
 import hashlib
 import os
@@ -27,7 +27,7 @@ SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with an image, and beside it a secret that is an image, too."""
+    """A folder with an image, and beside it a secret that is also an image."""
     (tmp_path / "secret.png").write_bytes(PNG)
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "secret.png").write_bytes(PNG)
@@ -78,7 +78,7 @@ def test_names_that_lead_elsewhere_find_nothing(folder: Path, name: str) -> None
     refused(ItemFiles(folder), name)
 
 
-def test_no_absolute_name_is_read_even_of_the_folder_itself(folder: Path) -> None:
+def test_no_absolute_name_is_read_even_inside_the_folder(folder: Path) -> None:
     refused(ItemFiles(folder), str(folder / "own.png"))
 
 
@@ -107,7 +107,7 @@ def test_the_folder_itself_may_be_a_link(folder: Path) -> None:
     assert ItemFiles(link).read("own.png")[0] == PNG
 
 
-def test_a_folder_that_becomes_a_link_meanwhile_leads_nowhere(folder: Path) -> None:
+def test_a_folder_that_is_swapped_for_a_link_leads_nowhere(folder: Path) -> None:
     """The name is always one or the other, and what is outside is never read."""
     secret, own = SMALL["GIF"], SMALL["JPEG"]
     (folder.parent / "outside" / "a.png").write_bytes(secret)

@@ -16,7 +16,7 @@ import pytest
 
 from dford.cli import main
 from killing import Server
-from loading import answers, ask_many, connect, is_whole, request, resident_bytes, send_all
+from loading import answers, ask_many, connect, is_complete, request, resident_bytes, send_all
 from serving import learned, ok, problem, replayed, serving, set_up
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at what Linux tells of a process")
@@ -49,7 +49,7 @@ def test_thousands_of_requests_leave_no_file_open(tmp_path: Path) -> None:
                 with connect(server.url) as line:
                     line.sendall(one)
                     got = b""
-                    while n % 7 and not is_whole(got):  # one in seven hangs up before the answer
+                    while n % 7 and not is_complete(got):  # one in seven hangs up before the answer
                         got += line.recv(65536)
 
         mixed = [request("GET", "/health"), request("GET", "/projects/rain/state"), *answers(range(1, 24))]

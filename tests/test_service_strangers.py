@@ -21,7 +21,7 @@ from dford.service.projects.keys import LOCAL, Keys
 from dford.service.refusal import Refusal
 from dford.service.settings import Settings
 from dford.service.store.database import Database
-from loading import connect, is_whole, request
+from loading import connect, is_complete, request
 from serving import ROWS, ok, problem, requests, serving, set_up
 
 
@@ -108,7 +108,7 @@ def test_without_a_valid_key_no_body_is_read(file: Path) -> None:
             with connect(address(client)) as line:
                 line.sendall(f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9000000\r\n\r\n".encode())
                 got = b""
-                while not is_whole(got):
+                while not is_complete(got):
                     got += line.recv(65536)
                 assert got.startswith(b"HTTP/1.1 401")
                 assert b"connection: close" in got.lower()

@@ -23,7 +23,7 @@ from dford.service.projects.uploads import ready_items
 from dford.service.refusal import Refusal
 from dford.service.settings import Settings
 from dford.service.store import schema
-from loading import connect, is_whole, request
+from loading import connect, is_complete, request
 from serving import LEVELS, ROWS, ok, problem, serving, set_up
 
 _TOLD = st.builds(
@@ -128,7 +128,7 @@ def receive(line: socket.socket) -> list[tuple[int, dict[str, str], Any]]:
     line.settimeout(5)
     while not responses or got:
         got += line.recv(65536)
-        while is_whole(got):
+        while is_complete(got):
             head, _, rest = got.partition(b"\r\n\r\n")
             status, *lines = head.decode().split("\r\n")
             headers = dict(one.lower().split(": ", 1) for one in lines)
