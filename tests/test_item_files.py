@@ -180,7 +180,7 @@ def test_large_files_are_refused_and_not_read(folder: Path) -> None:
     assert files.names() == ["fits.png", "own.png"]
 
 
-def test_a_refusal_does_not_tell_what_is_outside(folder: Path) -> None:
+def test_a_refusal_does_not_reveal_what_is_outside(folder: Path) -> None:
     def sentence(name: str) -> str:
         return refused(ItemFiles(folder), name).sentence.replace(repr(name), "NAME")
 
@@ -205,7 +205,7 @@ def test_everything_that_is_listed_can_be_read(folder: Path) -> None:
     assert all(files.read(name) for name in files.names())
 
 
-def test_a_folder_that_is_not_there_has_no_images(tmp_path: Path) -> None:
+def test_a_missing_folder_has_no_images(tmp_path: Path) -> None:
     assert ItemFiles(tmp_path / "none").names() == []
     refused(ItemFiles(tmp_path / "none"), "a.png")
 
@@ -217,7 +217,7 @@ def test_a_folder_with_too_many_files_is_refused(folder: Path) -> None:
         ItemFiles(folder, Limits(names=1)).names()
 
 
-def test_a_folder_however_deep_is_searched_to_an_end(folder: Path) -> None:
+def test_a_very_deep_folder_is_searched_to_the_end(folder: Path) -> None:
     at = os.open(folder, os.O_RDONLY)
     for _ in range(1_200):  # longer than any path may be
         os.mkdir("d", dir_fd=at)
@@ -228,7 +228,7 @@ def test_a_folder_however_deep_is_searched_to_an_end(folder: Path) -> None:
     try:
         assert ItemFiles(folder).names() == ["own.png"]
     finally:
-        subprocess.run(["rm", "-r", folder / "d"], check=True)  # pytest cannot: it is too deep for Python's own
+        subprocess.run(["rm", "-r", folder / "d"], check=True)  # pytest cannot: it is too deep for Python
 
 
 @pytest.mark.parametrize("kind", MEDIA)
@@ -252,7 +252,7 @@ def test_what_is_not_an_image_is_not_kept(tmp_path: Path, content: bytes) -> Non
     assert not files.folder.exists()
 
 
-def test_an_upload_replaces_what_is_broken_or_a_link_in_its_place_and_never_writes_through_it(tmp_path: Path) -> None:
+def test_an_upload_replaces_a_broken_file_or_a_link_and_never_writes_through_it(tmp_path: Path) -> None:
     files = ItemFiles(tmp_path / "folder")
     name = files.put(PNG)
     kept, victim = files.folder / name, tmp_path / "victim"

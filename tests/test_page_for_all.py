@@ -15,7 +15,7 @@ from dford.service.http.routes.pages import FOLDER
 from serving import ok, serving, set_up
 
 
-def test_a_hostile_item_is_text(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+def test_a_hostile_item_is_shown_as_text(tmp_path: Path, new_page: Callable[..., Page]) -> None:
     hostile = [
         "<script>document.title = 'taken'</script><img src=x onerror=\"document.title = 'taken'\">",
         "a" * 40_000 + " " + "é" * 20_000,
@@ -29,7 +29,7 @@ def test_a_hostile_item_is_text(tmp_path: Path, new_page: Callable[..., Page]) -
             "name": "hostile",
             "levels": ["<i>low</i>", "high"],
             "columns": [{"name": "<u>size</u>", "kind": "number"}, {"name": "text", "kind": "text"}],
-            "learner": "DFORD",  # which asks about the highest level too: no person is troubled with that
+            "learner": "DFORD",  # which asks about the highest level too: no person is bothered with that
         }
         ok(client.post("/projects", json=body))
         rows = [{"<u>size</u>": n, "text": text} for n, text in enumerate(hostile)]

@@ -55,7 +55,7 @@ def test_a_tree_that_is_ready_is_said_to_be(tree: Path) -> None:
         (lambda tree: git(tree, "tag", "v1.2.0"), ["no tag"]),
     ],
 )
-def test_what_is_missing_is_said(tree: Path, change: Callable[[Path], object], missing: list[str]) -> None:
+def test_what_is_missing_is_named(tree: Path, change: Callable[[Path], object], missing: list[str]) -> None:
     change(tree)
     commit(tree)
     said = [text for text, holds in release.files(tree) if not holds]

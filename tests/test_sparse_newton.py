@@ -49,7 +49,7 @@ def agree(model: NewtonLogit, slow: naive_newton.NewtonLogit, X: Any) -> None:
 @pytest.mark.slow
 @settings(max_examples=streams.N_STREAMS)
 @given(streams.streams(max_rounds=25), streams.seeds)
-def test_it_decides_as_the_slow_one_on_answers(stream: Any, seed: int) -> None:
+def test_it_decides_like_the_slow_one_on_answers(stream: Any, seed: int) -> None:
     X, y, K = stream
     rows, policy = sparse.csr_matrix(X), Boundary(0.4)
     model = NewtonLogit(levels=range(1, K + 1), policy=policy, random_state=seed)
@@ -71,7 +71,7 @@ def test_it_decides_as_the_slow_one_on_answers(stream: Any, seed: int) -> None:
 @pytest.mark.slow
 @settings(max_examples=streams.N_STREAMS)
 @given(streams.streams(max_rounds=25), streams.seeds)
-def test_it_decides_as_the_slow_one_on_intervals(stream: Any, seed: int) -> None:
+def test_it_decides_like_the_slow_one_on_intervals(stream: Any, seed: int) -> None:
     X, y, K = stream
     rows = sparse.csr_matrix(X)
     ends = np.random.default_rng(seed).integers(1, K + 1, size=(2, len(X)))
