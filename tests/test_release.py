@@ -40,7 +40,7 @@ def replace(name: str, old: str, new: str) -> Callable[[Path], object]:
     return lambda tree: (tree / name).write_text(FILES[name].replace(old, new))
 
 
-def test_a_tree_that_is_ready_is_said_to_be(tree: Path) -> None:
+def test_a_tree_that_is_ready_passes(tree: Path) -> None:
     assert [text for text, holds in release.files(tree) if not holds] == []
 
 
@@ -63,7 +63,7 @@ def test_what_is_missing_is_named(tree: Path, change: Callable[[Path], object], 
     assert all(part in text for part, text in zip(missing, said, strict=True))
 
 
-def test_a_change_that_is_not_committed_is_said(tree: Path) -> None:
+def test_a_change_that_is_not_committed_is_reported(tree: Path) -> None:
     (tree / "new.py").write_text("")
     assert [text for text, holds in release.files(tree) if not holds] == ["everything is committed"]
 

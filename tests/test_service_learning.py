@@ -99,7 +99,7 @@ def test_a_state_that_has_not_caught_up_answers_nobody(
         assert levels_of(client) == trained
 
 
-def test_until_what_was_taken_back_is_unlearned_it_says_so(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_until_a_retraction_is_unlearned_it_says_so(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(file) as client:
         project = set_up(client, learner="NewtonLogit")
         asked = answer_some(client, project, 40)
@@ -124,7 +124,7 @@ def test_until_what_was_taken_back_is_unlearned_it_says_so(file: Path, monkeypat
     assert replayed(file) == state["digest"]
 
 
-def test_what_another_server_was_told_is_learned_or_said(file: Path) -> None:
+def test_what_another_server_was_told_is_learned_or_reported(file: Path) -> None:
     """Predictions and levels look at the log, and not at what this server alone has heard."""
     with serving(file) as here, serving(file) as there:
         project = set_up(here, learner="NewtonLogit")
@@ -145,7 +145,7 @@ def test_what_another_server_was_told_is_learned_or_said(file: Path) -> None:
                 assert shown["stale"] or shown["sequence"] == n
 
 
-def test_a_state_made_anew_is_not_taken_for_the_old_one_of_the_same_number(file: Path) -> None:
+def test_a_rebuilt_state_is_not_taken_for_the_old_one_of_the_same_number(file: Path) -> None:
     service = Service(Settings(database=str(file)))
     try:
         build(file, 30, 2, "NewtonLogit")
