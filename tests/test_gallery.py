@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import matplotlib.font_manager  # noqa: F401 where there is no cache of fonts yet, making it would be said on stderr
+import matplotlib.font_manager  # noqa: F401 if there is no font cache yet, building it would print to stderr
 import numpy as np
 import pytest
 from PIL import Image

@@ -163,7 +163,7 @@ def test_forgetting_follows_a_scale_that_reverses_and_costs_little_where_it_does
 @pytest.mark.parametrize("covariance", ["full", "diagonal"])
 @pytest.mark.parametrize("extra", ["constant", "duplicate"])
 def test_what_no_answer_is_about_is_not_forgotten_and_the_rest_still_follows(covariance: str, extra: str) -> None:
-    """A direction in which no row ever differs would grow for ever if all were forgotten alike."""
+    """A direction in which no row ever differs would grow forever if all were forgotten alike."""
     random = np.random.default_rng(0)
     X = random.normal(size=(20_000, 2))
     y = 1 + np.digitize(X[:, 0] + 0.3 * random.normal(size=len(X)), [-1, 0, 1])

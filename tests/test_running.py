@@ -1,4 +1,4 @@
-"""The error that a model estimates for itself, at all times at once, and learners chosen from a log: both without labels."""
+"""The error a model estimates for itself, at all times at once, and learners chosen from a log: both without labels."""
 
 import os
 from typing import Any

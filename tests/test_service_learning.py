@@ -207,7 +207,7 @@ def test_catching_up_makes_lasting_progress_whatever_is_killed(
     assert count <= 100 + 10 * lives
 
 
-def test_a_snapshot_that_is_not_written_is_counted_and_said(
+def test_a_snapshot_that_is_not_written_is_counted_and_reported(
     file: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     from dford.service.refusal import Refusal
@@ -242,7 +242,7 @@ def build(file: Path, count: int, width: int, learner: str) -> None:
     service.close()
 
 
-def test_snapshots_hold_what_the_log_cannot_make_again_and_nothing_else(
+def test_snapshots_hold_what_the_log_cannot_reproduce_and_nothing_else(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_reader, "MANY", 500)
@@ -260,7 +260,7 @@ def test_snapshots_hold_what_the_log_cannot_make_again_and_nothing_else(
     assert max(sizes) < 3_000 * 50 * 8
 
 
-def test_auto_learns_on_past_its_first_trees_through_kills_and_retractions(file: Path) -> None:
+def test_auto_keeps_learning_past_its_first_trees_through_kills_and_retractions(file: Path) -> None:
     """At 204 answers the first trees take effect; here some of the answers before are taken back afterwards."""
     import signal
 
@@ -297,7 +297,7 @@ def test_auto_learns_on_past_its_first_trees_through_kills_and_retractions(file:
     assert replayed(file) == state["digest"]
 
 
-def test_one_project_that_learns_much_holds_up_no_other(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_project_that_learns_a_lot_holds_up_no_other(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A question in one project does not wait for what another one learns, however long that takes."""
     build(file, 400, 100, "Auto")
     learn, go_on, learning = Learned.learn, threading.Event(), threading.Event()

@@ -1,4 +1,4 @@
-"""Answers that are written together, or take the short way through HTTP: nothing is different for any of them."""
+"""Answers that are written together, or take the fast path through HTTP: nothing is different for any of them."""
 
 import json
 import socket
@@ -106,7 +106,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Any:
     ]
 )
 @hypothesis.example([SentAnswer(5, True, "anna"), SentAnswer(6, True, "anna")])
-def test_answers_written_together_are_those_written_one_by_one(prepared: Any, sent: list[SentAnswer]) -> None:
+def test_answers_written_together_equal_those_written_one_by_one(prepared: Any, sent: list[SentAnswer]) -> None:
     service, project = prepared
     compare(service, project, sent)
 
@@ -161,11 +161,11 @@ def test_a_plain_answer_may_come_in_pieces_or_with_others_behind_it(tmp_path: Pa
             assert receive(line)[0][0] == 200
 
 
-def test_the_short_way_has_the_headers_of_the_documented_one(tmp_path: Path) -> None:
+def test_the_fast_path_has_the_headers_of_the_documented_one(tmp_path: Path) -> None:
     with serving(tmp_path / "log.db") as client:
         project = set_up(client)
         number = ok(client.post(f"{project}/questions"))["number"]
-        for higher in ("true", "false"):  # taken, and refused
+        for higher in ("true", "false"):  # accepted, and refused
             both = [
                 client.post(
                     f"{project}/questions/{number}/answer", content=text, headers={"Content-Type": "application/json"}
