@@ -88,7 +88,7 @@ def test_a_database_that_goes_away_is_a_clear_503_and_nothing_is_lost(
         assert ok(client.post(answer, json={"higher": True}))["sequence"] == 1
 
 
-def test_answers_written_together_equal_those_written_one_by_one_here_too(database: str) -> None:
+def test_answers_written_together_are_those_written_one_by_one_here_too(database: str) -> None:
     service, project = prepare(database)
     try:
         for told in product([1, 2, 3, 4, 5, 6, 7, 13], [True, False]):

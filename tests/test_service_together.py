@@ -106,7 +106,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Any:
     ]
 )
 @hypothesis.example([SentAnswer(5, True, "anna"), SentAnswer(6, True, "anna")])
-def test_answers_written_together_equal_those_written_one_by_one(prepared: Any, sent: list[SentAnswer]) -> None:
+def test_answers_written_together_are_those_written_one_by_one(prepared: Any, sent: list[SentAnswer]) -> None:
     service, project = prepared
     compare(service, project, sent)
 
