@@ -15,7 +15,7 @@ def home(client: Any) -> str:
 
 
 def press(page: Page, key: str) -> None:
-    """Press a key at the question, once it is there, and see the next one at once."""
+    """Press a key once the question is there, and see the next one at once."""
     expect(page.locator(".buttons .yes")).to_be_enabled()
     before = page.locator(".item").inner_text()
     page.keyboard.press(key)
@@ -27,7 +27,7 @@ def saved(page: Page) -> None:
 
 
 def online(page: Page) -> None:
-    """What waits is sent now, and not after a pause."""
+    """Send what is waiting now, not after a pause."""
     page.evaluate("dispatchEvent(new Event('online'))")
 
 

@@ -1,8 +1,8 @@
-"""Compile the engine once, before the tests: each of their processes then starts with a copy, and none waits for it.
+"""Compile the engine once, before the tests: each test process then starts with a copy, and none waits for it.
 
 Numba keys its cache by the file of the outermost function alone: a change in another file of the engine would go
-unseen, so every version of the engine has a cache of its own. Nor may two processes write the same one at once (numba's
-issues 4807 and 10128): so each part below has its own, and so has each process of the tests.
+unseen, so every version of the engine has a cache of its own. And two processes must not write to the same cache at
+once (numba issues 4807 and 10128), so each part below has its own, and so does each test process.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ import oldest_processor
 
 ROOT = Path(__file__).parent.parent
 _ENGINE = b"".join(path.read_bytes() for path in sorted((ROOT / "src/dford/engine").glob("*.py")))
-VERSION = hashlib.sha256(_ENGINE + version("numba").encode()).hexdigest()[:12]  # each numba drops what others kept
+VERSION = hashlib.sha256(_ENGINE + version("numba").encode()).hexdigest()[:12]  # each numba drops the caches of others
 
 
 def cache_of(process: str) -> Path:
@@ -29,7 +29,7 @@ def cache_of(process: str) -> Path:
 
 
 def start_with_a_copy(process: str) -> None:
-    """Have numba use a cache for this process alone, with all that is compiled so far."""
+    """Have numba use a cache for this process alone, with everything compiled so far."""
     cache = cache_of(process)
     if not cache.exists() and cache_of("all").exists():
         shutil.copytree(cache_of("all"), cache)
@@ -37,7 +37,7 @@ def start_with_a_copy(process: str) -> None:
 
 
 def use(model: Any, X: Any, y: Any) -> None:
-    """All that a learner does, also with arrays that may not be written to."""
+    """Everything that a learner does, with read-only arrays too."""
     from dford import FeedbackLog
 
     arrays = (X.data, X.indices, X.indptr, y) if hasattr(X, "indptr") else (X, y)
@@ -113,7 +113,7 @@ def compile_all() -> None:
         return
     with ThreadPoolExecutor(2) as both:
         list(both.map(compile_part, PARTS))
-    shutil.copytree(cache_of("paper"), cache_of("further"), dirs_exist_ok=True)  # what both have is the same
+    shutil.copytree(cache_of("paper"), cache_of("further"), dirs_exist_ok=True)  # where they overlap they are equal
     shutil.rmtree(cache_of("paper"))
     cache_of("further").rename(cache_of("all"))
 

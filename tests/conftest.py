@@ -23,8 +23,8 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("dford")
 
-# Skips that say nothing of this machine's set-up. With DFORD_SKIPS=expected any other one is a failure: a browser or a
-# PostgreSQL that is missing must not look as if all were well.
+# Skips that say nothing about this machine's setup. With DFORD_SKIPS=expected any other skip is a failure: a missing
+# browser or PostgreSQL must not look like success.
 _EXPECTED_SKIPS = (
     "DFORD_DATA names no folder of real data",
     "systemd is not installed",
@@ -39,7 +39,7 @@ _unexpected: list[str] = []
 
 
 def pytest_collection_finish() -> None:
-    gc.freeze()  # what is imported stays: tests that collect garbage need not look at it again
+    gc.freeze()  # imports stay: garbage collection in tests need not look at them again
 
 
 @pytest.hookimpl(wrapper=True)
@@ -47,7 +47,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     result = yield
     if nextitem is not None and nextitem.path != item.path:
         gc.collect()
-        gc.freeze()  # likewise for what tests keep: a collection would take longer from file to file
+        gc.freeze()  # likewise for what tests keep, or collections would slow down with every file
     return result
 
 
@@ -76,8 +76,8 @@ collect_ignore = ["wheel.py", "saved/make.py", "saved/make_service.py"]  # progr
 
 @pytest.fixture(scope="session")
 def browser() -> "Iterator[Browser]":
-    """One for all tests of a process. From the first of them on an event loop runs in the main thread, where
-    asyncio.run() is refused then: tests call it in a thread."""
+    """One for all tests of a process. Once it has started, an event loop runs in the main thread, where asyncio.run()
+    then fails: tests call it in another thread."""
     from playwright.sync_api import expect, sync_playwright
 
     from browsing import CHROMIUM, FLAGS
@@ -93,8 +93,8 @@ def browser() -> "Iterator[Browser]":
 
 @pytest.fixture
 def new_page(browser: "Browser", request: pytest.FixtureRequest) -> "Iterator[Callable[..., Page]]":
-    """Pages that note what goes wrong in them, and whom they ask; without their service worker, which fetches every
-    file of theirs once more, but in modules that say WITH_WORKER."""
+    """Pages that record their errors and the hosts they contact; without the service worker, which fetches every file
+    again, except in modules that set WITH_WORKER."""
     worker = "allow" if getattr(request.module, "WITH_WORKER", False) else "block"
     contexts, troubles, hosts = [], [], set()
 
@@ -117,7 +117,7 @@ def new_page(browser: "Browser", request: pytest.FixtureRequest) -> "Iterator[Ca
 
 @pytest.fixture
 def items(tmp_path: Path) -> Path:
-    """A file for the page: days, of which the wind tells the level."""
+    """A file for the page: days whose level depends on the wind."""
     file = tmp_path / "Stormy days.csv"
     with file.open("w", newline="") as out:
         rows = csv.writer(out)

@@ -1,4 +1,4 @@
-"""Drawn images whose levels are known: how bright, how sharp and how tilted they are, each apart from the others.
+"""Drawn images whose levels are known: how bright, sharp and tilted they are, each independent of the others.
 
 Everything else about them is random: colours, shapes, where things are, and noise.
 
@@ -17,11 +17,11 @@ from PIL import Image, ImageDraw, ImageFilter
 PROPERTIES = ("brightness", "sharpness", "tilt")
 LEVELS = [1, 2, 3, 4, 5]
 _SIDE = 96
-_SCALE = 2  # drawn so much larger, for smooth edges
+_SCALE = 2  # drawn this much larger, for smooth edges
 
 
 def drawings(count: int, seed: int = 0) -> tuple[list[bytes], dict[str, list[int]]]:
-    """PNG files, and the level of each, 1 to 5 and all as frequent, by each of the properties."""
+    """PNG files, and the level of each by each property: 1 to 5, all equally frequent."""
     random = np.random.default_rng(seed)
     shares = random.random((count, len(PROPERTIES)))
     levels = {name: (1 + np.floor(5 * shares[:, i])).astype(int).tolist() for i, name in enumerate(PROPERTIES)}
@@ -29,7 +29,7 @@ def drawings(count: int, seed: int = 0) -> tuple[list[bytes], dict[str, list[int
 
 
 def draw(random: np.random.Generator, brightness: float, sharpness: float, tilt: float) -> bytes:
-    """A house with windows among balls: by night or day, out of focus or in it, leaning left or right; all 0 to 1."""
+    """A house with windows among balls: night or day, blurred or sharp, leaning left or right; each from 0 to 1."""
     size = _SIDE * _SCALE
     image = Image.new("RGB", (size, size), _colour(random))
     pen = ImageDraw.Draw(image)
@@ -59,7 +59,7 @@ def draw(random: np.random.Generator, brightness: float, sharpness: float, tilt:
 
 
 def file(image: Image.Image, kind: str = "PNG", **options: Any) -> bytes:
-    """The bytes of an image's file, of one of Pillow's kinds."""
+    """An image as the bytes of a file, in one of Pillow's formats."""
     out = io.BytesIO()
     image.save(out, kind, **options)
     return out.getvalue()

@@ -1,4 +1,4 @@
-"""Kill the server at random moments while people answer, and see that nothing acknowledged is lost or done twice."""
+"""Kill the server at random moments while people answer, and check that nothing acknowledged is lost or done twice."""
 
 import argparse
 import atexit
@@ -26,9 +26,9 @@ from dford.service.store.database import Database
 from postgres import BINARIES, new_database, temporary_cluster
 from serving import LEVELS, learned, replayed, set_up
 
-# Imports take seconds, so each server is a fork of a process that has them, and has compiled what it will call. All
-# servers of a process of the tests come from one such nursery, each by way of a nurse of its own, who starts it again.
-_NURSERY = """
+# Imports take seconds, so each server is a fork of a process that has them, and has compiled what it will call. Each
+# test process has one such fork server; each of its servers has a launcher of its own, which can start it again.
+_FORK_SERVER = """
 import gc, json, os, socket, sys
 import uvicorn
 import dford.service.http.server
@@ -42,7 +42,7 @@ def compile(learner):
         model.learn(model.question(x, n), n % 4 > 1)
     model.predict([[1.0, 2.0]])
 
-def nurse(pipes, environment, folder):
+def launcher(pipes, environment, folder):
     calls.close()
     for pipe, number in zip(pipes, (0, 1)):
         os.dup2(pipe, number)
@@ -58,7 +58,7 @@ def nurse(pipes, environment, folder):
         print("ended", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 
 calls, compiled = socket.socket(fileno=int(sys.argv[1])), set()
-nurses = 0
+launchers = 0
 gc.freeze()
 while True:
     head, pipes, _, _ = socket.recv_fds(calls, 8, 2)
@@ -73,23 +73,23 @@ while True:
         compile(learner)
         compiled.add(learner)
     if os.fork() == 0:
-        nurse(pipes, environment, folder)
+        launcher(pipes, environment, folder)
         os._exit(0)
-    nurses += 1
+    launchers += 1
     for pipe in pipes:
         os.close(pipe)
-    while nurses and os.waitpid(-1, os.WNOHANG)[0]:  # those who have ended meanwhile
-        nurses -= 1
+    while launchers and os.waitpid(-1, os.WNOHANG)[0]:  # those that have ended
+        launchers -= 1
 """
 
 
 @cache
-def _nursery() -> tuple[socket.socket, "subprocess.Popen[bytes]"]:
-    """Where to call for a nurse; it ends with this process."""
+def _fork_server() -> tuple[socket.socket, "subprocess.Popen[bytes]"]:
+    """Where to request a launcher; it ends with this process."""
     here, there = socket.socketpair()
     with there:
         process = subprocess.Popen(
-            [sys.executable, "-c", _NURSERY, str(there.fileno())],
+            [sys.executable, "-c", _FORK_SERVER, str(there.fileno())],
             pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         )  # fmt: skip
     atexit.register(process.wait)
@@ -97,27 +97,27 @@ def _nursery() -> tuple[socket.socket, "subprocess.Popen[bytes]"]:
     return here, process
 
 
-def _nurse(learners: list[str]) -> tuple[IO[str], IO[str]]:
-    """What is said to a new one, and what she says."""
-    line, process = _nursery()
-    assert process.poll() is None, "the nursery is gone"
-    ears, mouth = os.pipe(), os.pipe()
+def _launcher(learners: list[str]) -> tuple[IO[str], IO[str]]:
+    """The input and the output of a new launcher."""
+    line, process = _fork_server()
+    assert process.poll() is None, "the fork server is gone"
+    commands, replies = os.pipe(), os.pipe()
     call = json.dumps([learners, dict(os.environ), os.getcwd()]).encode()
-    socket.send_fds(line, [len(call).to_bytes(8)], [ears[0], mouth[1]])
+    socket.send_fds(line, [len(call).to_bytes(8)], [commands[0], replies[1]])
     line.sendall(call)
-    os.close(ears[0])
-    os.close(mouth[1])
-    return os.fdopen(ears[1], "w"), os.fdopen(mouth[0])
+    os.close(commands[0])
+    os.close(replies[1])
+    return os.fdopen(commands[1], "w"), os.fdopen(replies[0])
 
 
 class Server:
-    """`dford serve` on a database, as a process of its own, which can be started again."""
+    """`dford serve` on a database, in a process of its own that can be started again."""
 
     def __init__(self, database: str, learners: str = "DFORD", **flags: Any) -> None:
         given = {f"--{name.replace('_', '-')}": value for name, value in flags.items()}
         words = [word for flag, value in given.items() for word in ([flag] if value is True else [flag, str(value)])]
         self._line = " ".join(["--database", database, "--port", "0", *words]) + "\n"
-        self._to, self._from = _nurse(learners.split(","))
+        self._to, self._from = _launcher(learners.split(","))
         self.url, self.pid = "", 0
         self.start()
 
@@ -139,16 +139,16 @@ class Server:
         return int(self._from.readline().split()[1])
 
     def close(self) -> None:
-        """End the nurse, too, once the server has ended."""
+        """End the launcher too, once the server has ended."""
         self._to.close()
         self._from.read()
         self._from.close()
 
 
 class Told(NamedTuple):
-    """What was acknowledged, by question: answers with their place in the log, retractions likewise, and skips.
+    """What was acknowledged, by question: answers and retractions with their place in the log, and skips.
 
-    And by their place in the log, what was settled: items and the lowest levels that they can be.
+    And by their place in the log, what was settled: items and their lowest possible levels.
     """
 
     answers: dict[int, tuple[bool, int]]
@@ -158,7 +158,7 @@ class Told(NamedTuple):
 
 
 class Person(threading.Thread):
-    """Answers what it is asked, skips some and takes some back, and settles levels where these are known; when the line
+    """Answers questions, skips some and retracts some, and settles levels where they are known; when the connection
     breaks it sends the same again, as it cannot know what was done."""
 
     def __init__(self, number: int, address: list[str], told: Told, settles: bool) -> None:
@@ -196,7 +196,7 @@ class Person(threading.Thread):
             self._settle(client)
 
     def _settle(self, client: httpx.Client) -> None:
-        # of 230 items, so that most are left to ask about
+        # 30 of 230 items, so that most are left to ask about
         path, lowest = f"/settled/{self._random.randrange(1, 31)}", self._random.randrange(3)
         ends = {"lowest": LEVELS[lowest], "highest": LEVELS[lowest + 1]}
         said = self._insist(client, path, "PUT", json=ends)
@@ -221,7 +221,7 @@ class Person(threading.Thread):
 
 
 def kill_test(database: str, kills: int, people: int, learner: str, seconds: float = 0.5, count: int = 1) -> str:
-    """Run it, on one server or several, and say what was found; it raises where something is lost."""
+    """Run it, on one server or several, and report what was found; raises if anything is lost."""
     chance, told = random.Random(0), Told({}, {}, {}, {})
     servers = [Server(database, learner, lease_seconds=1, snapshot_every=50) for _ in range(count)]
     with httpx.Client(base_url=servers[0].url, timeout=120) as client:
@@ -233,7 +233,7 @@ def kill_test(database: str, kills: int, people: int, learner: str, seconds: flo
         person.start()
     try:
         for _ in range(kills):
-            if chance.random() < 0.8:  # or else before it has so much as begun
+            if chance.random() < 0.8:  # otherwise before it has even begun
                 before, patience = len(told.answers), time.monotonic() + 60
                 while len(told.answers) == before and time.monotonic() < patience:
                     time.sleep(0.002)
@@ -270,7 +270,7 @@ def kill_test(database: str, kills: int, people: int, learner: str, seconds: flo
 
 
 def _compare(database: str, told: Told) -> None:
-    """All that was acknowledged is in the log, as it was acknowledged, once. (What was not may be there, too.)"""
+    """All that was acknowledged is in the log, once and as acknowledged. (There may be more.)"""
     opened = Database(database)
     with opened.reading() as connection:
         answers = connection.execute(sa.select(schema.answers)).all()
@@ -289,7 +289,7 @@ def _compare(database: str, told: Told) -> None:
     pairs: Iterator[tuple[dict[int, Any], dict[int, Any]]] = zip(told, kept, strict=True)
     for acknowledged, there in pairs:
         lost = [number for number, what in acknowledged.items() if there.get(number) != what]
-        assert not lost, f"{len(lost)} acknowledged are not in the log, among them {lost[0]}"
+        assert not lost, f"{len(lost)} acknowledged are not in the log, such as {lost[0]}"
 
 
 if __name__ == "__main__":

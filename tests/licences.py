@@ -2,7 +2,7 @@
 
     python tests/licences.py [EXTRA ...]
 
-Exits with 1 where a licence is unknown, or is not one that asks for no more than a notice and has no reason below.
+Exits with 1 if a licence is unknown, or asks for more than a notice and has no reason below.
 """
 
 import re
@@ -18,7 +18,7 @@ PERMISSIVE = {
     "Apache-2.0 WITH LLVM-exception", "BSD", "BSD License", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC",
     "ISC License", "MIT", "MIT License", "MIT-CMU", "PSF-2.0", "Python Software Foundation License", "Zlib",
 }  # fmt: skip
-# Nothing of these is part of dford: users install them beside it, unchanged, and may replace them.
+# None of these is part of dford: users install them beside it, unchanged, and may replace them.
 REASONS = {
     "axe-playwright-python": "MIT by the file that it brings; a tool of the tests",
     "certifi": "MPL-2.0, which asks for changes to its own files alone",
@@ -57,7 +57,7 @@ def licence_of(package: Distribution) -> str:
 
 
 def installed(package: str, extras: set[str], seen: dict[tuple[str, str], Found]) -> list[Found]:
-    """A package and all that it needs here, each once for each of its extras."""
+    """A package and everything it needs here, once for each of its extras."""
     for extra in ["", *sorted(extras)]:
         if (package, extra) in seen:
             continue

@@ -22,7 +22,7 @@ WIDTH = 5
 def ask_many(file: Path | str, count: int, learner: str = "DFORD") -> None:
     """A new log with the project rain and `count` open questions about features sent along, numbered from 1.
 
-    They are those that the service would have asked, had it been asked so often before any answer.
+    They are those that the service would ask if asked that often before any answer.
     """
     service = Service(Settings(database=str(file), request_seconds=1000))
     columns = [Column(f"c{i}", "number") for i in range(WIDTH)]
@@ -44,7 +44,7 @@ def ask_many(file: Path | str, count: int, learner: str = "DFORD") -> None:
 
 
 def request(method: str, path: str, body: str = "") -> bytes:
-    """As it goes over the line, on a connection that is kept."""
+    """The bytes of a request on a connection that is kept open."""
     head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
     return f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode()
 
@@ -54,7 +54,7 @@ def answers(numbers: Iterable[int], zero: str = "") -> list[bytes]:
 
 
 def many_answers(numbers: Sequence[int], at_once: int) -> list[bytes]:
-    """The same, so many in a request."""
+    """The same, `at_once` per request."""
     found = []
     for begin in range(0, len(numbers), at_once):
         told = [{"question": number, "higher": True} for number in numbers[begin : begin + at_once]]
@@ -69,15 +69,15 @@ def connect(url: str) -> socket.socket:
     return line
 
 
-def is_whole(response: bytes) -> bool:
+def is_complete(response: bytes) -> bool:
     head, blank, body = response.partition(b"\r\n\r\n")
     return bool(blank) and len(body) >= int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
 
 
 def send_all(url: str, requests: list[bytes], clients: int) -> tuple[float, list[float]]:
-    """Send each on one of so many connections, the next when the last is answered: the seconds in all, and of each.
+    """Send them over so many connections, the next when the last is answered: the seconds in all, and of each.
 
-    The least that a client can be: the machine's time should go to the server.
+    A minimal client: the machine's time should go to the server.
     """
     lines = {line.fileno(): line for line in (connect(url) for _ in range(clients))}
     waiting, sent, got, seconds = iter(requests), dict[int, float](), dict[int, bytes](), list[float]()
@@ -90,7 +90,7 @@ def send_all(url: str, requests: list[bytes], clients: int) -> tuple[float, list
         while len(seconds) < len(requests):
             for number, _ in ready.poll(60):
                 got[number] = got.get(number, b"") + lines[number].recv(65536)
-                if not is_whole(got[number]):
+                if not is_complete(got[number]):
                     assert got[number], "the server hung up"
                     continue
                 assert got.pop(number).startswith(b"HTTP/1.1 200"), "refused"

@@ -1,8 +1,8 @@
 """Every round again, slowly, from the paper: dense decay, probabilities of each round, Gram sums.
 
-Nothing of dford is used. Where the paper contradicts itself the reading is that of the page "The paper and
-this library". Numbers are Python floats; the engine keeps other ones (undecayed sums), so a comparison of
-f with a threshold that is closer than rounding can settle raises `Tie`, unless both are sums of nothing.
+It uses nothing from dford. Where the paper contradicts itself the reading is that of the page "The paper and
+this library". Numbers are Python floats; the engine keeps other ones (undecayed sums), so comparing f with
+a threshold that is too close for rounding to settle raises `Tie`, unless both are empty sums.
 """
 
 import math
@@ -86,7 +86,7 @@ class Learner:
         self.terms: list[tuple[int, float, Row]] = []  # round, coefficient, row
         self.gone: list[tuple[int, float, Row]] = []  # left the window, but rounding may remember them
         self.thresholds = [0.0] * (n_levels - 1)
-        self.sizes = [0.0] * (n_levels - 1)  # of what has been added and taken away in each
+        self.sizes = [0.0] * (n_levels - 1)  # of what was added to and subtracted from each
 
     def f(self, x: Row) -> float:
         return math.fsum(c * self.kernel(z, x) for _, c, z in self.terms)

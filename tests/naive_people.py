@@ -1,4 +1,4 @@
-"""What answers say of items and people together, again: by going through every combination, and by EM."""
+"""What answers say about items and people together, again: by going through all combinations, and by EM."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -21,7 +21,7 @@ def combinations(
 ) -> tuple[Floats, Floats]:
     """How likely each level of each item is, and each kind of each person, by the sum over all combinations.
 
-    chances[kind][level - cut + K - 1] is how likely one of the kind says yes.
+    chances[kind][level - cut + K - 1] is how likely that kind is to say yes.
     """
     n_levels = len(prior[0])
     levels, kinds = np.zeros((len(prior), n_levels)), np.zeros((n_people, len(weights)))
@@ -63,7 +63,7 @@ def most_telling(
 
 
 def dawid_skene(answers: Sequence[tuple[int, int, bool]], n_items: int, n_people: int) -> tuple[Floats, Floats]:
-    """Dawid and Skene (1979) for two classes, by EM: how likely yes is right of each item, and everybody's confusion.
+    """Dawid and Skene (1979) for two classes, by EM: how likely yes is right for each item, and people's confusion.
 
     The latter is by person, right class and answer. It begins with the share of yes among each item's answers.
     """
@@ -82,9 +82,9 @@ def dawid_skene(answers: Sequence[tuple[int, int, bool]], n_items: int, n_people
 
 
 def dawid_skene_of_levels(item: Ints, person: Ints, level: Ints, added: float) -> Floats:
-    """The same for any number of classes, of labels: how likely each is of each item.
+    """The same from labels, for any number of classes: how likely each is for each item.
 
-    What is added to every count matters: it keeps people with few labels from never having been wrong.
+    What is added to every count matters: without it, people with few labels may seem never wrong.
     """
     right = np.zeros((1 + item.max(), 1 + level.max()))
     np.add.at(right, (item, level), 1)

@@ -49,7 +49,7 @@ def edges(column: list[float], limit: int) -> list[float]:
 
 
 class Booster:
-    """Everything as the engine's `splits` and `boosting` say it."""
+    """Everything as in the engine's `splits` and `boosting`."""
 
     def __init__(
         self, Z: Any, level: Any, higher: Any, least: int, leaves: int, l2: float, limit: int, categorical: set[int]

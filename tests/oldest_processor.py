@@ -1,4 +1,4 @@
-"""What a processor of the first x86-64 computes, without vectors or fused multiplication: compiled for it, run here."""
+"""What the oldest x86-64 processor computes, without vectors or fused multiplication: compiled for it, run here."""
 
 import importlib
 import os
@@ -27,7 +27,7 @@ print(hashlib.sha256(b"".join(seen)).hexdigest())
 
 
 def environment() -> dict[str, str] | None:
-    """What has numba and NumPy do without what such a processor has not; None where that cannot be told."""
+    """What keeps numba and NumPy from using what such a processor lacks; None where that cannot be done."""
     if platform.machine() not in {"x86_64", "AMD64"}:
         return None
     try:
@@ -39,7 +39,7 @@ def environment() -> dict[str, str] | None:
 
 
 def digest(model: str, more: dict[str, str]) -> str:
-    """The digest of all that a model learns and says, in a process with this environment."""
+    """The digest of all that a model learns and predicts, in a process with this environment."""
     command = [sys.executable, "-c", _PROGRAM.replace("{model}", model)]
     done = subprocess.run(command, env=os.environ | more, capture_output=True, text=True, check=True)
     return done.stdout.strip()

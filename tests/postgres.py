@@ -1,4 +1,4 @@
-"""A PostgreSQL server for a while, which nobody else can reach."""
+"""A temporary PostgreSQL server that nobody else can reach."""
 
 import os
 import pwd
@@ -15,7 +15,7 @@ BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 
 @contextmanager
 def temporary_cluster() -> Iterator[str]:
-    """Its address; as root it runs as somebody else, as it must."""
+    """Its address; root has to run it as another user."""
     folder = Path("/tmp") / f"dford-postgres-{os.getpid()}"
     folder.mkdir()
     user = pwd.getpwnam("postgres") if os.getuid() == 0 else pwd.getpwuid(os.getuid())
@@ -40,7 +40,7 @@ def temporary_cluster() -> Iterator[str]:
 
 @contextmanager
 def frozen() -> Iterator[None]:
-    """The cluster of this process, stopped in the middle of whatever it does: it keeps its lines and says nothing."""
+    """This process's cluster, stopped in the middle of whatever it does: connections stay open, with no reply."""
     folder = Path("/tmp") / f"dford-postgres-{os.getpid()}"
     first = int((folder / "data" / "postmaster.pid").read_text().split()[0])
     pids = [first, *(int(one) for one in Path(f"/proc/{first}/task/{first}/children").read_text().split())]
@@ -50,7 +50,7 @@ def frozen() -> Iterator[None]:
         yield
     finally:
         for pid in pids:
-            with suppress(ProcessLookupError):  # the first to go on may have ended others
+            with suppress(ProcessLookupError):  # the first to continue may have ended others
                 os.kill(pid, signal.SIGCONT)
 
 

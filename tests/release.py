@@ -1,4 +1,4 @@
-"""What must hold before a release: one line for each, and 1 as the exit status if something does not.
+"""What must hold before a release: one line for each, and exit status 1 if something does not.
 
 python tests/release.py
 """

@@ -29,11 +29,11 @@ def answer(page: Page, count: int) -> None:
         before = page.locator(".item").inner_text()
         page.keyboard.press("ArrowRight" if is_above(page) else "ArrowLeft")
         expect(page.locator(".item")).not_to_have_text(before, use_inner_text=True)
-        time.sleep(1.5)  # as fast as a person reads, so that the pace on the picture is one
+        time.sleep(1.5)  # as fast as a person reads, for a true pace in the picture
 
 
 def take(page: Page, name: str, whole: bool = False) -> None:
-    time.sleep(2.0)  # until what moves has come to rest
+    time.sleep(2.0)  # until animations have ended
     page.screenshot(path=FOLDER / f"{name}.png", full_page=whole)
 
 
@@ -86,7 +86,7 @@ def main() -> None:
             watch = context.new_page()
             watch.goto(f"{home}/#/demo-answered/watch")
             expect(watch.locator(".unsure")).to_be_visible()
-            expect(watch.locator(".people details")).to_be_visible(timeout=60_000)  # these take a while to make
+            expect(watch.locator(".people details")).to_be_visible(timeout=60_000)  # these take a while to compute
             take(watch, "watch", whole=True)
             watch.close()
         answer(page, 2)

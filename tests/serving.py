@@ -30,7 +30,7 @@ COLUMNS = [
 
 @cache
 def compiled() -> None:
-    """Compile what a server calls, once, and keep it on disk for servers of their own: no test waits for that."""
+    """Compile what a server calls, once, and keep it on disk for other processes: no test waits for it."""
     for learner in (Auto, DFORD, NewtonLogit):
         model: Any = learner(levels=LEVELS, random_state=0)
         rows = np.arange(660.0).reshape(220, 3) % 7  # trees, too
@@ -87,7 +87,7 @@ def requests(client: Any, method: str, path: str, status: int) -> float:
 
 
 def problem(response: Any) -> tuple[int, str]:
-    """The status and the code of an error, which has the one shape of all errors."""
+    """The status and the code of an error, which has the shape that all errors have."""
     body = response.json()
     assert set(body) == {"code", "sentence", "field"}
     assert body["sentence"]
@@ -112,7 +112,7 @@ def learned(client: Any, project: str) -> dict[str, Any]:
         state = caught_up(client, project, params={"digest": True})
         if state["learned"] == state["sequence"]:
             return state
-        time.sleep(0.01)  # a digest is not for nothing, and who asks for one holds up the learning
+        time.sleep(0.01)  # a digest takes time, and asking for one holds up the learning
     raise AssertionError("the answers were not learned")
 
 

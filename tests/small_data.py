@@ -1,4 +1,4 @@
-"""Small files in the formats of the datasets, and what is known of them."""
+"""Small files in the formats of the datasets, and what is known about them."""
 
 import gzip
 from collections.abc import Callable
@@ -60,7 +60,7 @@ def _rated() -> str:
 
 
 def _labels() -> str:
-    """Ten items in each other's order, labelled by two people who agree and one who never says more than 2."""
+    """Ten items in reverse order, labelled by two people who agree and one who never goes above 2."""
     lines = [f"{person},{100 - item},{min(1 + item % 4, most)}\n" for item in range(10) for person, most in RATERS]
     return "person,item,level\n" + "".join([*lines, "3,100,2\n"])
 

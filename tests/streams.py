@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import naive
 
-# in all; each of the eight tests of test_reference.py plays its share
+# in all; each of the eight tests in test_reference.py plays its share
 N_STREAMS = int(os.environ.get("DFORD_STREAMS", "800")) // 8
 
 seeds = st.integers(0, 2**31 - 1)

@@ -24,7 +24,7 @@ def steps(n: int, seed: int = 0) -> tuple[Any, Any]:
     return X, 2 + 2 * (X[:, 0].astype(int) % 2)
 
 
-def test_auto_is_what_a_plain_program_does_with_its_parts() -> None:
+def test_auto_does_what_a_plain_program_does_with_its_parts() -> None:
     """The protocol again, from NewtonLogit, grown trees and a list of answers."""
     X, y = make_synthetic(330, random_state=0)
     names, table = ["linear", "poly", "fourier"], Nearby().table(5)
@@ -66,7 +66,7 @@ def test_auto_is_what_a_plain_program_does_with_its_parts() -> None:
     np.testing.assert_allclose(form.maps["fourier"].cuts, maps[2]._form.cuts, rtol=1e-9)
 
 
-def test_the_power_of_the_odds_is_what_a_plain_program_finds_and_makes_them_truer() -> None:
+def test_the_power_of_the_odds_matches_a_plain_program_and_makes_them_truer() -> None:
     X, y = steps(2600)
     model: Any = Auto(levels=LEVELS, random_state=0)
     powers = np.array([1.1**k for k in range(-5, 11)])
@@ -75,7 +75,7 @@ def test_the_power_of_the_odds_is_what_a_plain_program_finds_and_makes_them_true
         question = model.ask(x)
         higher = bool(label > question.level)
         if model._form.choice >= 3 and model._form.schedule.grown_on and question.level < 5:
-            # what is judged is what the trees of this moment say, which may be others than when it was asked
+            # the current trees are judged, which may not be those that were there when it was asked
             model._form.schedule.prepare()
             odds = model._form.logits(x[None])[0, question.level - 1] * (1 if higher else -1)
             against = 0.9995 * against + np.log1p(np.exp(-powers * odds))
@@ -89,7 +89,7 @@ def test_the_power_of_the_odds_is_what_a_plain_program_finds_and_makes_them_true
     np.testing.assert_allclose(above, plain**power / (plain**power + (1 - plain) ** power), rtol=1e-6)
     true = y[2000:, None] > np.array(LEVELS[:-1])
     likely, before = (np.log(np.where(true, one, 1 - one)).mean() for one in (above, plain))
-    assert likely > before, "of rows that it has not seen"
+    assert likely > before, "on rows that it has not seen"
     assert ((above > 0.5) == (plain > 0.5)).all(), "no prediction changes"
 
 
@@ -106,8 +106,8 @@ def test_trees_take_over_where_they_are_better_and_only_there() -> None:
     assert model.choice_ == "linear"  # which is the truth
 
 
-def test_noise_does_not_flip_the_choice_to_and_fro() -> None:
-    """Where all are as good as each other, the first stays."""
+def test_noise_does_not_flip_the_choice_back_and_forth() -> None:
+    """Where all are equally good, the first stays."""
     random = np.random.default_rng(0)
     X, y = random.normal(size=(2000, 3)), random.integers(1, 6, size=2000)
     model = Auto(levels=LEVELS, random_state=0)

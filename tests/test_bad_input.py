@@ -13,7 +13,7 @@ from dford import DFORD, PRIL, Boundary, FeedbackLog, NewtonLogit, PRank, Triang
 from dford.learners._forms import Form
 from dford.scale import Scale
 
-# low < mid < top is the right order by luck
+# low < mid < top happens to be the right order
 pytestmark = pytest.mark.filterwarnings("ignore:the levels were sorted by name, low < mid < top")
 LEARNERS = [DFORD, PRank, PRIL]
 KERNELS: list[dict[str, Any]] = [{}, {"kernel": "poly", "window": 5}, {"kernel": "rbf"}, {"window": 5}]
@@ -22,7 +22,7 @@ y = np.tile(["low", "mid", "top"], 10)
 
 
 def snapshot(model: Any) -> dict[str, Any]:
-    """All that a model is, comparable."""
+    """All that a model holds, in a comparable form."""
     attributes = dict(vars(model))
     for name, value in attributes.items():
         if isinstance(value, Form):
@@ -37,7 +37,7 @@ def refuses(model: Any, call: Any, message: str, error: type[Exception] = ValueE
     before = snapshot(model)
     with pytest.raises(error, match=message) as caught:
         call()
-    assert "\n" not in str(caught.value).strip() or "NaN" in str(caught.value)  # scikit-learn's own on NaN is longer
+    assert "\n" not in str(caught.value).strip() or "NaN" in str(caught.value)  # scikit-learn's own about NaN is longer
     assert snapshot(model) == before
 
 
@@ -50,7 +50,7 @@ def row(value: float) -> Any:
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize(("value", "message"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
-def test_rows_that_are_not_finite(learner: Any, kernel: dict[str, Any], value: float, message: str) -> None:
+def test_rows_that_are_not_finite_are_refused(learner: Any, kernel: dict[str, Any], value: float, message: str) -> None:
     model = learner(levels=["low", "mid", "top"], **kernel).fit(X, y)
     refuses(model, lambda: model.partial_fit(row(value), y), message)
     refuses(model, lambda: model.fit(row(value), y), message)
@@ -80,7 +80,7 @@ def test_the_row_that_is_too_large_is_named() -> None:
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_shapes_that_do_not_fit(learner: Any) -> None:
+def test_shapes_that_do_not_fit_are_refused(learner: Any) -> None:
     model = learner(levels=["low", "mid", "top"]).fit(X, y)
     refuses(model, lambda: model.partial_fit(X[:, :1], y), "1 features, but")
     refuses(model, lambda: model.predict(X[:, :1]), "1 features, but")
@@ -97,7 +97,7 @@ def test_shapes_that_do_not_fit(learner: Any) -> None:
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_levels_that_do_not_fit(learner: Any) -> None:
+def test_levels_that_do_not_fit_are_refused(learner: Any) -> None:
     model = learner().fit(X, y)
     refuses(
         model, lambda: model.partial_fit(X[:1], ["lof"]), r"'lof' is not a level of this scale; expected one of \['low'"
@@ -112,7 +112,7 @@ def test_levels_that_do_not_fit(learner: Any) -> None:
     refuses(learner(), lambda: learner().fit(X, np.linspace(0, 1, 30)), "continuous")
 
 
-def test_intervals_that_do_not_fit() -> None:
+def test_intervals_that_do_not_fit_are_refused() -> None:
     model = PRIL(levels=["low", "mid", "top"]).fit(X, y)
     refuses(model, lambda: model.partial_fit(X[:1], [["top", "low"]]), r"row 0 has the interval \['top', 'low'\].*swap")
     refuses(model, lambda: model.partial_fit(X[:1], [["low", "high"]]), "'high' is not a level")
@@ -140,7 +140,7 @@ def test_intervals_that_do_not_fit() -> None:
         ("levels", 5),
     ],
 )
-def test_parameters_out_of_range(name: str, value: Any) -> None:
+def test_parameters_out_of_range_are_refused(name: str, value: Any) -> None:
     model = DFORD(**{name: value})
     refuses(model, lambda: model.fit(X, y), f"The '{name}' parameter of DFORD must be .* Got")
     refuses(model, lambda: model.partial_fit(X, y), f"The '{name}' parameter")
@@ -149,7 +149,7 @@ def test_parameters_out_of_range(name: str, value: Any) -> None:
         refuses(live, lambda: live.ask(X[0]), f"The '{name}' parameter")
 
 
-def test_checkpoints_and_policies_out_of_range() -> None:
+def test_checkpoints_and_policies_out_of_range_are_refused() -> None:
     wrong: list[Any] = [[3, 2], [1.5], [[1]]]
     for checkpoints in wrong:
         refuses(DFORD(), partial(DFORD(checkpoints=checkpoints).fit, X, y), "increasing whole numbers")
@@ -158,7 +158,7 @@ def test_checkpoints_and_policies_out_of_range() -> None:
             policy(1.5)
 
 
-def test_sparse_rows_where_they_cannot_be_kept() -> None:
+def test_sparse_rows_are_refused_where_they_cannot_be_kept() -> None:
     rows = sparse.csr_matrix(X)
     refuses(DFORD(), lambda: DFORD(window=5).fit(rows, y), "pass dense rows or window=None", TypeError)
     refuses(DFORD(), lambda: DFORD(kernel="rbf").fit(rows, y), "dense data is required", TypeError)
@@ -190,7 +190,7 @@ def test_a_kernel_that_fails_half_way_leaves_the_model_as_it_was() -> None:
     assert model.tell(question, True).rounds_ == 11
 
 
-def test_a_kernel_of_the_wrong_shape_or_with_nan() -> None:
+def test_a_kernel_of_the_wrong_shape_or_with_nan_is_refused() -> None:
     scalar: Any = lambda A, B: 1.0  # noqa: E731
     with pytest.raises(ValueError, match=r"array of shape \(1, 1\) for these rows; got \(1,\)"):
         DFORD(kernel=scalar).fit(X, y)
@@ -221,7 +221,7 @@ GUESSED = "the levels were sorted by name, fair < good < poor; for another order
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_an_order_that_is_a_guess_is_told(learner: Any) -> None:
+def test_a_guessed_order_is_reported(learner: Any) -> None:
     labels = np.tile(["good", "poor", "fair"], 10)
     unordered: list[Any] = [
         labels,
@@ -236,11 +236,11 @@ def test_an_order_that_is_a_guess_is_told(learner: Any) -> None:
         with pytest.warns(UserWarning, match=GUESSED) as told:
             model = learner().fit(X, y)
         assert len(told) == 1
-        assert told[0].filename == __file__, "it is told where the labels came from"
-        model.partial_fit(X, y)  # an order that stands is no guess any more
+        assert told[0].filename == __file__, "the warning points at the caller"
+        model.partial_fit(X, y)  # an order in use is no longer a guess
         assert model.classes_.tolist() == ["fair", "good", "poor"]
     for numbers in ([1, 2, 3], [1.0, 2.0, 10.0], [False, True, True], pd.Categorical([10, 9, 9])):
-        learner().fit(X, np.tile(numbers, 10))  # the order of numbers is theirs
+        learner().fit(X, np.tile(numbers, 10))  # numbers have an order of their own
 
 
 def test_levels_without_an_order_are_refused() -> None:

@@ -35,19 +35,19 @@ def words(result: subprocess.CompletedProcess[str]) -> list[str]:
     return [" ".join(line.split()) for line in result.stdout.splitlines()[2:]]
 
 
-def test_what_moves_within_its_noise_has_not_changed(tmp_path: Path) -> None:
+def test_a_move_within_the_noise_is_no_change(tmp_path: Path) -> None:
     result = compare(tmp_path, "aaa", "2")
     assert (result.returncode, words(result)) == (0, ["fit 3 → 2.7", "window 1.1 → 1.15"])
 
 
-def test_what_moves_by_more_is_better_or_worse_by_its_goal(tmp_path: Path) -> None:
+def test_a_larger_move_is_better_or_worse_by_its_goal(tmp_path: Path) -> None:
     result = compare(tmp_path)
     assert (result.returncode, words(result)) == (1, ["fit 2.7 → 2.3 worse", "window 1.15 → 0.85 better"])
     back = compare(tmp_path, "ccc", "bbb")
     assert (back.returncode, words(back)) == (1, ["fit 2.3 → 2.7 better", "window 0.85 → 1.15 worse"])
 
 
-def test_a_run_that_is_not_there_is_said_in_one_sentence(tmp_path: Path) -> None:
+def test_a_missing_run_is_reported_in_one_sentence(tmp_path: Path) -> None:
     result = compare(tmp_path, "aaa", "ddd")
     assert result.returncode == 1
     assert result.stderr.startswith("ddd is neither a commit nor the number of a run: the history has 3 runs")

@@ -29,7 +29,7 @@ def schedule(n_columns: int, **growth: Any) -> TreeSchedule:
     return TreeSchedule(Growth(**growth), n_columns, 5)
 
 
-def test_trees_take_effect_at_rounds_that_numbers_alone_decide() -> None:
+def test_trees_take_effect_at_rounds_decided_by_numbers_alone() -> None:
     assert list(islice(schedule(10).stages(), 3)) == [(200, 204), (250, 255), (312, 318)]
     for n_columns in (1, 300, 5000):
         for (start, effect), (later, _) in pairwise(islice(schedule(n_columns).stages(), 20)):
@@ -39,7 +39,7 @@ def test_trees_take_effect_at_rounds_that_numbers_alone_decide() -> None:
 
 @pytest.mark.parametrize("n_columns", [10, 300, 5000, 50_000])
 def test_no_answer_waits_for_more_than_its_share_of_the_growing(n_columns: int) -> None:
-    """However wide the rows are: then trees take effect later."""
+    """However wide the rows are: trees then take effect later."""
     wide = schedule(n_columns)
     for start, effect in islice(wide.stages(), 20):
         assert work_of(wide.growth, start, n_columns) / (effect - start) <= 20_000_000  # nanoseconds of a slow core
@@ -47,7 +47,7 @@ def test_no_answer_waits_for_more_than_its_share_of_the_growing(n_columns: int) 
 
 @pytest.mark.parametrize("learner", [small, lambda: Auto(levels=LEVELS, random_state=0)], ids=["boosting", "auto"])
 def test_in_a_batch_live_in_pieces_replayed_and_resumed_the_bits_are_the_same(learner: Any, tmp_path: Path) -> None:
-    X, y = make_synthetic(330, random_state=0)  # past two growings
+    X, y = make_synthetic(330, random_state=0)  # trees grow three times
     batch = learner().partial_fit(X, y)
     live, log = learner(), FeedbackLog(LEVELS)
     for x, label in zip(X, y, strict=True):
@@ -69,7 +69,7 @@ def test_in_a_batch_live_in_pieces_replayed_and_resumed_the_bits_are_the_same(le
             assert contents(resumed.partial_fit(X[cut:], y[cut:])) == contents(batch)
 
 
-def test_growing_goes_on_in_the_background_and_is_waited_for_when_due() -> None:
+def test_trees_grow_in_the_background_and_are_waited_for_when_due() -> None:
     X, y = make_synthetic(210, random_state=0)
     model = play(small(), X[:199], y[:199])
     schedule: Any = model._form.schedule
@@ -82,7 +82,7 @@ def test_growing_goes_on_in_the_background_and_is_waited_for_when_due() -> None:
     assert work.done
 
 
-def test_a_growing_that_fails_in_the_background_fails_again_before_the_one_who_waits(
+def test_trees_that_fail_in_the_background_fail_again_for_the_caller_who_waits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     X, y = make_synthetic(210, random_state=0)
@@ -102,7 +102,7 @@ def test_a_growing_that_fails_in_the_background_fails_again_before_the_one_who_w
     assert model.tell(question, True).rounds_ == 201
 
 
-def test_until_there_are_trees_all_cuts_are_asked_alike() -> None:
+def test_until_there_are_trees_all_cuts_are_equally_likely() -> None:
     model = small()
     asked = [model.ask(x) for x in make_synthetic(400, random_state=0)[0]]
     assert {question.propensity for question in asked} == {0.25}
@@ -110,18 +110,18 @@ def test_until_there_are_trees_all_cuts_are_asked_alike() -> None:
     assert ((counts - 100) ** 2 / 100).sum() < 16.3  # chi-squared with 3 degrees: 1 in 1000 is above
 
 
-def test_fit_ends_with_trees_on_all_and_refit_makes_them() -> None:
+def test_fit_ends_with_trees_on_all_rows_and_so_does_refit() -> None:
     X, y = make_synthetic(230, random_state=0)
     fitted = small().fit(X, y)
     assert fitted._form.schedule.grown_on == 230  # type: ignore[attr-defined]
     partly = small().partial_fit(X, y)
     assert partly._form.schedule.grown_on == 200  # type: ignore[attr-defined]
     assert (partly.refit().predict_proba(X) == fitted.predict_proba(X)).all()
-    # a growing that was scheduled before does not replace the newer one
+    # trees that were scheduled before do not replace newer ones
     assert fitted.partial_fit(X[:3], y[:3])._form.schedule.grown_on == 230  # type: ignore[attr-defined]
 
 
-def test_from_a_log_as_from_the_stream_it_came_from() -> None:
+def test_a_log_teaches_what_its_stream_did() -> None:
     X, y = make_synthetic(250, random_state=0)
     model, log = small(), FeedbackLog(LEVELS)
     for x, label in zip(X, y, strict=True):
@@ -150,7 +150,7 @@ def test_missing_values_and_categories_are_learned_from() -> None:
 
 
 @pytest.mark.parametrize("level", [1, 5])
-def test_where_all_answers_are_the_same_the_end_of_the_scale_is_believed(level: int) -> None:
+def test_if_all_answers_are_the_same_the_end_of_the_scale_is_predicted(level: int) -> None:
     X = np.random.default_rng(0).normal(size=(300, 2))
     model = small().fit(X, np.full(300, level))
     assert (model.predict(X) == level).all()
@@ -189,7 +189,7 @@ def test_trees_have_no_thresholds() -> None:
 
 
 @pytest.mark.parametrize("field", ["links", "roots", "sets"])
-def test_a_file_whose_trees_lead_astray_is_refused(field: str, tmp_path: Path) -> None:
+def test_a_file_whose_trees_have_invalid_links_is_refused(field: str, tmp_path: Path) -> None:
     from dford import persistence
 
     small(min_samples_leaf=5).fit(*make_synthetic(60, random_state=0)).save(tmp_path / "model")
@@ -206,6 +206,6 @@ def test_a_file_whose_trees_lead_astray_is_refused(field: str, tmp_path: Path) -
         dford.load(tmp_path / "model")
 
 
-def test_no_trees_are_trees_too() -> None:
+def test_no_trees_at_all_are_valid() -> None:
     no_trees().check(3)
     assert no_trees().logits(np.zeros((2, 3)), 2).tolist() == [[0.0], [0.0]]

@@ -1,4 +1,4 @@
-"""What all commands keep: exit statuses, one sentence, completion in the shell."""
+"""What all commands share: exit statuses, one sentence, completion in the shell."""
 
 import os
 import re
@@ -51,8 +51,8 @@ def test_a_defect_is_not_taken_for_a_users_mistake(monkeypatch: pytest.MonkeyPat
 HEAVY = {"matplotlib", "numba", "numpy", "pandas", "scipy", "sklearn", "sqlalchemy"}
 
 
-def test_help_the_version_and_completion_are_there_at_once() -> None:
-    """They take what Typer takes, and import none of what takes seconds."""
+def test_help_version_and_completion_import_nothing_heavy() -> None:
+    """They take as long as Typer does, and import nothing that takes seconds."""
     commands = [command.name or getattr(command.callback, "__name__", "") for command in _program().registered_commands]
     assert len(commands) >= 14
     calls = [["--version"], ["--help"], [], *([name, "--help"] for name in commands)]
@@ -75,7 +75,7 @@ print({HEAVY!r} & set(sys.modules), file=sys.stderr)
         assert f"Usage: dford {name} " in result.stdout
 
 
-def test_the_names_that_help_shows_are_those_of_what_is_run() -> None:
+def test_help_shows_the_names_of_what_is_run() -> None:
     assert tuple(LEARNERS) == _names.LEARNERS
     assert tuple(STUDIES) == _names.STUDIES
     assert tuple(EXPERIMENTS) == _names.EXPERIMENTS
@@ -84,7 +84,7 @@ def test_the_names_that_help_shows_are_those_of_what_is_run() -> None:
     assert tuple(CATALOGUE) == _names.KEPT
 
 
-def test_the_docs_have_every_command_as_it_is_today() -> None:
+def test_the_docs_show_every_command_as_it_is() -> None:
     written = (Path(__file__).parent.parent / "docs" / "command-line.md").read_text()
     assert written == reference(), "run: make docs/command-line.md"
 
@@ -96,7 +96,7 @@ def test_the_package_runs_as_a_module() -> None:
     assert (result.returncode, result.stdout) == (2, "")
 
 
-def test_the_facade_imports_what_is_used_and_shows_all_of_it() -> None:
+def test_the_facade_imports_what_is_used_and_lists_everything() -> None:
     code = f"""
 import sys
 import dford
@@ -199,7 +199,7 @@ def test_a_mistake_gets_one_sentence_and_exit_2(
         (["demo", "--rounds", "0"], "--rounds must be at least 1; got '0'"),
     ],
 )
-def test_no_sentence_of_the_libraries_below_reaches_a_person(
+def test_no_message_of_a_library_underneath_reaches_the_user(
     arguments: list[str],
     sentence: str,
     tmp_path: Path,

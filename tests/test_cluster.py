@@ -69,7 +69,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize(("module", "code"), [("ray", RAY), ("distributed", DASK)])
-def test_a_cluster_gives_the_files_that_one_process_gives(module: str, code: str, tmp_path: Path) -> None:
+def test_a_cluster_writes_the_same_files_as_one_process(module: str, code: str, tmp_path: Path) -> None:
     if find_spec(module) is None:
         pytest.skip(f"{module} is not installed")
     pool = answered_pool(tmp_path)

@@ -1,4 +1,4 @@
-"""Tables of whatever people rate: what each column becomes, and that it means the same for ever."""
+"""Tables of whatever people rate: what each column becomes, and that this never changes."""
 
 import json
 import math
@@ -35,7 +35,7 @@ def rows_of(texts: list[str], name: str = "text") -> Any:
 
 
 @given(st.text(min_size=0, max_size=60))
-def test_a_text_becomes_the_counts_of_its_runs_as_a_direction(text: str) -> None:
+def test_a_text_becomes_the_counts_of_its_runs_at_unit_length(text: str) -> None:
     row = rows_of([text])
     assert row.shape == (1, PLACES)
     assert row.has_canonical_format
@@ -58,8 +58,8 @@ def test_a_text_is_the_same_row_alone_and_among_others(texts: list[str]) -> None
     assert (rows_of([text.upper() for text in texts]) != rows_of([text.lower() for text in texts])).nnz == 0
 
 
-def test_places_stay_what_they_are() -> None:
-    """Of a run, by the hash written out: what is stored must not move."""
+def test_places_never_change() -> None:
+    """The place of a run, by its hash written out: what is stored must not move."""
     mask = 2**64 - 1
 
     def mix(z: int) -> int:
@@ -101,13 +101,13 @@ def test_the_same_text_in_another_column_has_other_places() -> None:
         ([None, "", float("nan")], "shown"),
     ],
 )
-def test_a_column_is_read_by_what_is_in_it(values: list[Any], kind: str) -> None:
+def test_the_kind_of_a_column_is_read_from_its_values(values: list[Any], kind: str) -> None:
     (column,) = Columns().fit([{"x": value} for value in values]).columns_
     assert column.kind == kind
-    assert bool(column.note) == (kind == "shown"), "what is not learned from says why"
+    assert bool(column.note) == (kind == "shown"), "a column that is not learned from says why"
 
 
-def test_what_was_said_of_a_column_holds() -> None:
+def test_a_kind_that_was_given_holds() -> None:
     rows = [{"n": str(n), "word": f"w{n}"} for n in range(20)]
     columns = Columns({"n": "category", "word": "text"}).fit(rows)
     assert [column.kind for column in columns.columns_] == ["category", "text"]
@@ -120,7 +120,7 @@ def test_what_was_said_of_a_column_holds() -> None:
 
 
 def frame(n: int = 300) -> tuple[pd.DataFrame, np.ndarray]:
-    """Things whose level hangs on all columns, with some values missing."""
+    """Things whose level depends on all columns, with some values missing."""
     random = np.random.default_rng(0)
     z = random.normal(size=n)
     size = np.array(["S", "M", "L"])[np.clip(np.round(z + 1), 0, 2).astype(int)]
@@ -139,7 +139,7 @@ def as_polars(table: pd.DataFrame) -> pl.DataFrame:
     return plain.with_columns(pl.col("size").cast(pl.Enum(["S", "M", "L"])), pl.col("colour").cast(pl.Categorical))
 
 
-def test_frames_of_pandas_and_polars_and_rows_give_the_same_features() -> None:
+def test_pandas_and_polars_frames_and_rows_give_the_same_features() -> None:
     table, _ = frame()
     columns = Columns().fit(table)
     assert [column.kind for column in columns.columns_] == ["order", "category", "number"]
@@ -153,11 +153,11 @@ def test_frames_of_pandas_and_polars_and_rows_give_the_same_features() -> None:
     arrow = pa.Table.from_pandas(table)
     assert Columns().fit(arrow).columns_ == columns.columns_
     assert (columns.transform(arrow) == X).all()
-    assert (columns.transform(table[["price", "size", "colour"]]) == X).all(), "columns go by their names"
+    assert (columns.transform(table[["price", "size", "colour"]]) == X).all(), "columns are matched by name"
     assert X[:, -1].sum() == table.price.isna().sum()
 
 
-def test_a_missing_number_is_a_fact_of_its_own_and_never_the_mean_in_silence() -> None:
+def test_a_missing_number_is_a_feature_of_its_own_and_never_silently_the_mean() -> None:
     columns = Columns().fit([{"a": 1.0, "b": 2.0}, {"a": None, "b": 4.0}])
     assert columns.transform([{"a": None, "b": 5.0}]).tolist() == [[1.0, 1.0, 5.0]]
     with pytest.warns(
@@ -166,7 +166,7 @@ def test_a_missing_number_is_a_fact_of_its_own_and_never_the_mean_in_silence() -
         assert columns.transform([{"a": 1.0, "b": None}]).tolist() == [[1.0, 0.0, 3.0]]
 
 
-def test_a_new_category_has_a_place_with_all_others() -> None:
+def test_all_new_categories_share_one_place() -> None:
     columns = Columns().fit([{"c": "red"}, {"c": "blue"}, {"c": "red"}, {"c": "blue"}])
     assert columns.transform([{"c": "green"}, {"c": "blue"}]).tolist() == [[0, 0, 1], [1, 0, 0]]
 
@@ -180,13 +180,13 @@ def test_a_new_category_has_a_place_with_all_others() -> None:
         ({"size": 1, "note": "x", "price": 2}, "column 'price' was not there when the columns were fitted"),
     ],
 )
-def test_a_strange_or_missing_column_is_one_clear_sentence(row: dict[str, Any], match: str) -> None:
+def test_a_strange_or_missing_column_gets_one_clear_sentence(row: dict[str, Any], match: str) -> None:
     columns = Columns().fit([{"size": 1.5, "note": "a longer text"}, {"size": 2, "note": "another one, longer"}])
     with pytest.raises(ColumnError, match=match):
         columns.transform([row])
 
 
-def test_what_was_fitted_is_kept_as_text_and_means_the_same() -> None:
+def test_fitted_columns_kept_as_text_mean_the_same() -> None:
     table, _ = frame()
     table["note"] = [f"thing number {n} of all" for n in range(len(table))]
     table["when"] = pd.date_range("2024-01-01", periods=len(table))
@@ -200,7 +200,7 @@ def test_what_was_fitted_is_kept_as_text_and_means_the_same() -> None:
         Columns.from_json('{"version": 2, "columns": []}')
 
 
-def test_empty_texts_are_rows_of_nothing() -> None:
+def test_empty_texts_are_empty_rows() -> None:
     columns = Columns({"a": "text", "b": "text"}).fit([{"a": "a text of words", "b": "more words here"}])
     assert columns.transform([{"a": "", "b": None}]).nnz == 0
 
@@ -236,7 +236,7 @@ def test_strange_values_are_read_as_something(value: Any, kind: str) -> None:
         ([[1.0, 2.0], [3.0, 4.0]], "zeros are"),
     ],
 )
-def test_what_is_missing_only_later_is_said_and_is_nothing_strange(values: list[Any], instead: str) -> None:
+def test_values_missing_only_later_are_reported_and_replaced_sensibly(values: list[Any], instead: str) -> None:
     columns = Columns().fit([{"x": value} for value in values])
     (sentence,) = columns.unforeseen([{"x": None}, {"x": values[0]}])
     assert (
@@ -251,7 +251,7 @@ def test_what_is_missing_only_later_is_said_and_is_nothing_strange(values: list[
         assert X[0].tolist() == columns.transform([{"x": "2024-05-31"}])[0].tolist()
 
 
-def test_codes_with_leading_zeros_are_no_numbers() -> None:
+def test_codes_with_leading_zeros_are_not_numbers() -> None:
     assert Columns().fit([{"zip": code} for code in ["01234", "94110"] * 6]).describe()[0].kind == "category"
 
 
@@ -286,21 +286,21 @@ def test_codes_with_leading_zeros_are_no_numbers() -> None:
         (["5", "2024-05-31"], ""),
     ],
 )
-def test_what_is_written_otherwise_is_not_guessed_but_said(values: list[Any], hint: str) -> None:
+def test_other_notations_are_reported_and_not_guessed(values: list[Any], hint: str) -> None:
     columns = Columns().fit([{"x": value} for value in values])
     column = columns.columns_[0]
     assert column.kind in {"text", "category"}
     assert hint in columns.describe()[0].sentence
     assert bool(column.note) == bool(hint)
     assert Columns.from_json(columns.to_json()).describe() == columns.describe()
-    assert len(column.note) <= 200, "as long as the service takes"
+    assert len(column.note) <= 200, "the longest that the service takes"
 
 
-def test_no_hint_is_given_on_columns_that_were_said() -> None:
+def test_no_hint_is_given_if_the_kind_was_given() -> None:
     assert Columns({"x": "category"}).fit([{"x": "5%"}, {"x": "6%"}]).columns_[0].note == ""
 
 
-def test_an_order_that_is_said_is_one_number() -> None:
+def test_a_given_order_becomes_one_number() -> None:
     rows = [{"size": size} for size in ("S", "L", None, "S")]
     columns = Columns({"size": ["S", "M", "L"]}).fit(rows)
     assert columns.transform(rows).tolist() == [[0, 0], [2, 0], [2 / 3, 1], [0, 0]]

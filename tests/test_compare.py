@@ -54,7 +54,7 @@ def test_no_item_comes_twice_and_every_run_has_its_own_order(monkeypatch: pytest
 
     class Recorder:
         def partial_fit(self, rows: Any, y: Any, classes: Any) -> Any:
-            assert classes == [1, 2, 3, 4, 5], "the scale is known beforehand, whoever comes"
+            assert classes == [1, 2, 3, 4, 5], "the scale is known beforehand, whatever comes"
             seen.append(rows)
             return SimpleNamespace(trace_=Trace(np.ones(1, dtype=np.int64), *[np.ones(1)] * 8))
 
@@ -78,11 +78,11 @@ def test_later_items_change_no_earlier_figure(learner: str) -> None:
         ]
         for order in (np.arange(600), later)
     )
-    assert str(first) == str(second), "as text, in which NaN is NaN"
+    assert str(first) == str(second), "as text, where NaN equals NaN"
     assert first[-1]["answers"] == 398
 
 
-def test_rows_are_scaled_by_those_that_came() -> None:
+def test_rows_are_scaled_by_those_seen_so_far() -> None:
     rows = np.column_stack([X * [1.0, 1e6] + [0.0, 1e9], np.full(600, 7.0)])
     scaled = scaled_as_they_come(rows, unit=False)
     for n in (2, 10, 599):
@@ -93,7 +93,7 @@ def test_rows_are_scaled_by_those_that_came() -> None:
     np.testing.assert_allclose(np.linalg.norm(scaled_as_they_come(rows, unit=True)[1:], axis=1), 1.0)
 
 
-def test_the_best_setting_is_best_on_the_mean_at_the_end() -> None:
+def test_the_best_setting_has_the_best_mean_at_the_end() -> None:
     def ends(setting: str, *errors: float) -> list[dict[str, Any]]:
         common = {"dataset": "d", "learner": "dford", "setting": setting, "low": 0.5, "high": 2.0, "estimate": 1.0}
         return [
@@ -109,7 +109,7 @@ def test_the_best_setting_is_best_on_the_mean_at_the_end() -> None:
     assert figure.held == 1, "at 10 answers the second run had 2.1, above 2.0"
 
 
-def test_processes_change_no_file(tmp_path: Path) -> None:
+def test_the_number_of_processes_changes_no_file(tmp_path: Path) -> None:
     for jobs in ("1", "2"):
         assert main([*SMALL, "--learners", "newton,dford,boosting", "--jobs", jobs, "--out", str(tmp_path / jobs)]) == 0
     files = sorted(path.name for path in (tmp_path / "1").iterdir())
@@ -129,7 +129,7 @@ def test_the_table_holds_the_figures_of_the_run(tmp_path: Path, capsys: pytest.C
     assert len(ends) == 2
     assert error[2][1] == f"{np.mean(ends):.3f}±{np.std(ends, ddof=1):.3f}".replace("±0", "±")
     estimates = [r["estimate"] for r in records if (r["learner"], r["answers"]) == ("newton", 300)]
-    assert free[0] == ["dataset", "answers", "NewtonLogit"], "who sees labels has nothing to guess"
+    assert free[0] == ["dataset", "answers", "NewtonLogit"], "what sees labels has nothing to guess"
     assert free[2][:2] == ["synthetic-poly", "300"]
     assert free[2][2].split()[0] == f"{np.mean(estimates):.3f}"
     output = capsys.readouterr().out
@@ -164,16 +164,16 @@ def test_a_split_shares_no_row_and_leaves_out_what_is_not_installed(
     assert rows[2] == ["DirectionalBoosting", "one bit", f"{np.mean([r['mae'] for r in records[::3]]):.3f}"]
 
 
-def test_with_no_answer_wrong_a_flipped_pass_is_the_pass() -> None:
+def test_without_wrong_answers_a_flipped_pass_is_the_plain_one() -> None:
     flipped = {
         flip: noise_and_drift.play_flipped("synthetic-poly", "newton", X, Y, flip, 500, 0, 7) for flip in (0.0, 0.5)
     }
     *_, end = running_error.play("synthetic-poly", "newton", X, Y, 500, 0, 7)
     assert flipped[0.0][0]["mae"] == end["mae"]
-    assert flipped[0.5][0]["mae"] > 2 * end["mae"], "answers that are a coin's teach nothing"
+    assert flipped[0.5][0]["mae"] > 2 * end["mae"], "coin tosses teach nothing"
 
 
-def test_after_the_turn_the_one_that_forgets_is_soon_right_again() -> None:
+def test_after_the_scale_turns_a_learner_that_forgets_soon_recovers() -> None:
     rows, labels = make_synthetic(4000, random_state=2)
     plays = {k: noise_and_drift.drift("synthetic-poly", k, rows, labels, 4000, 0, 0) for k in noise_and_drift.FORGETS}
     before, after = ({k: np.mean([r["mae"] for r in play[part]]) for k, play in plays.items()} for part in QUARTERS)
@@ -199,10 +199,10 @@ def test_every_study_writes_its_table_its_figures_and_its_picture(study: str, tm
     assert (tmp_path / f"{study}.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_pool_is_placed_beside_ways_that_know_less_and_a_limit(tmp_path: Path) -> None:
+def test_a_pool_is_compared_with_ways_that_know_less_and_a_limit(tmp_path: Path) -> None:
     data = {"synthetic": running_error.Dataset(*make_synthetic(200, random_state=0))}
     ways = list(placement_error.WAYS)
-    with threadpool_limits(1):  # as studies do: threads of busy cores wait for each other
+    with threadpool_limits(1):  # as studies do: threads on busy cores wait for each other
         records = [record for task, given in placement_error.tasks(data, ways, 120, 1) for record in task(*given)]
     right = {(r["way"], r["answers"]): r["mae"] for r in records if r["wrong"] == 0}
     assert right["pool", 4.0] == right["bisection", 4.0] == right["labels", 4.0] == 0
@@ -210,7 +210,9 @@ def test_a_pool_is_placed_beside_ways_that_know_less_and_a_limit(tmp_path: Path)
     assert {(way, share) for way in ways for share in placement_error.SHARES} <= set(right)
     limits = {r["wrong"]: r["answers"] for r in records if r["way"] == "limit"}
     assert 0 < limits[0.0] <= math.log2(5)
-    assert limits[0.1] == pytest.approx(limits[0.0] / (1 - 0.4689956), rel=1e-6), "over the capacity of such a channel"
+    assert limits[0.1] == pytest.approx(limits[0.0] / (1 - 0.4689956), rel=1e-6), (
+        "divided by the capacity of such a channel"
+    )
     table, other, reached = placement_error.tables(records)
     assert table.header == ["dataset", "Pool", "Pool expects", "answers alone", "Auto alone", "labels for as many bits"]
     assert "10% of them wrong" in other.title
@@ -221,7 +223,7 @@ def test_a_pool_is_placed_beside_ways_that_know_less_and_a_limit(tmp_path: Path)
 
 
 def process_groups(session: int) -> set[int]:
-    """Those of a session: each worker has one of its own."""
+    """Those of a session: each worker has its own."""
     found = set()
     for file in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
@@ -251,7 +253,7 @@ def test_ctrl_c_ends_quietly_with_130_and_writes_nothing(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("said", [b"", b"\x80\x04\x95"])
-def test_a_worker_whose_parent_ends_at_its_first_moment_ends_quietly(said: bytes) -> None:
+def test_a_worker_whose_parent_ends_at_once_ends_quietly(said: bytes) -> None:
     code = "from dford.experiments.processes import serve; serve()"
     done = subprocess.run([sys.executable, "-c", code], input=said, capture_output=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

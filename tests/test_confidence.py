@@ -32,7 +32,7 @@ def log_of(confidences: list[float | None]) -> FeedbackLog:
 
 
 @given(CONFIDENCES)
-def test_a_log_keeps_them_in_frames_and_sums_and_has_the_column_only_where_somebody_said_one(
+def test_a_log_keeps_confidences_in_frames_and_sums_and_has_the_column_only_if_any_is_given(
     said: list[float | None],
 ) -> None:
     log = log_of(said)
@@ -44,7 +44,7 @@ def test_a_log_keeps_them_in_frames_and_sums_and_has_the_column_only_where_someb
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_files_keep_them_to_the_bit(tmp_path: Path, suffix: str) -> None:
+def test_files_keep_confidences_to_the_bit(tmp_path: Path, suffix: str) -> None:
     said = [0.1 + 0.7, None, 1.0, 2 / 3]
     log_of(said).write(tmp_path / f"log.{suffix}")
     again = FeedbackLog.read(tmp_path / f"log.{suffix}", ["poor", "good"])
@@ -52,7 +52,7 @@ def test_files_keep_them_to_the_bit(tmp_path: Path, suffix: str) -> None:
 
 
 @pytest.mark.parametrize("bad", [0.4, 1.01, True, "0.8", float("nan")])
-def test_what_is_no_confidence_is_refused(bad: Any) -> None:
+def test_an_invalid_confidence_is_refused(bad: Any) -> None:
     with pytest.raises(ValueError, match="a confidence must be between 0.5"):
         log_of([bad])
 
@@ -83,7 +83,7 @@ def stored(file: Path | str) -> list[float | None]:
 SLOWLY = {"Content-Type": "application/json; charset=utf-8"}  # which the fast path leaves to the documented route
 
 
-def test_every_way_to_answer_carries_it_and_the_fold_is_given_it(file: Path) -> None:
+def test_every_way_to_answer_carries_a_confidence_to_the_fold(file: Path) -> None:
     with serving(file) as http:
         project = set_up(http, learner="NewtonLogit")
         for body, headers in [
@@ -114,7 +114,7 @@ def test_every_way_to_answer_carries_it_and_the_fold_is_given_it(file: Path) -> 
 
 @pytest.mark.parametrize("headers", [{}, SLOWLY])
 @pytest.mark.parametrize("bad", ["0.4", "1.5", '"0.8"', "true", "NaN", "[]"])
-def test_what_is_no_confidence_is_refused_by_the_service_and_nothing_done(
+def test_an_invalid_confidence_is_refused_by_the_service_and_changes_nothing(
     file: Path, bad: str, headers: dict[str, str]
 ) -> None:
     with serving(file) as http:
@@ -128,7 +128,7 @@ def test_what_is_no_confidence_is_refused_by_the_service_and_nothing_done(
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_they_move_with_a_project_even_beside_a_feature_of_that_name(file: Path, suffix: str) -> None:
+def test_confidences_move_with_a_project_even_beside_a_feature_of_that_name(file: Path, suffix: str) -> None:
     columns = [{"name": "confidence", "kind": "number", "mean": 0.0}]
     with serving(file) as http:
         for name in ("here", "there"):
@@ -150,7 +150,7 @@ def test_they_move_with_a_project_even_beside_a_feature_of_that_name(file: Path,
     assert stored(file) == 2 * [0.75, None, 0.875]
 
 
-def test_programs_are_never_asked_what_audits(file: Path) -> None:
+def test_programs_are_never_asked_audit_questions(file: Path) -> None:
     with serving(file) as http:
         project = set_up(http, learner="NewtonLogit")
         for n in range(120):
@@ -166,7 +166,7 @@ def test_programs_are_never_asked_what_audits(file: Path) -> None:
 
 
 @pytest.mark.skipif(not BINARIES, reason="there is no PostgreSQL on this machine")
-def test_postgresql_keeps_them_as_well() -> None:
+def test_postgresql_keeps_confidences_too() -> None:
     with temporary_cluster() as cluster:
         address = new_database(cluster, "sure")
         with serving(address) as http:

@@ -1,4 +1,4 @@
-"""The commands of Containerfile and compose.yaml, as they stand there, on a PostgreSQL of this machine."""
+"""The commands of Containerfile and compose.yaml, as written there, on a PostgreSQL of this machine."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def instruction(name: str) -> list[str]:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """That of the container, but for its port, its folders and where the database is."""
+    """That of the container, except for its port, its folders and its database."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -58,7 +58,7 @@ def run(command: list[str], environment: dict[str, str]) -> subprocess.Completed
 
 
 @pytest.mark.skipif(not BINARIES, reason="there is no PostgreSQL on this machine")
-def test_it_serves_once_there_is_a_key_and_is_healthy_then(environment: dict[str, str]) -> None:
+def test_it_serves_and_is_healthy_once_there_is_a_key(environment: dict[str, str]) -> None:
     ready, healthy = SERVICES["database"]["healthcheck"]["test"], instruction("HEALTHCHECK")
     assert ready[0] == "CMD"
     assert run(ready[1:], environment).returncode == 0
@@ -82,7 +82,7 @@ def test_it_serves_once_there_is_a_key_and_is_healthy_then(environment: dict[str
     assert server.returncode == 0
 
 
-def test_nothing_is_root_nothing_is_secret_and_only_this_machine_gets_in() -> None:
+def test_nothing_runs_as_root_holds_a_secret_or_is_open_to_other_machines() -> None:
     assert re.findall(r"^USER (.+)$", IMAGE, re.MULTILINE)[-1] == "dford"
     for service in SERVICES.values():
         for name, value in service["environment"].items():

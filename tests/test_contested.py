@@ -20,7 +20,7 @@ K = 4
 
 
 def several(rates: list[float]) -> Reliability:
-    """People with these error rates, none of whom is strict, after somebody of whom nothing is known."""
+    """People with these error rates, none of whom is strict, after somebody about whom nothing is known."""
     rows = [alike(rate, K) for rate in (0.1, *rates)]
     return Reliability(np.concatenate([row.logs for row in rows]), np.array([0.1, *rates]))
 
@@ -31,7 +31,7 @@ def columns(told: list[Any]) -> AnswerColumns:
 
 
 @given(ANSWERS)
-def test_what_must_be_wrong_weighs_by_how_seldom_its_person_is(told: list[Any]) -> None:
+def test_contradictions_weigh_by_how_rarely_their_people_are_wrong(told: list[Any]) -> None:
     found = contradictions(columns(told), several(RATES), 5)
     for item in range(5):
         own = [(RATES[person], cut, higher) for one, person, cut, higher in told if one == item]
@@ -43,7 +43,7 @@ def test_what_must_be_wrong_weighs_by_how_seldom_its_person_is(told: list[Any]) 
 
 
 @given(ANSWERS)
-def test_answers_that_one_level_fits_contradict_nobody(told: list[Any]) -> None:
+def test_answers_that_fit_one_level_contradict_nobody(told: list[Any]) -> None:
     levels = [0, 1, 2, 3, 1]
     agreed = [(item, person, cut, levels[item] > cut) for item, person, cut, _ in told]
     assert not contradictions(columns(agreed), several(RATES), 5).any()

@@ -17,7 +17,7 @@ def _a_log_of_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
 
 
-def test_the_command_tells_what_is_there_missing_and_damaged(
+def test_the_command_shows_what_is_there_missing_and_damaged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make_known(monkeypatch)

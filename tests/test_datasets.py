@@ -21,7 +21,7 @@ from dford.datasets.registry import LOADERS
 from small_data import ROWS, VOTES, make_known, without_last_row, write
 
 IN_FILES = [name for name in LOADERS if name not in ("synthetic", "movielens", *TEXTS)]
-# fewer votes than the films of the small files would leave no viewer
+# the default would leave no viewer in the small files
 OPTIONS: dict[str, dict[str, Any]] = {"eachmovie": {"min_votes": 1}}
 
 
@@ -38,7 +38,7 @@ def small(name: str, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", [*IN_FILES, "synthetic"])
-def test_every_loader_keeps_scikit_learns_habits(name: str, folder: Path) -> None:
+def test_every_loader_follows_scikit_learns_conventions(name: str, folder: Path) -> None:
     loaded = small(name)
     assert loaded.data.dtype == np.float64
     assert loaded.data.flags.c_contiguous
@@ -69,7 +69,7 @@ def test_every_dataset_has_a_name_and_a_loader(name: str) -> None:
     assert set(LOADERS) == {*CATALOGUE, "synthetic"}
 
 
-def test_the_order_of_rows_is_the_files(folder: Path) -> None:
+def test_rows_keep_the_order_of_the_file(folder: Path) -> None:
     # the small files' targets fall from 20 to 1
     for name in ("california", "computer", "cpu_small", "bank8FM", "bank32nh"):
         assert load(name).target.tolist() == [level for level in range(10, 0, -1) for _ in (1, 2)]
@@ -87,7 +87,7 @@ def test_parkinsons_has_neither_the_person_nor_the_target_among_its_features(fol
     np.testing.assert_array_equal(load("parkinsons").data, raw[:, [1, 2, 3, 4, *range(6, 22)]])
 
 
-def test_mslr_gives_its_parts_and_reads_the_whole_fold_where_that_is_what_there_is(folder: Path) -> None:
+def test_mslr_gives_its_parts_and_reads_the_full_fold_if_that_is_there(folder: Path) -> None:
     train, test, both = (load_mslr(part) for part in ("train", "test", "all"))
     np.testing.assert_array_equal(both.target, [*train.target, *test.target])
     assert train.query_id.tolist() == [n // 4 for n in range(ROWS)]
@@ -99,8 +99,8 @@ def test_mslr_gives_its_parts_and_reads_the_whole_fold_where_that_is_what_there_
     np.testing.assert_array_equal(load_mslr().data, both.data)
 
 
-def test_a_viewers_row_is_a_film_with_the_others_centred_scores(folder: Path) -> None:
-    # viewers 2 and 3 have most votes, so the lower number is the viewer; their films are in the files' order
+def test_each_row_is_a_film_with_the_other_viewers_centred_scores(folder: Path) -> None:
+    # viewers 2 and 3 have the most votes, so the lower number is taken; films are in the order of the files
     loaded = load("eachmovie", min_votes=3)
     assert (loaded.viewer, loaded.movies.tolist(), loaded.target.tolist()) == (2, [10, 11, 12, 13], [2, 4, 5, 1])
     assert loaded.feature_names == ["viewer 1", "viewer 3"]
@@ -112,7 +112,7 @@ def test_a_viewers_row_is_a_film_with_the_others_centred_scores(folder: Path) ->
     assert own.data.toarray().ravel().tolist() == [VOTES[2].get(film, 3.5) - 3.5 for film in (11, 13, 14, 10)]
 
 
-def test_a_viewer_who_is_not_there_is_refused(folder: Path) -> None:
+def test_an_unknown_viewer_is_refused(folder: Path) -> None:
     with pytest.raises(ValueError, match="no viewer 9; the file has 4, from 1 to 4"):
         load("eachmovie", viewer=9)
     with pytest.raises(ValueError, match="no other viewer has 200 votes, and the most is 4; lower min_votes"):
@@ -135,7 +135,7 @@ def test_movielens_is_read_in_all_its_forms(place: str, text: str, tmp_path: Pat
     assert (loaded.target.tolist(), loaded.data.tolist()) == ([3, 1], [[0.0], [1.0]])
 
 
-def test_a_file_may_lie_flat_in_the_folder(folder: Path) -> None:
+def test_a_file_may_be_directly_in_the_folder(folder: Path) -> None:
     before = load("abalone").data
     shutil.move(folder / "abalone/abalone.data", folder / "abalone.data")
     np.testing.assert_array_equal(load("abalone").data, before)
@@ -153,7 +153,7 @@ def test_the_folder_is_the_argument_then_the_environment_then_a_cache(
 
 
 @pytest.mark.parametrize("name", [*IN_FILES, "movielens"])
-def test_a_missing_file_is_told_with_the_folder_and_what_to_do(name: str, tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_with_the_folder_and_what_to_do(name: str, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as raised:
         load(name, tmp_path)
     sentence = str(raised.value)
@@ -182,7 +182,7 @@ def test_a_damaged_file_is_refused_with_what_differs(damage: Any, what: str, fol
     assert str(raised.value).endswith("get it with dford data --fetch abalone")
 
 
-def test_cut_archives_and_rows_are_refused(folder: Path) -> None:
+def test_truncated_archives_and_rows_are_refused(folder: Path) -> None:
     for place, name in (
         ("eachmovie_sample/data_train.csv.gz", "eachmovie"),
         ("mslr_web10k_sample/msn1.fold1.test.5k.txt", "mslr"),
@@ -194,7 +194,7 @@ def test_cut_archives_and_rows_are_refused(folder: Path) -> None:
             load(name)
 
 
-def test_other_line_ends_are_another_edition_and_the_sum_outweighs_the_figures(
+def test_other_line_endings_are_accepted_and_a_checksum_outweighs_the_figures(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = folder / "abalone/abalone.data"
@@ -214,7 +214,7 @@ def test_a_vote_given_twice_is_refused(tmp_path: Path) -> None:
         load_movielens(data=tmp_path)
 
 
-def test_an_unknown_name_or_variant_is_told_with_those_that_exist(folder: Path) -> None:
+def test_an_unknown_name_or_variant_is_refused_with_those_that_exist(folder: Path) -> None:
     with pytest.raises(ValueError, match=r"no dataset 'abalon' \(did you mean abalone\?\); choose from abalone, "):
         load("abalon")
     for name, option in (("computer", "variant"), ("mslr", "subset")):
@@ -229,7 +229,7 @@ def test_synthetic_by_name_is_make_synthetic() -> None:
     np.testing.assert_array_equal(loaded.target, y)
 
 
-def test_loading_needs_the_base_alone(folder: Path) -> None:
+def test_loading_needs_only_the_base_install(folder: Path) -> None:
     code = """
 import sys
 for name in ("pandas", "rich", "typer", "matplotlib"):

@@ -39,7 +39,7 @@ def table_rows(output: str) -> list[list[str]]:
     return [line.split() for line in output.splitlines() if line.split()[:1] in [[name] for name in FEEDBACK]]
 
 
-def test_every_chunk_is_told_and_the_last_is_the_end() -> None:
+def test_every_chunk_is_reported_and_the_last_is_the_end() -> None:
     assert [progress.rounds for progress in run_demo(2 * CHUNK + 5)] == [CHUNK, 2 * CHUNK, 2 * CHUNK + 5]
 
 
@@ -80,7 +80,7 @@ def test_the_constant_is_the_best_one_in_hindsight() -> None:
 
 
 @pytest.mark.parametrize("best", list(FEEDBACK))
-def test_the_reading_names_whoever_is_best(best: str) -> None:
+def test_the_summary_names_the_best_learner(best: str) -> None:
     traces = {name: trace_of(1.0 if name == best else 1.25) for name in FEEDBACK}
     sentence = summary(Progress(1_000, traces, dict.fromkeys(FEEDBACK, 1.0), 0.75))
     assert sentence.startswith(f"After 1,000 rounds {best} ({FEEDBACK[best]}) has the lowest running MAE, 1.000;")
@@ -111,7 +111,7 @@ def test_a_picture_that_cannot_be_written_gets_one_sentence(tmp_path: Path, caps
     (tmp_path / "curves.png").mkdir()
     assert main(["demo", "--rounds", "10", "--out", str(tmp_path)]) == 2
     assert re.fullmatch(r"dford: --out: [^\n]+\n", capsys.readouterr().err)
-    assert [path.name for path in tmp_path.iterdir()] == ["curves.png"], "nothing half is left"
+    assert [path.name for path in tmp_path.iterdir()] == ["curves.png"], "nothing half-written is left"
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"]])
@@ -120,7 +120,7 @@ def test_help_leads_to_the_demo(arguments: list[str], capsys: pytest.CaptureFixt
     assert "dford demo" in capsys.readouterr().out
 
 
-def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert re.fullmatch(r"dford \d+\.\d+\.\d+\n", capsys.readouterr().out)
 
@@ -134,7 +134,7 @@ def test_without_the_lab_extra_the_command_says_how_to_get_it(name: str) -> None
     assert re.fullmatch(rf'dford: [^\n]*{name}[^\n]*pip install "dford\[lab\]"[^\n]*\n', result.stderr)
 
 
-def test_importing_dford_imports_nothing_of_the_lab_extra() -> None:
+def test_importing_dford_imports_nothing_from_the_lab_extra() -> None:
     code = "import dford, sys; print(*sorted({'matplotlib', 'rich', 'typer'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"
 
@@ -159,7 +159,7 @@ def test_ctrl_c_ends_quietly_with_130(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_waits_for_the_compiler_which_it_would_break(tmp_path: Path) -> None:
-    """Raised inside LLVM's binding, it made double frees and half-made functions."""
+    """Raised inside LLVM's binding, it caused double frees and half-made functions."""
     code = """
 import signal, sys, time
 import dford.cli
@@ -184,7 +184,9 @@ sys.exit(dford.cli.main(sys.argv[1:]))
     assert (result.returncode, result.stdout, result.stderr) == (130, "compiled", "")
 
 
-def test_a_picture_replaces_the_old_one_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_picture_replaces_the_old_one_completely_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def half(_: Figure, path: Path, **options: object) -> None:
         path.write_bytes(b"half")
         raise OSError("disk full")

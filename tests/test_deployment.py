@@ -45,7 +45,7 @@ def test_every_variable_flag_and_setting_exists() -> None:
     assert Settings.read({}, {}, DEPLOY / "dford.toml").host == "127.0.0.1"
 
 
-def test_every_metric_is_explained_and_no_rule_waits_for_another(tmp_path: Path) -> None:
+def test_every_metric_is_explained_and_no_rule_uses_another(tmp_path: Path) -> None:
     with serving(tmp_path / "log.db") as client:
         ok(client.post(f"{set_up(client)}/questions"))
         families = set(re.findall(r"^# TYPE (\w+)", client.get("/metrics").text, re.MULTILINE))
@@ -59,7 +59,7 @@ def test_every_metric_is_explained_and_no_rule_waits_for_another(tmp_path: Path)
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
-def test_systemd_takes_the_units(tmp_path: Path) -> None:
+def test_systemd_accepts_the_units(tmp_path: Path) -> None:
     units = []
     for file in DEPLOY.glob("dford*.service"):
         assert PROGRAM in file.read_text()
@@ -71,13 +71,13 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not shutil.which("caddy"), reason="Caddy is not installed")
-def test_caddy_takes_its_file(tmp_path: Path) -> None:
+def test_caddy_accepts_its_file(tmp_path: Path) -> None:
     command = ["caddy", "adapt", "--config", str(DEPLOY / "Caddyfile")]
     subprocess.run(command, check=True, capture_output=True, env={"HOME": str(tmp_path)})
 
 
 class Proxy:
-    """nginx with TLS before a server, as the docs have it but for ports and certificate."""
+    """nginx with TLS in front of a server, as in the docs except for ports and certificate."""
 
     def __init__(self, folder: Path, server: httpx.Client, passes_host: bool = True) -> None:
         self.folder, self.port = folder, _free_port()
@@ -176,6 +176,6 @@ def test_behind_nginx_a_server_without_a_key_is_closed_if_the_host_is_passed_on(
 
 @needs_nginx
 def test_behind_nginx_that_passes_nothing_on_a_server_without_a_key_is_open(server: Any, tmp_path: Path) -> None:
-    """The trap that the docs warn of. Where this fails, it is gone: say so there."""
+    """The trap that the docs warn about. If this fails, it is gone: say so there."""
     with Proxy(tmp_path, server, passes_host=False) as client:
         assert client.get("/projects").status_code == 200

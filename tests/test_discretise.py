@@ -15,7 +15,7 @@ from dford.datasets import at_cuts, equal_frequency, in_steps, normalise
 from dford.datasets._bunch import bunch
 
 number = st.floats(-1e6, 1e6)
-few = st.integers(-5, 5).map(float)  # so that ties are many
+few = st.integers(-5, 5).map(float)  # for many ties
 columns = st.lists(number | few, min_size=1, max_size=60).map(np.array)
 
 
@@ -29,7 +29,7 @@ def test_a_level_counts_the_cuts_below_the_value(values: NDArray[np.float64], cu
 
 
 @given(columns, st.integers(1, 20), st.integers(-50, 50), st.integers(2, 12))
-def test_steps_are_intervals_of_one_width(values: NDArray[np.float64], step: int, start: int, n_levels: int) -> None:
+def test_steps_are_intervals_of_equal_width(values: NDArray[np.float64], step: int, start: int, n_levels: int) -> None:
     for value, level in zip(values, in_steps(values, step, start=start, n_levels=n_levels), strict=True):
         assert level == 1 or value > start + step * (level - 1)
         assert level == n_levels or value <= start + step * level
@@ -125,7 +125,7 @@ def test_none_is_a_copy_of_the_numbers() -> None:
     assert not np.shares_memory(same, X)
 
 
-def test_sparse_rows_are_not_scaled_in_secret() -> None:
+def test_sparse_rows_are_never_silently_scaled() -> None:
     with pytest.raises(ValueError, match="sparse=True works only with"):
         bunch(
             sparse.csr_array(np.eye(2)),

@@ -65,15 +65,15 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
     home.address = f"http://127.0.0.1:{server.server_port}/file"
     make_known(monkeypatch)
     monkeypatch.setattr(_download, "PAUSE", 0.0)
-    come_from(home, monkeypatch)
+    point_abalone_to(home, monkeypatch)
     yield home
     server.shutdown()
     thread.join()
     server.server_close()
 
 
-def come_from(home: Home, monkeypatch: pytest.MonkeyPatch, member: str = "") -> None:
-    """Let abalone's address be that of the server."""
+def point_abalone_to(home: Home, monkeypatch: pytest.MonkeyPatch, member: str = "") -> None:
+    """Make the server abalone's address."""
     entry = CATALOGUE["abalone"]
     total = f"sha256:{hashlib.sha256(home.body).hexdigest()}" if member else ""
     file = replace(entry.files[0], url=home.address, member=member, archive_sum=total)
@@ -84,7 +84,7 @@ def files(folder: Path) -> list[str]:
     return [str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()]
 
 
-def test_a_download_takes_its_place_and_loads(home: Home, tmp_path: Path) -> None:
+def test_a_download_is_put_in_its_place_and_loads(home: Home, tmp_path: Path) -> None:
     told: list[tuple[int, int | None]] = []
     assert download("abalone", tmp_path, lambda done, total: told.append((done, total))) == [tmp_path / ABALONE]
     assert files(tmp_path) == [ABALONE]
@@ -92,7 +92,7 @@ def test_a_download_takes_its_place_and_loads(home: Home, tmp_path: Path) -> Non
     assert told[-1] == (len(home.body), len(home.body))
 
 
-def test_what_is_there_and_right_is_not_fetched_again_and_what_is_damaged_is(home: Home, tmp_path: Path) -> None:
+def test_a_good_file_is_not_fetched_again_and_a_damaged_one_is(home: Home, tmp_path: Path) -> None:
     (tmp_path / "abalone").mkdir()
     (tmp_path / ABALONE).write_bytes(home.body)
     download("abalone", tmp_path)
@@ -109,7 +109,7 @@ def test_a_cut_connection_is_resumed_where_it_was_cut(home: Home, tmp_path: Path
     assert (tmp_path / ABALONE).read_bytes() == home.body
 
 
-def test_the_next_command_goes_on_where_one_gave_up(home: Home, tmp_path: Path) -> None:
+def test_the_next_command_continues_where_the_last_gave_up(home: Home, tmp_path: Path) -> None:
     home.cuts = [40] + [0] * (_download.TRIES - 1)
     with pytest.raises(OSError, match="lost after 40 of"):
         download("abalone", tmp_path)
@@ -148,7 +148,7 @@ def test_wrong_bytes_are_refused_and_nothing_is_left(home: Home, tmp_path: Path)
     assert files(tmp_path) == []
 
 
-def test_a_file_that_is_not_there_is_told_once(home: Home, tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_without_a_second_try(home: Home, tmp_path: Path) -> None:
     home.status = [404]
     with pytest.raises(OSError, match=rf"cannot download {home.address} \(404 Not Found\)") as raised:
         download("abalone", tmp_path)
@@ -174,11 +174,11 @@ def tarred(raw: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("pack", [zipped, tarred])
-def test_a_file_in_an_archive_is_taken_out_and_checked(
+def test_a_file_in_an_archive_is_extracted_and_checked(
     pack: type[bytes], home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, home.body = home.body, pack(home.body)
-    come_from(home, monkeypatch, member="inside/it.data")
+    point_abalone_to(home, monkeypatch, member="inside/it.data")
     download("abalone", tmp_path)
     assert files(tmp_path) == [ABALONE]
     assert (tmp_path / ABALONE).read_bytes() == whole
@@ -187,7 +187,7 @@ def test_a_file_in_an_archive_is_taken_out_and_checked(
     home.body = pack(whole[:-40])
     with pytest.raises(OSError, match="the archive's sha256 differs"):
         download("abalone", tmp_path)
-    come_from(home, monkeypatch, member="inside/it.data")  # the archive known, its member not
+    point_abalone_to(home, monkeypatch, member="inside/it.data")  # the archive known, its member not
     with pytest.raises(OSError, match="did not return"):
         download("abalone", tmp_path)
     assert files(tmp_path) == []

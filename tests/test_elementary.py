@@ -56,7 +56,7 @@ def test_the_logarithm_is_right_to_the_last_place(x: float) -> None:
 
 
 @given(st.floats(-707.9, 0))
-def test_the_exponential_is_right_to_two_places(x: float) -> None:
+def test_the_exponential_is_right_to_two_units_of_the_last_place(x: float) -> None:
     values = np.array([[-x], [0.0], [0.0]])
     elementary.exp_negative(-1.0, values, 1)
     with localcontext() as context:
@@ -89,7 +89,7 @@ MODELS = oldest_processor.MODELS if "DFORD_STREAMS" in os.environ else oldest_pr
 @pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 def test_a_processor_without_vectors_or_fused_multiplication_gives_the_same_bits(tmp_path: Path, model: str) -> None:
-    """Compiled for the first of its kind, where a fused multiplication is a call, and NumPy told to do likewise."""
+    """Compiled for the oldest x86-64, where a fused multiplication is a call; NumPy is told to do likewise."""
     if (old := oldest_processor.environment()) is None:
         pytest.skip("the oldest processor to compare with is an x86")
     cache = tmp_path / "cache"

@@ -1,4 +1,4 @@
-"""Models of the user's own: what they are shown, what they make, and which are refused."""
+"""The user's own models: what they are shown, what they give, and which are refused."""
 
 import hashlib
 import os
@@ -18,7 +18,7 @@ from drawing import file
 
 
 def model(path: Path, shape: list[Any], nodes: list[Any], kind: int = TensorProto.FLOAT, **weights: Any) -> Path:
-    """A file with a graph from `x`, and what else a test wants, to `y`."""
+    """A file with a graph from `x`, and whatever else a test wants, to `y`."""
     inputs = [helper.make_tensor_value_info("x", kind, shape)]
     if any("z" in node.input for node in nodes):
         inputs.append(helper.make_tensor_value_info("z", kind, shape))
@@ -47,10 +47,10 @@ NORMAL = (CLEAR / 255 - np.array([0.485, 0.456, 0.406])) / np.array([0.229, 0.22
         ([1, 16, 16, 3], [helper.make_node("Reshape", ["x", "tokens"], ["y"])]),
     ],
 )
-def test_an_encoder_makes_the_mean_over_the_image_of_what_the_model_makes(
+def test_an_encoder_gives_the_mean_of_the_models_output_over_the_image(
     shape: list[Any], nodes: list[Any], tmp_path: Path
 ) -> None:
-    """Here, of the normalised image itself."""
+    """Here, the output is the normalised image."""
     path = model(tmp_path / "model.onnx", shape, nodes, tokens=np.array([1, -1, 3]))
     encoder = Encoder(path)
     assert encoder.width == 3
@@ -76,7 +76,7 @@ def test_an_encoder_is_shown_the_upright_middle_of_the_image_in_the_size_it_take
     assert encoder.encode(file(image.rotate(180), exif=exif)) == pytest.approx(encoder.encode(file(image)))
 
 
-def test_any_number_of_cores_makes_the_same_vector(tmp_path: Path) -> None:
+def test_any_number_of_cores_gives_the_same_vector(tmp_path: Path) -> None:
     weights = np.random.default_rng(0).normal(size=(64, 3, 7, 7)).astype(np.float32)
     conv = [helper.make_node("Conv", ["x", "w"], ["y"], strides=[2, 2])]
     path = model(tmp_path / "model.onnx", ["N", 3, "H", "W"], conv, w=weights)
@@ -94,7 +94,7 @@ print(Encoder({str(path)!r}).encode(sys.stdin.buffer.read()).tobytes().hex())
         assert result.stdout.decode().strip() == Encoder(path).encode(shown).tobytes().hex()
 
 
-def test_an_encoder_that_cannot_be_one_is_refused_in_one_sentence(tmp_path: Path) -> None:
+def test_an_unusable_encoder_is_refused_in_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     with pytest.raises(FileNotFoundError, match="there is no file .*model.onnx; an encoder must be an ONNX model"):
         Encoder(path)
@@ -125,7 +125,7 @@ def test_an_encoder_that_cannot_be_one_is_refused_in_one_sentence(tmp_path: Path
         Encoder(model(path, [1, 3, "H", "W"], [helper.make_node("Reshape", ["x", "s"], ["y"])], s=np.array([1, 7])))
 
 
-def test_weights_in_another_file_are_refused_as_the_digest_would_not_tell_them(
+def test_weights_in_another_file_are_refused_as_the_digest_would_not_cover_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = model(
@@ -142,7 +142,7 @@ def test_weights_in_another_file_are_refused_as_the_digest_would_not_tell_them(
     ("module", "use"),
     [("onnxruntime", "encoders import Encoder; Encoder('model.onnx')"), ("PIL", "images import describe")],
 )
-def test_where_something_is_missing_the_error_says_how_to_get_it(module: str, use: str) -> None:
+def test_if_a_package_is_missing_the_error_says_how_to_get_it(module: str, use: str) -> None:
     code = f"import sys; sys.modules[{module!r}] = None; from dford.columns.{use}"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.stderr.splitlines()[-1].endswith('pip install "dford[images]"')

@@ -1,4 +1,4 @@
-"""scikit-learn's own checks, and its company: pipelines, searches, frames."""
+"""scikit-learn's own checks, and what goes with it: pipelines, searches, frames."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
-def test_no_ordinal_line_reaches_the_accuracy_asked_of_classifiers_on_unordered_blobs() -> None:
+def test_no_ordinal_line_reaches_the_accuracy_required_of_classifiers_on_unordered_blobs() -> None:
     """The reason for the tag poor_score: the check asks for 0.83."""
     X, y = make_blobs(n_samples=300, random_state=0)
     X = StandardScaler().fit_transform(X)
@@ -88,7 +88,7 @@ def test_frames_of_pandas_and_polars_give_the_same_model_as_arrays(learner: Any)
             model.predict(frame({"b": X[:, 0], "a": X[:, 1]}))
 
 
-def test_clone_takes_parameters_and_leaves_what_was_learned() -> None:
+def test_clone_keeps_parameters_and_drops_what_was_learned() -> None:
     X, y = make_synthetic(50, random_state=0)
     model = DFORD(policy=Boundary(0.3), clip=2.0, random_state=0).fit(X, y)
     copy = clone(model)

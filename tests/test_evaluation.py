@@ -1,4 +1,4 @@
-"""Judgement without labels: unbiased, with intervals that cover, for any predictions."""
+"""Evaluation without labels: unbiased, with intervals that cover, for any predictions."""
 
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,7 @@ def test_intervals_cover_as_often_as_they_say(world: Any, policy: Any) -> None:
     for way, estimates in found.items():
         true = truth(y, judged[way[1]])
         covered = sum(estimate.low <= true <= estimate.high for estimate in estimates)
-        # the interval is for rows drawn anew too, and these are not, so it covers at least as often as it says
+        # the interval is also for newly drawn rows, which these are not, so it covers at least as often as it says
         assert covered / runs > 0.925, way
         values = [estimate.value for estimate in estimates]
         error = np.std(values) / np.sqrt(runs)
@@ -70,7 +70,7 @@ def test_intervals_cover_as_often_as_they_say(world: Any, policy: Any) -> None:
 
 
 @pytest.mark.parametrize("wrong", [0.05, 0.1, 0.2])
-def test_where_answers_are_wrong_figures_are_right_once_it_is_said_how_often(world: Any, wrong: float) -> None:
+def test_figures_are_right_despite_wrong_answers_if_the_error_rate_is_given(world: Any, wrong: float) -> None:
     """With the rate itself, and with an estimate of it from 100 answers about what is known."""
     X, y, own, proba, _ = world
     random, runs, policy = np.random.default_rng(1), 150, Uniform()
@@ -95,11 +95,11 @@ def test_where_answers_are_wrong_figures_are_right_once_it_is_said_how_often(wor
         blind += taken.low <= truth(y, own) <= taken.high
     for way, count in held.items():
         assert count / runs > 0.92, (way, count / runs)
-    assert blind / runs < 0.9, "which is why it must be said"
+    assert blind / runs < 0.9, "which is why it must be given"
 
 
 def flipped(log: FeedbackLog, wrong: Any) -> FeedbackLog:
-    """The same log with some answers turned round."""
+    """The same log with some answers flipped."""
     other = FeedbackLog(log.scale.names)
     for (x, level, prediction, propensity, higher), turned in zip(log, wrong, strict=True):
         other._add(x, level, prediction, propensity, bool(higher != turned))
@@ -132,7 +132,7 @@ def test_coverage_is_near_95_percent_when_items_are_drawn_too() -> None:
 
 
 RARE: list[dict[int, float]] = [{0: 0.98, 1: 0.02}, {0: 0.99, 2: 0.01}, {0: 0.995, 4: 0.005}]
-"""The probability of being so many levels off: 0.02 on average, but where the scale ends."""
+"""The probability of being so many levels off: 0.02 on average, except where the scale ends."""
 
 
 def terms_of(policy: Any, off: dict[int, float], n: int, runs: int, seed: int = 0) -> tuple[Any, float]:
@@ -153,7 +153,7 @@ def terms_of(policy: Any, off: dict[int, float], n: int, runs: int, seed: int = 
 @pytest.mark.parametrize("off", RARE, ids=str)
 @pytest.mark.parametrize("n", [30, 100])
 def test_rare_errors_are_covered_too(policy: Any, off: dict[int, float], n: int) -> None:
-    """Where no mismatch, or hardly one, is among the answers, which then tell little."""
+    """Where hardly a mismatch, if any, is among the answers, which then tell little."""
     terms, true = terms_of(policy, off, n, runs=400)
     assert 0.01 <= true <= 0.02
     found = [interval(row, reach=(0, policy.heaviest(K)), possible=(0, K - 1)) for row in terms]
@@ -162,7 +162,7 @@ def test_rare_errors_are_covered_too(policy: Any, off: dict[int, float], n: int)
 
 @pytest.mark.parametrize("policy", [Triangular(0.5), Boundary(0.2), Boundary(0.5), Nearby(), Uniform()], ids=repr)
 @pytest.mark.parametrize("off", [{0: 0.8, 1: 0.2}, {0: 0.5, 1: 0.3, 2: 0.2}, {0: 0.3, 1: 0.3, 2: 0.2, 3: 0.2}], ids=str)
-def test_usual_errors_are_covered_as_often_as_said_by_intervals_as_wide_as_normal_ones(policy: Any, off: Any) -> None:
+def test_usual_errors_are_covered_as_often_as_stated_by_intervals_as_wide_as_normal_ones(policy: Any, off: Any) -> None:
     terms, true = terms_of(policy, off, n=2000, runs=1000, seed=1)
     found = [interval(row, reach=(0, policy.heaviest(K)), possible=(0, K - 1)) for row in terms]
     covered = np.mean([estimate.low <= true <= estimate.high for estimate in found])
@@ -177,10 +177,10 @@ def test_usual_errors_are_covered_as_often_as_said_by_intervals_as_wide_as_norma
     weight=st.floats(0.01, 100),
     confidence=st.sampled_from([0.5, 0.95, 0.999]),
 )
-def test_of_terms_that_are_0_or_w_the_interval_is_wilsons(
+def test_for_terms_that_are_0_or_w_the_interval_is_wilsons(
     n: int, share: float, weight: float, confidence: float
 ) -> None:
-    """But for the one term more that is counted in, which never makes it narrower."""
+    """Except for the one extra term that is counted, which never makes it narrower."""
     k = round(share * n)
     terms = np.repeat([weight, 0.0], [k, n - k])
     wilson = [weight * end for end in binomtest(k, n).proportion_ci(confidence, method="wilson")]
@@ -201,8 +201,8 @@ def test_of_terms_that_are_0_or_w_the_interval_is_wilsons(
     ),
     st.randoms(use_true_random=False),
 )
-def test_no_figure_leaves_what_is_possible_nor_claims_to_be_certain(answers: Any, random: Any) -> None:
-    """Whatever the propensities: an answer of propensity 1e-6 weighs as much as a million."""
+def test_no_figure_is_impossible_or_claims_to_be_certain(answers: Any, random: Any) -> None:
+    """Whatever the propensities: an answer with propensity 1e-6 weighs as much as a million."""
     log = FeedbackLog(LEVELS)
     every = [(level, 1, 0.5, False) for level in LEVELS]  # or no estimate would exist
     for level, prediction, propensity, higher in [*every, *answers]:
@@ -257,7 +257,7 @@ def test_the_robust_form_is_narrower_where_the_probabilities_are_good() -> None:
 
 
 @pytest.mark.parametrize("within", [0, 1, 2])
-def test_accuracy_and_within_a_level_are_unbiased(world: Any, within: int) -> None:
+def test_accuracy_within_so_many_levels_is_unbiased(world: Any, within: int) -> None:
     X, y, own, _, foreign = world
     for predictions in (own, foreign):
         true = (np.abs(predictions - y) <= within).mean()
@@ -268,7 +268,7 @@ def test_accuracy_and_within_a_level_are_unbiased(world: Any, within: int) -> No
         assert np.mean(values) == pytest.approx(true, abs=4 * np.std(values) / np.sqrt(100) + 1e-12)
 
 
-def test_a_comparison_knows_the_better_and_when_it_cannot_tell(world: Any) -> None:
+def test_a_comparison_knows_which_is_better_and_when_it_cannot_tell(world: Any) -> None:
     X, y, own, _, foreign = world
     log = logged(X, y, own, Boundary(0.3), 0)
     difference = offpolicy.compare(log, own, foreign)
@@ -415,7 +415,7 @@ NAMES: list[list[Any]] = [
 
 @pytest.mark.parametrize("names", NAMES, ids=str)
 def test_whatever_the_levels_are_called_the_figures_are_the_same(names: list[Any]) -> None:
-    """What a log shows are the names that it was given, and every figure takes these."""
+    """A log shows the names that it was given, and every figure takes them."""
     X, y = make_synthetic(400, random_state=0)
     logs = []
     for levels in (LEVELS, names):
@@ -453,7 +453,7 @@ def test_names_of_levels_come_back_from_a_file_as_they_were(names: list[Any], tm
     assert [type(level) for _, level, *_ in back] == [type(level) for _, level, *_ in log]
 
 
-def test_a_policy_that_cannot_judge_names_the_level_that_it_never_asks() -> None:
+def test_a_policy_that_cannot_judge_names_the_level_it_never_asks_about() -> None:
     X, y = make_synthetic(50, random_state=0)
     names = ["e", "d", "c", "b", "a"]
     model = DFORD(levels=names, policy=Greedy(), random_state=0).fit(X, np.array(names)[y - 1])
@@ -461,7 +461,7 @@ def test_a_policy_that_cannot_judge_names_the_level_that_it_never_asks() -> None
         _ = model.running_mae_
 
 
-def test_a_log_refuses_what_is_no_round() -> None:
+def test_a_log_refuses_what_is_not_a_round() -> None:
     log = FeedbackLog(LEVELS)
     question = DFORD(levels=LEVELS, random_state=0).ask([1.0, 2.0])
     log.append(question, True)

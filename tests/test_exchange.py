@@ -1,4 +1,4 @@
-"""A project's files, out and in: by command, by HTTP, to the bit; and the copy of a whole database."""
+"""Export and import of a project, by command and by HTTP, to the bit; and the backup of a database."""
 
 import io
 import random
@@ -39,7 +39,7 @@ def run(*arguments: object) -> int:
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 @pytest.mark.parametrize("learner", ["Auto", "DFORD", "DirectionalBoosting", "NewtonLogit", "PRIL"])
-def test_an_exported_log_imported_elsewhere_gives_the_learner_to_the_bit(
+def test_an_exported_log_imported_elsewhere_gives_the_same_learner_to_the_bit(
     file: Path, tmp_path: Path, suffix: str, learner: str
 ) -> None:
     log = tmp_path / f"answers.{suffix}"
@@ -93,7 +93,7 @@ def test_the_levels_are_exported_once_all_is_learned(file: Path, tmp_path: Path)
         assert out.read_bytes() == client.get(f"{project}/levels.csv").content
 
 
-def test_the_command_imports_more_than_one_call_may(file: Path, tmp_path: Path) -> None:
+def test_the_command_imports_more_than_one_call_allows(file: Path, tmp_path: Path) -> None:
     with serving(file, items_per_call=30) as client:
         project = set_up(client)
         answer_some(client, project, 40)
@@ -102,7 +102,7 @@ def test_the_command_imports_more_than_one_call_may(file: Path, tmp_path: Path) 
             assert problem(client.post(f"{project}/log.{suffix}", content=log, headers=headers)) == (422, "too-many")
             (tmp_path / f"log.{suffix}").write_bytes(log)
             assert run("import", "rain", tmp_path / f"log.{suffix}", "--database", file) == 0
-        assert learned(client, project)["answers"] == 160  # twice as many, twice
+        assert learned(client, project)["answers"] == 160  # doubled twice
 
 
 def test_the_same_file_is_imported_once_into_each_project(
@@ -128,7 +128,7 @@ def test_the_same_file_is_imported_once_into_each_project(
 
 
 def test_names_that_a_file_would_have_twice_are_kept_apart(file: Path) -> None:
-    """A column may be called as those of a log are, and a level may be called NA."""
+    """A column may have the name of a log's own, and a level may be called NA."""
     columns = [{"name": name, "kind": "number"} for name in ("propensity", "level", "item", "propensity'")]
     rows = [{"propensity": i, "level": i % 3, "item": -i, "propensity'": 0.5} for i in range(20)]
     body = {"levels": ["NA", "null"], "columns": columns, "learner": "DFORD", "seed": 1}
@@ -163,9 +163,7 @@ def counted(client: Any) -> int:
 
 @settings(max_examples=100)
 @given(content=st.binary(max_size=200), place=st.integers(0, 2**20), how=st.integers(0, 3))
-def test_bad_bytes_are_refused_in_the_one_shape_and_nothing_is_done(
-    server: Any, content: bytes, place: int, how: int
-) -> None:
+def test_bad_bytes_get_the_usual_error_and_change_nothing(server: Any, content: bytes, place: int, how: int) -> None:
     good: bytes = server.log
     place %= len(good)
     bad = [
@@ -212,7 +210,7 @@ def frame(**change: Any) -> pd.DataFrame:
         ({"size": [[1.0]] * 5}, "'size' has the type"),
     ],
 )
-def test_a_parquet_log_is_checked_as_a_csv_log_is(server: Any, change: dict[str, Any], about: str) -> None:
+def test_a_parquet_log_is_checked_like_a_csv_log(server: Any, change: dict[str, Any], about: str) -> None:
     before = counted(server)
     for made, status in ((frame(**change), 422), (frame(), 201)):
         content = io.BytesIO()
@@ -284,12 +282,12 @@ def test_a_mistake_gets_one_sentence_and_exit_2(
     assert output.out == ""
     assert output.err.count("\n") == 1
     assert about in output.err
-    # SQLite's own files are there as long as somebody has it open
+    # SQLite's own files are there as long as the database is open
     assert {path.name for path in tmp_path.iterdir()} - {"FILE.db-shm", "FILE.db-wal"} == before
 
 
 def test_a_backup_while_people_answer_is_served_and_verified(file: Path, tmp_path: Path) -> None:
-    """Each copy is of one moment: its answers are those of the log up to there, and its state what they make."""
+    """Each copy is from one moment: it has the answers of the log up to there, and the state that they give."""
     stop = threading.Event()
     with serving(file, snapshot_every=5) as client:
         project = set_up(client)

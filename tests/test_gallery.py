@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import matplotlib.font_manager  # noqa: F401 where there is no cache of fonts yet, making it would be said on stderr
+import matplotlib.font_manager  # noqa: F401 if there is no font cache yet, building it would print to stderr
 import numpy as np
 import pytest
 from PIL import Image
@@ -17,7 +17,7 @@ QUICKEST = "late"
 
 
 def shown(program: str) -> str:
-    """What it prints, by the page."""
+    """What it prints, according to the page."""
     section = PAGE.partition(f'--8<-- "gallery/{program}.py"')[2]
     output = re.search(r"```text\n(.*?)```", section, re.DOTALL)
     assert output is not None, f"the page has no output of {program}.py"
@@ -25,7 +25,7 @@ def shown(program: str) -> str:
 
 
 def figures(program: str) -> list[float]:
-    """The numbers that it prints, by the page; percentages as shares."""
+    """The numbers that it prints, according to the page; percentages as shares."""
     numbers = re.findall(r"\d[\d,]*(?:\.\d+)?%?", shown(program))
     return [float(number.replace(",", "").rstrip("%")) / (100 if "%" in number else 1) for number in numbers]
 
@@ -40,7 +40,7 @@ def run(program: str, folder: Path, *arguments: str) -> str:
 
 
 def picture(file: Path) -> tuple[str | None, tuple[int, int]]:
-    """Its format and its size; other versions of matplotlib draw the same a little otherwise."""
+    """Its format and its size; other versions of matplotlib draw it slightly differently."""
     with Image.open(file) as image:
         return image.format, image.size
 
@@ -64,7 +64,7 @@ def test_without_an_argument_the_picture_is_in_the_current_folder(tmp_path: Path
     assert [path.name for path in (tmp_path / "empty").iterdir()] == [f"{QUICKEST}.png"]
 
 
-# What the programs say is what they print (see above), so the page is enough to judge it by.
+# The programs print what the page shows (see above), so the page is enough to judge them by.
 
 
 def test_words_halve_the_error_after_one_answer_per_review() -> None:
@@ -100,7 +100,7 @@ def test_late_answers_cost_little_and_a_restart_nothing() -> None:
     assert differing == 0
 
 
-def test_errors_that_are_known_without_labels_are_true() -> None:
+def test_errors_estimated_without_labels_are_true() -> None:
     by_program = np.reshape(figures("unlabelled"), (3, 4))
     for value, low, high, truth in by_program:
         assert low <= truth <= high

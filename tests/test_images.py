@@ -56,8 +56,8 @@ def test_a_pool_places_images_with_far_fewer_answers_than_bisection(name: str, s
             question = pool.ask()
             pool.tell(question, higher=bool(y[question.item] > question.level))
         answers, off = answers + 20, float(np.abs(pool.levels_ - y).mean())
-        # 2.4 is what bisection takes, and a pool that is told nothing of the images
-        assert answers < 0.75 * 2.4 * len(y), f"{answers} answers, and by {name} they are {off:.2f} levels off"
+        # 2.4 is what bisection takes, and a pool that knows nothing about the images
+        assert answers < 0.75 * 2.4 * len(y), f"{answers} answers, and {name} is still {off:.2f} levels off"
     print(f"{name}: {answers / len(y):.2f} answers per item to {off:.2f} levels off")
 
 
@@ -102,12 +102,12 @@ def test_any_image_has_finite_numbers(width: int, height: int, mode: str, data: 
 
 @pytest.mark.parametrize("size", [(1, 1), (10_000, 1), (1, 10_000), (2, 3)])
 @pytest.mark.parametrize("kind", FORMATS)
-def test_so_have_the_smallest_and_the_longest(size: tuple[int, int], kind: str) -> None:
+def test_the_smallest_and_longest_images_have_finite_numbers(size: tuple[int, int], kind: str) -> None:
     for colour in ("black", "white", "red"):
         assert np.isfinite(describe(file(Image.new("RGB", size, colour), kind))).all()
 
 
-def test_grey_of_16_bits_is_not_clipped() -> None:
+def test_16_bit_grey_is_not_clipped() -> None:
     ramp = np.linspace(0, 65_535, 128 * 128).reshape(128, 128).astype(np.uint16)
     deep, plain = numbers(file(Image.fromarray(ramp))), numbers(file(Image.fromarray((ramp >> 8).astype(np.uint8))))
     assert deep == plain
@@ -129,7 +129,7 @@ def test_an_image_is_turned_as_its_camera_was(orientation: int, kind: str) -> No
     assert found == pytest.approx(expected, abs=0 if kind != "JPEG" else 0.06)
 
 
-def test_what_is_transparent_is_white() -> None:
+def test_transparent_pixels_are_white() -> None:
     clear = Image.new("RGBA", (50, 50), (255, 0, 0, 0))
     clear.paste((0, 0, 255, 255), (10, 10, 40, 40))
     solid = Image.new("RGB", (50, 50), "white")
@@ -142,7 +142,7 @@ def test_what_is_transparent_is_white() -> None:
 
 
 @pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG"])
-def test_of_an_animation_the_first_image_counts(kind: str) -> None:
+def test_an_animation_counts_as_its_first_image(kind: str) -> None:
     frames = [Image.new("RGB", (30, 30), colour) for colour in ("red", "blue", "lime")]
     moving = file(frames[0], kind, save_all=True, append_images=frames[1:], lossless=True)
     assert (describe(moving) == describe(file(frames[0]))).all()
@@ -170,12 +170,12 @@ print(hashlib.sha256(b"".join(describe(file.read_bytes()).tobytes() for file in 
 
 
 def _features() -> list[str]:
-    """What the processor can do that NumPy may be told to do without."""
+    """Processor features that NumPy can be told to do without."""
     config: Any = np.show_config(mode="dicts")
     return list(config["SIMD Extensions"].get("found", []))
 
 
-def test_a_large_jpeg_is_decoded_small_and_says_its_whole_size() -> None:
+def test_a_large_jpeg_is_decoded_small_and_reports_its_full_size() -> None:
     large = drawn().resize((4_000, 3_000))
     data = file(large, "JPEG", quality=95)
     decoded = images.decode(data, 256)
@@ -184,7 +184,7 @@ def test_a_large_jpeg_is_decoded_small_and_says_its_whole_size() -> None:
 
 
 def bomb(kind: str, width: int, height: int) -> bytes:
-    """A small file that says it is large."""
+    """A small file that claims to be large."""
     if kind == "PNG":
         head = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
         chunk = struct.pack(">I", 13) + head + struct.pack(">I", zlib.crc32(head))
@@ -227,7 +227,7 @@ def test_too_many_pixels_are_refused_before_they_are_decoded(
         describe(data)
 
 
-def test_a_webp_that_says_it_is_large_takes_no_memory() -> None:
+def test_a_webp_that_claims_to_be_large_takes_no_memory() -> None:
     code = """
 import resource, sys
 from dford.columns.images import describe
@@ -260,7 +260,7 @@ def test_no_other_decoder_is_reached(kind: str) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"GIF", b"RIFF", b"<svg/>", b"<html>", b"RIFF\0\0\0\0WAVE", b"\0" * 99])
-def test_what_is_no_image_is_refused(data: bytes) -> None:
+def test_what_is_not_an_image_is_refused(data: bytes) -> None:
     with pytest.raises(ValueError, match="^this is not an image; expected a PNG, JPEG, WebP or GIF file$"):
         describe(data)
 

@@ -1,11 +1,11 @@
-"""Modules form no circles, not even by imports that are for types alone or inside functions."""
+"""There are no import cycles, not even through imports for types or inside functions."""
 
 from graphlib import CycleError, TopologicalSorter
 
 from test_structure import MODULES, imports
 
 
-def test_no_module_imports_itself_in_a_circle() -> None:
+def test_there_are_no_import_cycles() -> None:
     graph = {module: imports(module) - {"dford"} for module in MODULES}
     try:
         TopologicalSorter(graph).prepare()

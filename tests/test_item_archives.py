@@ -44,7 +44,7 @@ def test_the_images_of_an_archive_are_kept_under_their_hashes(tmp_path: Path) ->
 
 
 def bombs() -> dict[str, Any]:
-    """Archives that no one should unpack, and what is said of them."""
+    """Archives that nobody should unpack, and what is said about them."""
     whole = packed(("a.png", PNG))
     encrypted = bytearray(whole)
     for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
@@ -81,7 +81,7 @@ def bombs() -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", ["no archive", "nothing", "empty", "cut", "encrypted", "lying", "same", "lzma", "many",
                                   "single", "total", "other", "svg", "archive"])  # fmt: skip
-def test_an_archive_is_refused_in_one_sentence_and_nothing_of_it_kept(tmp_path: Path, kind: str) -> None:
+def test_a_bad_archive_is_refused_in_one_sentence_and_none_of_it_kept(tmp_path: Path, kind: str) -> None:
     content, code, sentence = bombs()[kind]
     files = ItemFiles(tmp_path / "folder", Limits(file_bytes=10_000, entries=20, archive_bytes=50_000))
     with pytest.raises(Refusal) as caught:
@@ -92,7 +92,7 @@ def test_an_archive_is_refused_in_one_sentence_and_nothing_of_it_kept(tmp_path: 
     assert not files.folder.exists()
 
 
-def test_what_an_archive_unpacks_to_is_bounded_in_memory_too(tmp_path: Path) -> None:
+def test_unpacking_an_archive_takes_bounded_memory(tmp_path: Path) -> None:
     content = packed(("a.png", PNG.ljust(100_000_000, b"\0")))
     assert len(content) < 200_000
     tracemalloc.start()

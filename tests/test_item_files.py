@@ -1,4 +1,4 @@
-"""The folder of images, as somebody would try it who wants what is outside of it, or to fill the disk."""
+"""The folder of images, attacked by somebody who wants what is outside of it, or to fill the disk."""
 
 import hashlib
 import os
@@ -27,7 +27,7 @@ SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with an image, and beside it a secret that is an image, too."""
+    """A folder with an image, and beside it a secret that is also an image."""
     (tmp_path / "secret.png").write_bytes(PNG)
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "secret.png").write_bytes(PNG)
@@ -78,7 +78,7 @@ def test_names_that_lead_elsewhere_find_nothing(folder: Path, name: str) -> None
     refused(ItemFiles(folder), name)
 
 
-def test_no_absolute_name_is_read_even_of_the_folder_itself(folder: Path) -> None:
+def test_no_absolute_name_is_read_even_inside_the_folder(folder: Path) -> None:
     refused(ItemFiles(folder), str(folder / "own.png"))
 
 
@@ -107,7 +107,7 @@ def test_the_folder_itself_may_be_a_link(folder: Path) -> None:
     assert ItemFiles(link).read("own.png")[0] == PNG
 
 
-def test_a_folder_that_becomes_a_link_meanwhile_leads_nowhere(folder: Path) -> None:
+def test_a_folder_that_is_swapped_for_a_link_leads_nowhere(folder: Path) -> None:
     """The name is always one or the other, and what is outside is never read."""
     secret, own = SMALL["GIF"], SMALL["JPEG"]
     (folder.parent / "outside" / "a.png").write_bytes(secret)
@@ -180,7 +180,7 @@ def test_large_files_are_refused_and_not_read(folder: Path) -> None:
     assert files.names() == ["fits.png", "own.png"]
 
 
-def test_a_refusal_does_not_tell_what_is_outside(folder: Path) -> None:
+def test_a_refusal_does_not_reveal_what_is_outside(folder: Path) -> None:
     def sentence(name: str) -> str:
         return refused(ItemFiles(folder), name).sentence.replace(repr(name), "NAME")
 
@@ -205,7 +205,7 @@ def test_everything_that_is_listed_can_be_read(folder: Path) -> None:
     assert all(files.read(name) for name in files.names())
 
 
-def test_a_folder_that_is_not_there_has_no_images(tmp_path: Path) -> None:
+def test_a_missing_folder_has_no_images(tmp_path: Path) -> None:
     assert ItemFiles(tmp_path / "none").names() == []
     refused(ItemFiles(tmp_path / "none"), "a.png")
 
@@ -217,7 +217,7 @@ def test_a_folder_with_too_many_files_is_refused(folder: Path) -> None:
         ItemFiles(folder, Limits(names=1)).names()
 
 
-def test_a_folder_however_deep_is_searched_to_an_end(folder: Path) -> None:
+def test_a_very_deep_folder_is_searched_to_the_end(folder: Path) -> None:
     at = os.open(folder, os.O_RDONLY)
     for _ in range(1_200):  # longer than any path may be
         os.mkdir("d", dir_fd=at)
@@ -228,7 +228,7 @@ def test_a_folder_however_deep_is_searched_to_an_end(folder: Path) -> None:
     try:
         assert ItemFiles(folder).names() == ["own.png"]
     finally:
-        subprocess.run(["rm", "-r", folder / "d"], check=True)  # pytest cannot: it is too deep for Python's own
+        subprocess.run(["rm", "-r", folder / "d"], check=True)  # pytest cannot: it is too deep for Python
 
 
 @pytest.mark.parametrize("kind", MEDIA)
@@ -252,7 +252,7 @@ def test_what_is_not_an_image_is_not_kept(tmp_path: Path, content: bytes) -> Non
     assert not files.folder.exists()
 
 
-def test_an_upload_replaces_what_is_broken_or_a_link_in_its_place_and_never_writes_through_it(tmp_path: Path) -> None:
+def test_an_upload_replaces_a_broken_file_or_a_link_and_never_writes_through_it(tmp_path: Path) -> None:
     files = ItemFiles(tmp_path / "folder")
     name = files.put(PNG)
     kept, victim = files.folder / name, tmp_path / "victim"

@@ -92,7 +92,7 @@ def test_levels_that_are_numbers_are_read_as_the_file_has_them(tmp_path: Path) -
         ),
     ],
 )
-def test_mistakes_are_told_in_a_sentence(
+def test_mistakes_get_one_sentence(
     arguments: list[str], sentence: str, log: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files = {"LOG": str(log), "MODEL": str(log.with_name("model"))}

@@ -28,7 +28,7 @@ def pair(request: pytest.FixtureRequest) -> tuple[Any, Any]:
     return request.param(), request.param()
 
 
-def test_numbered_questions_and_learn_are_ask_and_tell_to_the_bit(pair: tuple[Any, Any]) -> None:
+def test_numbered_questions_and_learn_equal_ask_and_tell_to_the_bit(pair: tuple[Any, Any]) -> None:
     asking, keeping = pair
     keeping.random_state = asking.random_state = 3
     for n, x in enumerate(np.random.default_rng(0).normal(size=(260, 2))):  # trees are in effect from 204 on
@@ -38,13 +38,13 @@ def test_numbered_questions_and_learn_are_ask_and_tell_to_the_bit(pair: tuple[An
         asking.tell(asked, higher)
         keeping.learn(kept, higher)
     for figures in (asking._form.state, *asking._records):
-        figures[rounds.ASKED] = 0  # how many were asked, and which were settled, is the keeper's to know
+        figures[rounds.ASKED] = 0  # how many were asked, and which were settled, is for the keeper to know
     asking._fates.clear()
     assert keeping.to_bytes() == asking.to_bytes()
 
 
 def page(n: int, seed: int = 0) -> dict[str, Any]:
-    """Rounds as a store keeps them: another's questions and predictions of the day."""
+    """Rounds as a store keeps them: somebody else's questions and old predictions."""
     random = np.random.default_rng(seed)
     X, level = random.normal(size=(n, 3)), random.integers(1, 4, size=n)
     return {
@@ -63,7 +63,7 @@ def part(rounds: dict[str, Any], begin: int, end: int) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "ends", [[700], [1, 199, 202, 257, 700], [*range(7, 700, 49), 700]], ids=["all", "some", "many"]
 )
-def test_many_answers_at_once_are_one_after_the_other_to_the_bit(pair: tuple[Any, Any], ends: list[int]) -> None:
+def test_many_answers_at_once_equal_one_after_the_other_to_the_bit(pair: tuple[Any, Any], ends: list[int]) -> None:
     """With trees that are grown before, in and after a page, checkpoints, and the prediction before each answer."""
     one, many = pair
     rounds = page(700)

@@ -36,7 +36,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
 class TestSheet:
     ROWS = tuple({"size": str(i), "note": f"item {i}"} for i in range(6))
 
-    def test_it_is_filled_once_and_grows_at_its_end(self, service: Service) -> None:
+    def test_a_project_is_filled_once_and_grows_at_its_end(self, service: Service) -> None:
         for rows, added in ((4, 4), (4, 0), (6, 2)):
             project, count = fill_project(service, TableProject("rain", self.ROWS[:rows], LEVELS))
             assert count == added
@@ -58,7 +58,9 @@ class TestSheet:
             ({"rows": (*ROWS[:4], {"size": "many", "note": ""})}, "row 5: column 'size' takes a number; got 'many'"),
         ],
     )
-    def test_what_differs_is_said_and_nothing_done(self, service: Service, change: dict[str, Any], match: str) -> None:
+    def test_a_difference_is_reported_and_nothing_done(
+        self, service: Service, change: dict[str, Any], match: str
+    ) -> None:
         fill_project(service, TableProject("rain", self.ROWS[:4], LEVELS))
         with pytest.raises(ValueError, match=match):
             fill_project(service, TableProject("rain", self.ROWS[:4])._replace(**change))
@@ -79,12 +81,12 @@ class TestSheet:
             ({"kinds": {"note": "shown", "size": "shown"}}, "there is nothing to learn from"),
         ],
     )
-    def test_a_project_that_cannot_be_is_not_begun(self, service: Service, change: dict[str, Any], match: str) -> None:
+    def test_an_invalid_project_is_not_created(self, service: Service, change: dict[str, Any], match: str) -> None:
         with pytest.raises(ValueError, match=match):
             fill_project(service, TableProject("rain", self.ROWS, LEVELS)._replace(**change))
         assert all_projects(service.database) == []
 
-    def test_more_rows_than_a_call_may_have_are_one_commit(self, tmp_path: Path) -> None:
+    def test_more_rows_than_a_call_allows_are_one_commit(self, tmp_path: Path) -> None:
         one = Service(Settings(database=str(tmp_path / "small.db"), items_per_call=2))
         before = one.writer.commits
         assert fill_project(one, TableProject("rain", self.ROWS, LEVELS))[1] == 6
@@ -103,7 +105,7 @@ def test_the_column_of_known_levels_is_named_by_gold(tmp_path: Path, monkeypatch
 @pytest.mark.parametrize(
     ("stem", "name"), [("My Items (2)", "my-items-2"), ("Häuser", "hauser"), ("日本", "items"), ("x" * 99, "x" * 64)]
 )
-def test_a_project_is_called_after_its_file(stem: str, name: str) -> None:
+def test_a_project_is_named_after_its_file(stem: str, name: str) -> None:
     assert label._name(stem) == name
 
 
@@ -190,7 +192,7 @@ def test_images_that_cannot_be_read_are_counted_and_named(tmp_path: Path) -> Non
     photos = tmp_path / "photos"
     photos.mkdir()
     for n, content in enumerate(drawings(12)[0]):
-        (photos / f"{n:02}.png").write_bytes(content[:200] if n < 7 else content)  # all of the first ones
+        (photos / f"{n:02}.png").write_bytes(content[:200] if n < 7 else content)  # the first ones are all cut short
     sentence = "7 images could not be read (00.png, 01.png, 02.png, 03.png, 04.png, …); they count as missing\n"
     for _ in range(2):
         with labelling(tmp_path, "--no-browser", items="photos") as (_, lines):
@@ -200,10 +202,10 @@ def test_images_that_cannot_be_read_are_counted_and_named(tmp_path: Path) -> Non
         "size,photo,text\n" + "".join(f"{n},{one},it is thing {n}\n" for n, one in enumerate(names))
     )
     with labelling(tmp_path, "--no-browser", "--files", str(photos), items="photos/items.csv") as (_, lines):
-        assert "1 image could not be read (00.png); it counts as missing\n" in lines, "an empty one is none"
+        assert "1 image could not be read (00.png); it counts as missing\n" in lines, "an empty cell is no image"
 
 
-def test_where_there_are_keys_the_page_gets_one_for_as_long_as_it_runs(
+def test_if_there_are_keys_the_page_gets_one_for_as_long_as_it_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Service(Settings(database=str(tmp_path / "log.db"))).close()

@@ -88,7 +88,7 @@ def seen(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line)[0] for line in lines(folder / "seen")]
 
 
-def test_from_a_file_to_levels_by_a_program_and_people_go_on(tmp_path: Path) -> None:
+def test_a_program_gets_from_a_file_to_levels_and_people_continue(tmp_path: Path) -> None:
     with answering(tmp_path, "--budget", "40", "--threads", "2", "--out", "levels.csv") as process:
         out, err = ended(process)
     assert err == ""
@@ -131,7 +131,7 @@ def test_from_a_file_to_levels_by_a_program_and_people_go_on(tmp_path: Path) -> 
     replayed(tmp_path / "log.db", "items")
 
 
-def test_killed_at_any_moment_nothing_that_was_answered_is_asked_again_and_the_budget_holds(tmp_path: Path) -> None:
+def test_after_a_kill_at_any_moment_nothing_answered_is_asked_again_and_the_budget_holds(tmp_path: Path) -> None:
     budget = 60
     for kills, least in enumerate((3, 25), 1):
         with answering(tmp_path, "--budget", str(budget), "--threads", "2") as process:
@@ -184,7 +184,7 @@ def test_a_program_that_keeps_failing_ends_the_run_in_one_sentence_with_its_last
     assert {one.person for one in stored(tmp_path, schema.skips)} == {"Dr. Ümit"}
 
 
-def test_the_judge_of_the_docs_answers_as_they_say(tmp_path: Path) -> None:
+def test_the_judge_in_the_docs_answers_as_they_say(tmp_path: Path) -> None:
     """Program and command to the letter."""
     text = (Path(__file__).parent.parent / "docs" / "people.md").read_text().partition("### On the command line")[2]
     (tmp_path / "judge.py").write_text(text.partition("```python\n")[2].partition("```")[0])
@@ -223,7 +223,7 @@ def test_the_judge_of_the_docs_answers_as_they_say(tmp_path: Path) -> None:
     assert (shown.keys(), shown["item"].keys()) == ({"id", "item", "question", "level", "levels"}, {"review"})
 
 
-def test_of_images_the_program_gets_the_paths(tmp_path: Path) -> None:
+def test_a_program_gets_the_paths_of_images(tmp_path: Path) -> None:
     photos = tmp_path / "photos"
     photos.mkdir()
     for n, content in enumerate(drawings(8)[0]):
@@ -266,14 +266,14 @@ def test_a_mistake_gets_one_sentence_and_exit_2(
     assert not Path("log.db").exists()
 
 
-def test_a_program_that_is_not_there_is_named_and_costs_nothing(tmp_path: Path) -> None:
+def test_a_missing_program_is_named_and_costs_nothing(tmp_path: Path) -> None:
     with answering(tmp_path, "--budget", "5", "--answer", "no-such-judge") as process:
         _, err = ended(process, 2)
     assert err == "dford: cannot start 'no-such-judge': No such file or directory\n"
     assert stored(tmp_path, schema.questions) == []
 
 
-def test_a_program_is_called_by_its_script_or_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_is_named_after_its_script_or_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("judge.v2.py").touch()
     for words, name in [
@@ -285,7 +285,7 @@ def test_a_program_is_called_by_its_script_or_module(tmp_path: Path, monkeypatch
         assert program_name(words) == name
 
 
-def test_how_far_it_is_and_what_is_known_of_it_are_said_in_words() -> None:
+def test_progress_and_what_is_known_of_a_program_are_put_in_words() -> None:
     line = progress_line(Progress(120, 500, 117, Counter({"no answer within 60 s": 3}), 754.0), 0.314)
     assert line == "120 of 500 questions, 117 answers, 3 failed, expected error 0.31, 12:34 left"
     rate = Estimate(0.08, 0.02, 0.17)

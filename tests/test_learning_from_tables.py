@@ -57,7 +57,7 @@ def test_learners_take_arrays_with_missing_values(learner: Any) -> None:
 
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("kind", [np.asarray, lambda X: pd.DataFrame(X, columns=["a", "row", "b"])])
-def test_of_numbers_with_missing_ones_every_column_is_learned_from(learner: Any, kind: Any) -> None:
+def test_every_column_of_numbers_with_missing_ones_is_learned_from(learner: Any, kind: Any) -> None:
     """Also one that counts the rows: three columns of which one is left out would look like features already."""
     random = np.random.default_rng(0)
     X = np.column_stack([random.normal(size=200), np.arange(200.0), random.normal(size=200)])
@@ -65,13 +65,13 @@ def test_of_numbers_with_missing_ones_every_column_is_learned_from(learner: Any,
     X[::10, 0] = np.nan
     model = learner(random_state=0).fit(kind(X), y)
     assert (model.predict(kind(X)) == y).mean() > 0.9
-    if learner is not DirectionalBoosting:  # whose trees part the missing ones by themselves
+    if learner is not DirectionalBoosting:  # whose trees handle missing values themselves
         assert [column.kind for column in model.columns_.describe()] == ["number"] * 3
         assert (model.predict_proba(kind(X)) == model.predict_proba(model.columns_.transform(kind(X)))).all()
 
 
 def reviews(n: int) -> tuple[list[dict[str, Any]], np.ndarray]:
-    """Texts, a few words of which say something, beside a number that does, too."""
+    """Texts with a few words that matter, beside a number that does too."""
     random = np.random.default_rng(1)
     tones = {"awful": -2, "bad": -1, "dull": -1, "fine": 1, "good": 1, "superb": 2}
     rows: list[dict[str, Any]] = []
@@ -126,7 +126,7 @@ def test_learning_live_in_a_batch_resumed_and_by_pipeline_gives_the_same_bits(tm
     assert (fitted.predict(rows) == Auto(levels=[1, 2, 3, 4], random_state=0).fit(rows, y).predict(rows)).all()
 
 
-def test_trees_alone_do_not_learn_from_texts_and_say_who_does() -> None:
+def test_trees_alone_do_not_learn_from_texts_and_say_what_does() -> None:
     rows, y = reviews(20)
     with pytest.raises(ValueError, match="DirectionalBoosting does not learn from texts such as 'review'; use Auto"):
         DirectionalBoosting().fit(rows, y)
@@ -135,7 +135,7 @@ def test_trees_alone_do_not_learn_from_texts_and_say_who_does() -> None:
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_a_log_of_texts_is_a_file_and_comes_back_to_the_bit(suffix: str, tmp_path: Path) -> None:
+def test_a_log_of_texts_comes_back_from_a_file_to_the_bit(suffix: str, tmp_path: Path) -> None:
     rows, y = reviews(30)
     model = Auto(random_state=0).fit(rows, y)
     levels = model.classes_.tolist()
@@ -164,7 +164,7 @@ def test_a_log_of_texts_is_a_file_and_comes_back_to_the_bit(suffix: str, tmp_pat
         ("1:nan", "finite"),
     ],
 )
-def test_sparse_features_that_cannot_be_are_refused(text: str, match: str) -> None:
+def test_impossible_sparse_features_are_refused(text: str, match: str) -> None:
     with pytest.raises(ValueError, match=match):
         sparse_rows.from_texts([text], 9)
 
@@ -184,7 +184,7 @@ def test_sparse_rows_come_back_from_bytes_and_texts(places: list[list[int]]) -> 
         assert (again != X).nnz == 0
 
 
-def test_a_pool_takes_a_table_and_goes_on_from_a_file(tmp_path: Path) -> None:
+def test_a_pool_takes_a_table_and_continues_from_a_file(tmp_path: Path) -> None:
     rows, y = reviews(150)
     pool = Pool(rows[:140], levels=[1, 2, 3, 4], random_state=0)
     assert pool.columns_ is not None
@@ -202,7 +202,7 @@ def test_a_pool_takes_a_table_and_goes_on_from_a_file(tmp_path: Path) -> None:
     assert pool.log_.X.shape == (280, 2**16 + 1)
 
 
-def test_a_pool_without_features_goes_on_from_a_file(tmp_path: Path) -> None:
+def test_a_pool_without_features_continues_from_a_file(tmp_path: Path) -> None:
     pool = Pool(np.empty((30, 0)), levels=[1, 2, 3], random_state=0)
     for _ in range(60):
         pool.tell(pool.ask(), True)
@@ -233,7 +233,9 @@ def test_vectors_are_learned_from_in_frames_of_any_kind(kind: Any) -> None:
         ("X_width", lambda a: a * 0 + 5),
     ],
 )
-def test_a_damaged_pool_of_texts_is_refused_and_reads_nothing_outside(name: str, change: Any, tmp_path: Path) -> None:
+def test_a_damaged_pool_of_texts_is_refused_and_reads_nothing_out_of_bounds(
+    name: str, change: Any, tmp_path: Path
+) -> None:
     pool = Pool(reviews(30)[0], levels=[1, 2, 3, 4], random_state=0)
     pool.save(tmp_path / "pool")
     header, arrays = persistence.read(tmp_path / "pool")
@@ -243,7 +245,7 @@ def test_a_damaged_pool_of_texts_is_refused_and_reads_nothing_outside(name: str,
 
 
 @pytest.mark.parametrize("name", ["log_indptr", "open_indptr"])
-def test_a_damaged_model_is_refused_and_reads_nothing_outside(name: str, tmp_path: Path) -> None:
+def test_a_damaged_model_is_refused_and_reads_nothing_out_of_bounds(name: str, tmp_path: Path) -> None:
     rows = [{"c": f"kind {n % 12}", "text": f"a text of its own, {n}", "n": n} for n in range(240)]
     model = Auto(random_state=0).fit(rows, [1 + n % 3 for n in range(240)])
     model.ask(rows[0])
@@ -254,7 +256,7 @@ def test_a_damaged_model_is_refused_and_reads_nothing_outside(name: str, tmp_pat
         load(tmp_path / "damaged")
 
 
-def test_a_feature_cannot_be_called_as_the_sparse_ones_are_in_a_file() -> None:
+def test_a_feature_cannot_have_the_name_of_sparse_ones_in_a_file() -> None:
     log = FeedbackLog([1, 2], ["features[3]", "b"])
     with pytest.raises(ValueError, match="its own column"):
         log.to_frame()

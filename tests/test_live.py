@@ -49,7 +49,7 @@ def test_the_open_question_is_safe_from_changes_to_the_callers_row(model: DFORD)
     assert question.x.tolist() == [1.0, 2.0]
 
 
-def test_answers_in_any_order_use_the_propensity_of_the_day_and_todays_parameters() -> None:
+def test_answers_in_any_order_use_the_original_propensity_and_current_parameters() -> None:
     random = np.random.default_rng(0)
     model = DFORD(levels=range(1, 6), random_state=0)
     X, y = random.normal(size=(40, 3)), random.integers(1, 6, size=40)
@@ -68,7 +68,7 @@ def test_answers_in_any_order_use_the_propensity_of_the_day_and_todays_parameter
 
 
 def test_late_answers_stay_unbiased() -> None:
-    """The step of a question told late, averaged over what might have been asked, is still the full one."""
+    """The step of a question answered late, averaged over what might have been asked, is still the full one."""
     X = np.random.default_rng(0).normal(size=(3, 2))
     steps = []
     for level in range(1, 4):
@@ -86,7 +86,7 @@ def test_late_answers_stay_unbiased() -> None:
     np.testing.assert_allclose(np.mean(steps, axis=0)[rounds.CUTS :], (full._form.state - before)[rounds.CUTS :])
 
 
-def test_the_same_answer_again_changes_nothing_and_the_other_raises(model: DFORD) -> None:
+def test_the_same_answer_again_changes_nothing_and_the_opposite_one_raises(model: DFORD) -> None:
     question = model.ask([1.0, 2.0])
     model.tell(question, True)
     before = state(model)
@@ -155,7 +155,7 @@ def test_a_changed_question_is_refused(model: DFORD) -> None:
 
 
 @pytest.mark.parametrize("answer", [1, 0, None, "yes", 1.0, np.array([True])])
-def test_an_answer_that_is_no_bool_is_refused(model: DFORD, answer: Any) -> None:
+def test_an_answer_that_is_not_a_bool_is_refused(model: DFORD, answer: Any) -> None:
     question = model.ask([1.0, 2.0])
     with pytest.raises(TypeError, match="higher must be True or False"):
         model.tell(question, answer)

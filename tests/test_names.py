@@ -1,4 +1,4 @@
-"""Names of features: rows whose columns are called otherwise, or stand in another order, are never learned from."""
+"""Names of features: rows whose columns have other names, or another order, are never learned from."""
 
 import pickle
 from collections.abc import Callable
@@ -30,7 +30,7 @@ LEARNERS: list[Any] = [
     DirectionalBoosting(levels=LEVELS, max_iter=3, random_state=0),
     Auto(levels=LEVELS, random_state=0),
 ]
-# one row with names, in all the ways in which it may come
+# one row with names, in every form that it may have
 ROWS: dict[str, Callable[[list[str], Any], Any]] = {
     "pandas frame": lambda names, x: pd.DataFrame([x], columns=names),
     "polars frame": lambda names, x: pl.DataFrame(dict(zip(names, ([v] for v in x), strict=True))),
@@ -57,7 +57,7 @@ def logged(names: list[str] | None) -> FeedbackLog:
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
 @pytest.mark.parametrize("kind", ROWS)
-def test_rows_with_names_are_asked_about_as_arrays_are(learner: Any, kind: str) -> None:
+def test_rows_with_names_are_asked_about_like_arrays(learner: Any, kind: str) -> None:
     plain, named = fresh(learner), fresh(learner)
     for x in X[:10]:
         one, other = plain.ask(x), named.ask(ROWS[kind](NAMES, x))
@@ -77,7 +77,7 @@ def named_bytes(model: Any, names: list[str]) -> bytes:
 
 
 def begun(learner: Any, how: str) -> Any:
-    """A model that has met names, in one of the ways in which it may."""
+    """A model that has seen names, in one of the ways that it can."""
     model = fresh(learner)
     if how == "fit":
         return model.fit(frame(pd.DataFrame, NAMES, X), Y)
@@ -98,7 +98,7 @@ def begun(learner: Any, how: str) -> Any:
     st.sampled_from(["fit", "partial_fit", "ask", "replay", "loaded", "pickled"]),
     st.sampled_from([["width", "length", "age"], ["length", "width", "weight"], ["age", "width", "length"], NAMES[:2]]),
 )
-def test_no_method_takes_rows_of_other_names_or_in_another_order(how: str, names: list[str]) -> None:
+def test_no_method_takes_rows_with_other_names_or_in_another_order(how: str, names: list[str]) -> None:
     model, rows = begun(LEARNERS[0], how), X[:, : len(names)]
     kept = model.question(ROWS["dict"](NAMES, X[0]), 99)
     calls: list[Callable[[], Any]] = []
@@ -119,7 +119,7 @@ def test_no_method_takes_rows_of_other_names_or_in_another_order(how: str, names
 
 
 @pytest.mark.parametrize("how", ["fit", "ask", "replay", "loaded"])
-def test_bare_rows_where_names_are_known_and_names_where_none_are_warn_as_in_scikit_learn(how: str) -> None:
+def test_rows_without_known_names_or_with_unknown_ones_warn_as_in_scikit_learn(how: str) -> None:
     model, unnamed = begun(LEARNERS[0], how), fresh(LEARNERS[0]).fit(X, Y)
     for bare in (X[0], X[0].tolist(), X[:1], pd.Series(X[0])):
         with pytest.warns(UserWarning, match="X does not have valid feature names, but DFORD was fitted with"):
@@ -140,7 +140,7 @@ def test_a_new_fit_forgets_the_names_of_the_last() -> None:
     assert model.ask(X[0]).level in LEVELS  # and no warning
 
 
-def test_numbers_as_labels_of_columns_are_no_names_and_mixed_ones_are_refused() -> None:
+def test_numbers_as_column_labels_are_not_names_and_mixed_ones_are_refused() -> None:
     model = fresh(LEARNERS[0])
     model.ask({0: 1.0, 1: 2.0})
     assert not hasattr(model, "feature_names_in_")
@@ -173,7 +173,7 @@ def test_names_that_a_file_invents_count_as_none(ending: str, tmp_path: Path) ->
     assert not hasattr(model, "feature_names_in_")
     turned = log.to_frame()[["x2", "higher", "x0", "level", "propensity", "x1", "prediction"]]
     assert (FeedbackLog.from_frame(turned, LEVELS).X == log.X).all()
-    # a model whose features are really called so may read the log, too
+    # a model whose features really have these names can read the log too
     called = NewtonLogit(levels=LEVELS, random_state=0)
     called.ask(dict(zip(["x0", "x1", "x2"], X[0], strict=True)))
     assert (called.replay(log) == NewtonLogit(levels=LEVELS).replay(log)).all()

@@ -38,7 +38,7 @@ def agree(model: NewtonLogit, slow: naive_newton.NewtonLogit, X: Any) -> None:
 @pytest.mark.slow
 @settings(max_examples=streams.N_STREAMS)
 @given(streams.streams(max_rounds=25), kinds, st.sampled_from(["full", "diagonal"]), streams.seeds)
-def test_it_decides_as_the_slow_one_on_answers(stream: Any, kind: str, covariance: str, seed: int) -> None:
+def test_it_decides_like_the_slow_one_on_answers(stream: Any, kind: str, covariance: str, seed: int) -> None:
     X, y, K = stream
     policy = Boundary(0.4)
     model, slow = make(K, kind, covariance, X.shape[1], policy=policy, random_state=seed)
@@ -60,7 +60,7 @@ def test_it_decides_as_the_slow_one_on_answers(stream: Any, kind: str, covarianc
 @pytest.mark.slow
 @settings(max_examples=streams.N_STREAMS)
 @given(streams.streams(max_rounds=25), kinds, st.sampled_from(["full", "diagonal"]), streams.seeds)
-def test_it_decides_as_the_slow_one_on_intervals(stream: Any, kind: str, covariance: str, seed: int) -> None:
+def test_it_decides_like_the_slow_one_on_intervals(stream: Any, kind: str, covariance: str, seed: int) -> None:
     X, y, K = stream
     ends = np.random.default_rng(seed).integers(1, K + 1, size=(2, len(X)))
     intervals = np.stack([np.minimum(y, ends[0]), np.maximum(y, ends[1])], axis=1)
@@ -111,7 +111,7 @@ def test_the_prediction_is_the_median_level() -> None:
     assert (median == model.predict(X)).mean() > 0.999
 
 
-def test_one_bit_is_worth_nearly_a_label_and_far_more_than_dford_takes_of_it() -> None:
+def test_one_bit_is_worth_nearly_a_label_and_far_more_than_dford_gets_from_it() -> None:
     X, y = make_synthetic(10_000, random_state=0)
     bit, label = (
         NewtonLogit(features="poly", feedback=kind, random_state=0).fit(X, y).trace_.mae[-1]
@@ -122,7 +122,7 @@ def test_one_bit_is_worth_nearly_a_label_and_far_more_than_dford_takes_of_it() -
 
 
 def test_probabilities_are_calibrated() -> None:
-    """Levels drawn from a cumulative logit: of what is said to have probability p, about p happens."""
+    """Levels drawn from a cumulative logit: of what is given probability p, about a share p happens."""
     random = np.random.default_rng(0)
     X = random.normal(size=(40_000, 3)) * [1.0, 50.0, 0.01] + [5.0, -300.0, 0.0]
     f = X @ [1.0, 0.02, -80.0]
@@ -147,7 +147,7 @@ def test_raw_features_of_any_scale_teach_the_same(scale: float, shift: float) ->
 
 
 @pytest.mark.parametrize("kind", ["poly", "fourier"])
-def test_forgetting_follows_a_scale_that_turns_round_and_costs_little_where_it_does_not(kind: str) -> None:
+def test_forgetting_follows_a_scale_that_reverses_and_costs_little_where_it_does_not(kind: str) -> None:
     X, y = make_synthetic(8000, random_state=0)
     turned = np.concatenate([y[:4000], 6 - y[4000:]])
 
@@ -163,7 +163,7 @@ def test_forgetting_follows_a_scale_that_turns_round_and_costs_little_where_it_d
 @pytest.mark.parametrize("covariance", ["full", "diagonal"])
 @pytest.mark.parametrize("extra", ["constant", "duplicate"])
 def test_what_no_answer_is_about_is_not_forgotten_and_the_rest_still_follows(covariance: str, extra: str) -> None:
-    """A direction in which no row ever differs would grow for ever if all were forgotten alike."""
+    """A direction in which no row ever differs would grow forever if all were forgotten alike."""
     random = np.random.default_rng(0)
     X = random.normal(size=(20_000, 2))
     y = 1 + np.digitize(X[:, 0] + 0.3 * random.normal(size=len(X)), [-1, 0, 1])
@@ -173,7 +173,7 @@ def test_what_no_answer_is_about_is_not_forgotten_and_the_rest_still_follows(cov
     form = model._form
     assert isinstance(form, NewtonForm)
     assert np.linalg.eigvalsh(form.matrix()).min() > -1e-9
-    assert np.linalg.eigvalsh(form.matrix()).max() < 10  # no direction is less known than at the start, or hardly
+    assert np.linalg.eigvalsh(form.matrix()).max() < 10  # no direction is much less known than at the start
     last = 4 * trace.mae[-1] - 3 * trace.mae[-2]
     assert last < 0.3  # a reversed scale that was not followed would be off by 2
 

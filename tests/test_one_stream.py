@@ -26,7 +26,7 @@ FORMS: list[dict[str, Any]] = [
     {"kernel": "rbf"},
     {"kernel": laplacian_kernel, "window": 7},
 ]
-# figures of a run that need its labels, so that live rounds do not have them
+# figures of a run that need its labels, which live rounds do not have
 NEED_LABELS = [rounds.LABELLED, rounds.ERROR, rounds.ASKED_ERROR, rounds.LOSS]
 few = settings(max_examples=8)
 NEWTON: list[dict[str, Any]] = [
@@ -66,7 +66,7 @@ def test_a_batch_and_a_loop_of_ask_and_tell_give_the_same_bits(
 @pytest.mark.parametrize("form", NEWTON)
 @few
 @given(stream=streams.streams(), seed=streams.seeds, cut=st.floats(0, 1))
-def test_newton_too_in_a_batch_live_and_resumed(
+def test_newton_gives_the_same_bits_in_a_batch_live_and_resumed(
     tmp_path_factory: pytest.TempPathFactory, form: dict[str, Any], stream: Any, seed: int, cut: float
 ) -> None:
     X, y, K = stream
@@ -85,7 +85,7 @@ def test_newton_too_in_a_batch_live_and_resumed(
 
 @few
 @given(streams.streams(), streams.settings())
-def test_sparse_rows_too(stream: Any, chosen: dict[str, Any]) -> None:
+def test_sparse_rows_give_the_same_bits_in_a_batch_and_live(stream: Any, chosen: dict[str, Any]) -> None:
     X, y, K = stream
     chosen |= {"window": None, "levels": range(1, K + 1)}
     X = sparse.csr_matrix(X)
@@ -96,7 +96,7 @@ def test_sparse_rows_too(stream: Any, chosen: dict[str, Any]) -> None:
 @pytest.mark.parametrize("learner", [DFORD, PRank, PRIL])
 @few
 @given(stream=streams.streams(), chosen=streams.settings(), cut=st.floats(0, 1))
-def test_stopping_anywhere_saving_loading_and_going_on_gives_the_same_bits(
+def test_stopping_anywhere_saving_loading_and_continuing_gives_the_same_bits(
     tmp_path_factory: pytest.TempPathFactory,
     learner: Any,
     form: dict[str, Any],

@@ -22,7 +22,7 @@ LEVELS = [1, 2, 3, 4, 5]
 
 
 def laplacian(A: Any, B: Any) -> Any:
-    """A kernel of one's own, without scikit-learn's checks of every row."""
+    """A custom kernel, without scikit-learn's checks of every row."""
     return np.exp(-np.abs(A[:, None] - B[None]).mean(axis=2))
 
 
@@ -123,7 +123,7 @@ def test_labels_count_as_answers_to_every_question(learner: Any) -> None:
 @pytest.mark.parametrize(
     "learner", [DFORD(random_state=0), NewtonLogit(covariance="diagonal", random_state=0)], ids=repr
 )
-def test_sparse_rows_are_known_as_the_dense_ones_that_a_log_has(learner: Any) -> None:
+def test_sparse_rows_are_recognised_in_a_log(learner: Any) -> None:
     random = np.random.default_rng(0)
     X = np.where(random.random((400, 30)) < 0.2, random.normal(size=(400, 30)), 0.0)
     y = random.integers(1, 6, size=400)
@@ -135,7 +135,7 @@ def test_sparse_rows_are_known_as_the_dense_ones_that_a_log_has(learner: Any) ->
 
 
 def test_rows_of_the_same_length_are_told_apart() -> None:
-    """Unit rows, and those that are all 0 and 1: their squares alone are the same."""
+    """Unit rows, and rows of zeros and ones: their squares alone are the same."""
     random = np.random.default_rng(0)
     unit = random.normal(size=(800, 3))
     unit /= np.linalg.norm(unit, axis=1, keepdims=True)

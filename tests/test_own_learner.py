@@ -51,12 +51,12 @@ def test_the_lines_of_contributing_lead_to_a_learner(tmp_path: Path) -> None:
     said = re.fullmatch(r"(.*) levels off, (.*) by the answers alone\n3001 answers\n", result.stdout)
     assert said, result.stdout
     y = np.digitize(np.random.default_rng(0).normal(size=(3_000, 3)) @ [1.0, -2.0, 0.5], [-2.0, 0.0, 2.0])
-    assert float(said[1]) < np.abs(y - np.median(y)).mean() / 2  # of always the same level
+    assert float(said[1]) < np.abs(y - np.median(y)).mean() / 2  # half of a constant level's
 
 
 @pytest.fixture
 def command(shop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
-    """The command line, in the shop: its status and what it says, by words that never met the learner."""
+    """The command line in the shop, which has not imported the learner: its status and what it says."""
     monkeypatch.chdir(shop)
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setattr(sys, "path", [place for place in sys.path if place and not (Path(place) / LEARNER).exists()])
@@ -70,7 +70,7 @@ def command(shop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the learner and a table of one's own."""
+    """A folder with the learner and a custom table."""
     folder = follow(tmp_path_factory.mktemp("shop"))
     (folder / "sub").mkdir()
     (folder / "sub" / "broken.py").write_text("import nothing_of_this_name\n")
@@ -88,7 +88,7 @@ TABLE = ("things.csv", "--target", "rating", "--levels", "bad,ok,good")
 @pytest.mark.parametrize(
     ("learner", "jobs"), [("perceptron:Perceptron", "1"), ("./perceptron.py:Perceptron", "2")], ids=["module", "file"]
 )
-def test_a_learner_and_a_table_of_ones_own_are_compared_on_the_command_line(
+def test_a_custom_learner_and_table_are_compared_on_the_command_line(
     learner: str, jobs: str, shop: Path, command: Callable[..., Any]
 ) -> None:
     words = ("--learners", f"newton,{learner}", "--runs", "2", "--jobs", jobs, "--out", f"out-{jobs}")
@@ -97,14 +97,12 @@ def test_a_learner_and_a_table_of_ones_own_are_compared_on_the_command_line(
     table = (shop / f"out-{jobs}" / "pass.md").read_text()
     assert "| dataset | NewtonLogit | Perceptron |" in re.sub(" +", " ", table)
     errors = re.findall(r"^\| things \|(.*)\|$", table, re.MULTILINE)[0].split("|")
-    constant = 0.75  # at least, of three levels of which none has half of the rows
+    constant = 0.75  # at least, with three levels of which none has half of the rows
     assert all(0 < float(one.split("±")[0]) < constant for one in errors)
     assert (shop / f"out-{jobs}" / "pass.png").stat().st_size > 0
 
 
-def test_a_learner_of_ones_own_is_tuned_run_and_loaded_on_the_command_line(
-    shop: Path, command: Callable[..., Any]
-) -> None:
+def test_a_custom_learner_is_tuned_run_and_loaded_on_the_command_line(shop: Path, command: Callable[..., Any]) -> None:
     mine = "perceptron.py:Perceptron"
     status, said, errors = command("tune", *TABLE, "--learners", f"newton,{mine}")
     assert (status, errors) == (0, "")
@@ -113,7 +111,7 @@ def test_a_learner_of_ones_own_is_tuned_run_and_loaded_on_the_command_line(
     assert (status, errors) == (0, "")
     words = ("predict", "mine.dford", "things.csv", "--out", "levels.csv")
     assert command(*words)[0] == 2, "a file holds no class"
-    # by a process that has seen none of this
+    # in a process that has seen none of this
     here = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "COLUMNS": "100"}
     alone = [sys.executable, "-m", "dford", *words, "--learner", mine]
     placed = subprocess.run(alone, cwd=shop, env=here, capture_output=True, text=True)
@@ -133,7 +131,7 @@ def test_a_learner_of_ones_own_is_tuned_run_and_loaded_on_the_command_line(
     ],
 )
 @pytest.mark.parametrize("command", ["compare", "tune"])
-def test_what_is_no_learner_is_one_sentence_on_the_command_line(
+def test_what_is_not_a_learner_gets_one_sentence_on_the_command_line(
     command: str, learner: str, about: str, shop: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
@@ -145,7 +143,7 @@ def test_what_is_no_learner_is_one_sentence_on_the_command_line(
     assert about in said
 
 
-def test_a_learner_of_ones_own_is_one_of_scikit_learn(perceptron: Any) -> None:
+def test_a_custom_learner_passes_scikit_learns_checks(perceptron: Any) -> None:
     check_estimator(perceptron(), on_skip=None)
 
 
@@ -238,7 +236,7 @@ class NoLearn(Live):
         (NoLearn, "Form must define learn(...), which plays a round for each row"),
     ],
 )
-def test_what_is_missing_is_said(learner: type[OrdinalLearner], sentence: str) -> None:
+def test_what_is_missing_is_named(learner: type[OrdinalLearner], sentence: str) -> None:
     with pytest.raises(NotImplementedError, match=re.escape(sentence)):
         learner(random_state=0).fit([[0.0], [1.0]], [1, 2])
 

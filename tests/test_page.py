@@ -36,7 +36,7 @@ def set_up_on_page(page: Page, client: Any, items: Path) -> None:
     expect(page.get_by_label("How wind is read")).to_have_value("number")
     expect(page.get_by_label("Project name")).to_have_value("stormy-days")
     page.get_by_role("button", name="Add a level").click()
-    # named in another order than they shall have, and put in order: one by the keyboard, one by hand
+    # named out of order, and then put in order: one with the keyboard, one with the mouse
     for n, name in enumerate(["mild", "calm", "severe", "strong"], 1):
         page.get_by_label(f"Level {n}", exact=True).fill(name)
     page.get_by_label("Move level 1: drag").focus()
@@ -52,7 +52,7 @@ def set_up_on_page(page: Page, client: Any, items: Path) -> None:
     expect(page.locator(".question em")).to_be_visible()
 
 
-def test_set_up_answer_undo_lose_the_network_reload_come_back(
+def test_setup_answers_undo_no_network_and_reload_lose_nothing(
     tmp_path: Path, new_page: Callable[..., Page], items: Path
 ) -> None:
     page = new_page(accept_downloads=True)
@@ -98,7 +98,7 @@ def test_set_up_answer_undo_lose_the_network_reload_come_back(
         log = read(client.get("/projects/stormy-days/log.csv").text)
     assert len(rows) == 60
     assert len(log) == 39
-    # every answer that is kept is the right one: none is lost, none is twice, and the slips are not among them
+    # every answer that was kept is right: none is lost, none is there twice, and the slips are not among them
     for round_ in log:
         assert (round_["higher"] == "True") == above(float(round_["wind"]), round_["level"])
     told = [row for row in rows if (row["lowest"], row["highest"]) != ("calm", "severe")]
@@ -165,7 +165,7 @@ def test_two_windows_and_a_contradiction_lose_nothing(tmp_path: Path, new_page: 
         saved(page)
         saved(other)
         assert ok(client.get(f"{project}/state"))["answers"] == 10
-        # somebody answers, by another way, what is on the page
+        # somebody answers, in another way, what is on the page
         shown = page.locator(".item").inner_text()
         number = next(n for n in range(1, 99) if _note(client, project, n) in shown)
         ok(client.post(f"{project}/questions/{number}/answer", json={"higher": False}))
@@ -204,7 +204,7 @@ def _note(client: Any, project: str, number: int) -> str:
     return str(question["shown"]["note"]) + "\n" if question["fate"] == "open" else "no such text"
 
 
-def test_a_busy_server_is_waited_for_and_said(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+def test_the_page_waits_for_a_busy_server_and_says_so(tmp_path: Path, new_page: Callable[..., Page]) -> None:
     page = new_page()
     with serving(tmp_path / "log.db", open_questions=1) as client:
         project = set_up(client, learner="NewtonLogit")
@@ -225,7 +225,7 @@ def test_a_busy_server_is_waited_for_and_said(tmp_path: Path, new_page: Callable
         assert ok(client.get(f"{project}/state"))["answers"] == 1
 
 
-def test_a_view_that_comes_too_late_is_shown_nowhere(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+def test_a_view_that_comes_too_late_is_not_shown(tmp_path: Path, new_page: Callable[..., Page]) -> None:
     page = new_page()
     with serving(tmp_path / "log.db") as client:
         set_up(client)
@@ -238,5 +238,5 @@ def test_a_view_that_comes_too_late_is_shown_nowhere(tmp_path: Path, new_page: C
         shown = page.get_by_role("heading", level=1).inner_text()
         with page.expect_response("**/projects"):
             held[0].continue_()
-        page.evaluate("new Promise(requestAnimationFrame)")  # what the response does is done
+        page.evaluate("new Promise(requestAnimationFrame)")  # the response has been handled
         expect(page.get_by_role("heading", level=1)).to_have_text([shown])

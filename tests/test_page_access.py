@@ -1,4 +1,4 @@
-"""Keys on the page: kept only once the server has accepted them, and never in another's place in silence."""
+"""Keys on the page: kept only once the server has accepted them, and never silently in place of another."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -61,7 +61,7 @@ def test_a_key_is_kept_for_what_it_opens_and_no_more(guarded: Any) -> None:
     page.goto(f"{home(client)}#/rain/answer?key={keys['cleo']}")  # another project's
     expect(page.locator("#notices")).to_contain_text("It is a key for the project snow")
     expect(page.locator("#who")).to_contain_text("Signed in as anna")
-    page.goto(f"{home(client)}#/snow/answer?key={keys['dora']}")  # of the whole server, but in a link to one project
+    page.goto(f"{home(client)}#/snow/answer?key={keys['dora']}")  # for the whole server, but in a link to one project
     expect(page.locator("#who")).to_contain_text("Signed in as dora")
     assert kept(page) == {"key": keys["root"], "key.rain": keys["anna"], "key.snow": keys["dora"]}
     expect(page.locator(".question em")).to_be_visible()
@@ -71,7 +71,7 @@ def test_a_key_is_kept_for_what_it_opens_and_no_more(guarded: Any) -> None:
     assert kept(page) == {"key": keys["root"], "key.rain": keys["anna"]}
 
 
-def test_a_key_that_works_is_replaced_by_another_persons_only_if_one_agrees(guarded: Any) -> None:
+def test_a_key_that_works_is_replaced_by_another_persons_only_on_consent(guarded: Any) -> None:
     page, client, keys = guarded
     asked: list[str] = []
 
@@ -93,7 +93,7 @@ def test_a_key_that_works_is_replaced_by_another_persons_only_if_one_agrees(guar
         expect(page.locator(".question em")).to_be_visible()
     assert len(asked) == 2
     assert "a key for anna (answer)" in asked[0]
-    # one that is revoked is replaced without a word, and so is another key of the same person
+    # one that is revoked is replaced without asking, and so is another key of the same person
     ids = {key["name"]: key["id"] for key in ok(client.get("/projects/rain/keys"))}
     assert client.delete(f"/projects/rain/keys/{ids['ben']}").status_code == 204
     again = ok(client.post("/projects/rain/keys", json={"role": "answer", "name": "anna"}))["key"]

@@ -98,7 +98,7 @@ def test_the_counter_is_right_at_every_moment(tmp_path: Path, new_page: Callable
         expect(page.locator(".counts")).to_contain_text("Every item has been answered or skipped")
 
 
-def test_a_state_that_came_late_is_not_counted_from(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+def test_a_state_that_comes_late_does_not_set_the_counter(tmp_path: Path, new_page: Callable[..., Page]) -> None:
     page, held = new_page(), list[tuple[Route, Any]]()
     page.add_init_script(SEEN)
     with serving(tmp_path / "log.db") as client:
@@ -197,7 +197,7 @@ def test_questions_of_a_page_that_was_left_are_released(tmp_path: Path, new_page
         is_open(client, 0)
 
 
-def test_a_clock_that_is_wrong_changes_nothing(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+def test_a_wrong_clock_changes_nothing(tmp_path: Path, new_page: Callable[..., Page]) -> None:
     page = new_page()
     page.add_init_script("const now = Date.now; Date.now = () => now() + 3_600_000;")
     with serving(tmp_path / "log.db") as client:
@@ -210,7 +210,9 @@ def test_a_clock_that_is_wrong_changes_nothing(tmp_path: Path, new_page: Callabl
         assert ok(client.get(f"{project}/state"))["questions"] == 8
 
 
-def test_a_server_that_is_catching_up_is_waited_for_and_said(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+def test_the_page_waits_for_a_server_that_is_catching_up_and_says_so(
+    tmp_path: Path, new_page: Callable[..., Page]
+) -> None:
     page = new_page()
     sentence = "project rain is catching up: 1,200 of 5,000 answers learned; try again in a moment"
     body = json.dumps({"code": "catching-up", "sentence": sentence, "field": None})
@@ -241,7 +243,7 @@ def test_a_server_that_is_catching_up_is_waited_for_and_said(tmp_path: Path, new
         expect(page.get_by_text("refreshes automatically")).to_be_visible()
 
 
-def test_a_state_that_still_holds_an_undone_answer_is_said_to(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+def test_the_page_says_if_a_state_still_holds_an_undone_answer(tmp_path: Path, new_page: Callable[..., Page]) -> None:
     page, is_stale = new_page(), True
 
     def stale(route: Route) -> None:

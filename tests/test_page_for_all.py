@@ -15,7 +15,7 @@ from dford.service.http.routes.pages import FOLDER
 from serving import ok, serving, set_up
 
 
-def test_a_hostile_item_is_text(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+def test_a_hostile_item_is_shown_as_text(tmp_path: Path, new_page: Callable[..., Page]) -> None:
     hostile = [
         "<script>document.title = 'taken'</script><img src=x onerror=\"document.title = 'taken'\">",
         "a" * 40_000 + " " + "é" * 20_000,
@@ -29,7 +29,7 @@ def test_a_hostile_item_is_text(tmp_path: Path, new_page: Callable[..., Page]) -
             "name": "hostile",
             "levels": ["<i>low</i>", "high"],
             "columns": [{"name": "<u>size</u>", "kind": "number"}, {"name": "text", "kind": "text"}],
-            "learner": "DFORD",  # which asks about the highest level too: no person is troubled with that
+            "learner": "DFORD",  # which asks about the highest level too: no person is bothered with that
         }
         ok(client.post("/projects", json=body))
         rows = [{"<u>size</u>": n, "text": text} for n, text in enumerate(hostile)]
@@ -102,7 +102,7 @@ def test_a_project_called_new_is_not_the_form_for_a_new_one(tmp_path: Path, new_
         expect(page.locator(".question em")).to_be_visible()
 
 
-def test_watch_moves_while_people_answer(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+def test_watch_updates_while_people_answer(tmp_path: Path, new_page: Callable[..., Page]) -> None:
     page = new_page()
     with serving(tmp_path / "log.db") as client:
         project = set_up(client, learner="NewtonLogit", choice="turns")
@@ -124,7 +124,7 @@ def test_watch_moves_while_people_answer(tmp_path: Path, new_page: Callable[...,
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 360), ("dark", 1920)])  # no style depends on both
-def test_every_view_is_for_everybody(
+def test_every_view_is_accessible(
     tmp_path: Path, new_page: Callable[..., Page], items: Path, scheme: Any, width: int
 ) -> None:
     """Names, labels, order of headings, AA contrast and more, by axe; and nothing wider than the window."""
@@ -181,7 +181,7 @@ def test_everything_can_be_reached_by_tab_and_pressed(tmp_path: Path, new_page: 
         page.get_by_role("button", name="Yes").focus()
         page.keyboard.press("Enter")
         saved(page)
-        page.keyboard.press("Shift+ArrowRight")  # somebody else's keys
+        page.keyboard.press("Shift+ArrowRight")  # not the page's keys
         page.keyboard.press("Control+ArrowLeft")
         page.keyboard.down("ArrowLeft")
         page.keyboard.down("ArrowLeft")  # held down: it repeats, and answers once
@@ -192,7 +192,7 @@ def test_everything_can_be_reached_by_tab_and_pressed(tmp_path: Path, new_page: 
         assert ok(client.get(f"{project}/state"))["answers"] == 2
 
 
-def test_what_is_kept_for_a_reload_is_the_whole_page() -> None:
+def test_the_whole_page_is_kept_for_a_reload() -> None:
     worker = (FOLDER / "worker.js").read_text()
     listed = set(re.findall(r'"([a-z-]+\.(?:js|css|svg))"', worker.split("FILES =")[1].split("]")[0]))
     page = {"index.html", "worker.js", "reference.css"}

@@ -1,4 +1,4 @@
-"""Images on the page: shown, fetched ahead, zoomed and uploaded. The server's two routes for them stand in here."""
+"""Images on the page: shown, fetched ahead, zoomed and uploaded. The server's two routes for them are faked here."""
 
 import io
 import re
@@ -57,7 +57,7 @@ def photos(tmp_path: Path) -> Iterator[Any]:
 
 
 def with_images(page: Page) -> list[int]:
-    """The column is one of images, and the server has them; returns the items asked for, as it grows."""
+    """Make the column one of images that the server has; returns the items asked for, a list that grows."""
     asked: list[int] = []
 
     def described(route: Route) -> None:
@@ -88,7 +88,7 @@ def open_item(page: Page, client: Any, number: int = 1) -> None:
 
 
 @pytest.mark.parametrize("size", [(360, 640), (1280, 800)])
-def test_an_image_is_shown_whole_above_the_rest_and_has_a_name(
+def test_an_image_is_shown_in_full_above_the_rest_and_has_a_name(
     photos: Any, new_page: Callable[..., Page], size: tuple[int, int]
 ) -> None:
     page = new_page(viewport={"width": size[0], "height": size[1]})
@@ -98,7 +98,7 @@ def test_an_image_is_shown_whole_above_the_rest_and_has_a_name(
     expect(image).to_be_visible()
     assert image.evaluate(MIDDLE) == list(COLOURS[1])
     expect(page.locator(".item .text")).to_have_text("trips/red_house-01.png")
-    expect(page.locator(".item")).not_to_contain_text("0000")  # what the server keeps it under is nobody's concern
+    expect(page.locator(".item")).not_to_contain_text("0000")  # its name on the server is nobody's concern
     box, frame = image.bounding_box(), page.locator(".item").bounding_box()
     assert box is not None
     assert frame is not None
@@ -193,7 +193,7 @@ def test_an_image_that_cannot_be_shown_says_so_and_can_be_skipped(
     assert ok(photos.get("/projects/photos/state"))["items_done"] == 1
 
 
-def test_an_image_that_a_broken_line_kept_away_comes_later(photos: Any, new_page: Callable[..., Page]) -> None:
+def test_an_image_lost_to_a_broken_connection_comes_later(photos: Any, new_page: Callable[..., Page]) -> None:
     page = new_page()
     with_images(page)
     lost: list[str] = []
@@ -245,7 +245,7 @@ def test_z_shows_actual_pixels_and_the_arrows_still_answer(photos: Any, new_page
     page.mouse.move(360, 280)
     page.mouse.up()
     assert place() == [before[0] + 40, before[1] + 20]
-    expect(button).to_have_attribute("aria-pressed", "true")  # a drag is no click
+    expect(button).to_have_attribute("aria-pressed", "true")  # a drag is not a click
     page.keyboard.press("Escape")
     expect(button).to_have_attribute("aria-pressed", "false")
     assert image.bounding_box() == fitted
@@ -308,14 +308,14 @@ class Uploads:
 
 @pytest.fixture
 def chosen(tmp_path: Path) -> list[Path]:
-    """Two images, and a file that is none."""
+    """Two images, and a file that is not one."""
     files = [tmp_path / "a & b.png", tmp_path / "notes.txt", tmp_path / "b.png"]
     for file, content in zip(files, [png((1, 2, 3), (40, 30)), b"size\n1\n", png((9, 9, 9), (30, 40))], strict=True):
         file.write_bytes(content)
     return files
 
 
-def test_images_are_added_and_what_is_none_is_said_by_name(
+def test_images_are_added_and_other_files_are_reported_by_name(
     photos: Any, new_page: Callable[..., Page], chosen: list[Path]
 ) -> None:
     page = new_page()
@@ -350,7 +350,7 @@ def test_images_whose_responses_were_lost_are_added_once_to_a_new_project(
         expect(page.locator("#notices")).to_contain_text("The server cannot be reached")
         expect(page.locator(".drop .note")).to_contain_text(f"Stopped: {done} of 2 files sent")
         page.get_by_role("button", name="Dismiss this message").click()
-        with page.expect_file_chooser() as chooser:  # somebody chooses them anew
+        with page.expect_file_chooser() as chooser:  # somebody chooses them again
             page.locator("#file").click()
         chooser.value.set_files(chosen)
         expect(page.locator(".drop .note")).to_contain_text("2 files to send.")
@@ -361,7 +361,9 @@ def test_images_whose_responses_were_lost_are_added_once_to_a_new_project(
     assert ok(photos.get("/projects/holiday"))["columns"] is None  # the images decide
 
 
-def test_files_without_an_image_are_one_csv_file(photos: Any, new_page: Callable[..., Page], tmp_path: Path) -> None:
+def test_without_an_image_only_one_csv_file_is_taken(
+    photos: Any, new_page: Callable[..., Page], tmp_path: Path
+) -> None:
     files = [tmp_path / "one.csv", tmp_path / "two.csv"]
     for file in files:
         file.write_text("size\n1\n2\n")

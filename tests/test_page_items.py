@@ -1,4 +1,4 @@
-"""Items on the page that are unlike most: longer than the window, or empty."""
+"""Unusual items on the page: longer than the window, or empty."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -61,19 +61,19 @@ def test_a_long_text_is_read_by_keys_wherever_the_focus_is(
         assert scroll(page, back) == 0
     expect(hint).to_be_visible()
     covered = page.evaluate("document.querySelector('.more').offsetHeight")
-    assert 0 < scroll(page, "Space") <= height - covered, "no line is passed over, nor one that the hint covers"
+    assert 0 < scroll(page, "Space") <= height - covered, "no line is skipped, nor one that the hint covers"
     page.locator(".item").focus()
     assert scroll(page, "End") > height
     expect(hint).to_be_hidden()
     scroll(page, "Home")
     expect(hint).to_be_visible()
     page.get_by_role("button", name="Yes").focus()
-    page.keyboard.press("Space")  # on a button it is the button's
+    page.keyboard.press("Space")  # on a button it presses the button
     expect(page.locator(".last")).to_contain_text("Last: above")
     assert page.evaluate(TOP) == 0
 
 
-def test_the_key_that_skips_reads_on_while_there_is_more(reviews: Any, new_page: Callable[..., Page]) -> None:
+def test_the_key_that_skips_scrolls_while_there_is_more(reviews: Any, new_page: Callable[..., Page]) -> None:
     page = new_page(viewport={"width": 1280, "height": 800})
     open_item(page, reviews)
     key = page.locator(".skip kbd")
@@ -105,7 +105,7 @@ def test_an_answer_does_not_wait_for_the_end_of_a_text(reviews: Any, new_page: C
     page.keyboard.press(key)
     expect(page.locator(".last")).to_contain_text("above" if key == "ArrowRight" else "not above")
     expect(page.locator(".item")).not_to_contain_text("Paragraph 0.")
-    assert page.evaluate(TOP) == 0, "the next text begins at its beginning"
+    assert page.evaluate(TOP) == 0, "the next text begins at the top"
     page.keyboard.press("ArrowUp")
     expect(page.locator(".item")).to_contain_text("Paragraph 0.")
     saved(page)
@@ -152,7 +152,7 @@ def test_the_least_certain_items_are_shown_by_their_text(
     box, card = page.locator(".unsure .shown").first.bounding_box(), page.locator(".unsure").bounding_box()
     assert box is not None
     assert card is not None
-    assert box["width"] > 0.6 * card["width"], "the text has the room, and not what is said of it"
+    assert box["width"] > 0.6 * card["width"], "the text has the room, not what is said about it"
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     for _ in range(2):  # this view, and a long text
         results = Axe().run(page)

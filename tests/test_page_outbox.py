@@ -1,4 +1,4 @@
-"""No answer is lost in the browser: whatever the server, or something in its place, says to it."""
+"""No answer is lost in the browser: whatever the server, or something in its place, replies."""
 
 import json
 import threading
@@ -16,7 +16,7 @@ from serving import ok, serving, set_up
 
 WITH_WORKER = True
 
-# sent again, none of these could ever be taken; whatever else is said may be otherwise the next time
+# sent again, none of these could ever be accepted; any other reply may be different the next time
 FINAL = {
     "answered-otherwise": "the first answer stands",
     "retracted": "already been taken back",
@@ -96,7 +96,7 @@ def test_what_is_refused_for_good_is_shown_until_it_is_dismissed(answering: Any)
 
 
 @pytest.mark.parametrize("part", range(2))
-def test_whatever_else_is_said_keeps_the_answer_and_it_is_sent_again(answering: Any, part: int) -> None:
+def test_any_other_reply_keeps_the_answer_and_it_is_sent_again(answering: Any, part: int) -> None:
     page, client = answering
     cases = list(OTHERS.items())[part::2]
     for said, reply in cases:
@@ -157,7 +157,7 @@ def test_an_undone_answer_whose_response_was_lost_is_retracted(answering: Any) -
     item = page.locator(".item .text").inner_text()
     press(page, "ArrowRight")
     expect(page.locator("#network")).to_contain_text("No connection: 1 answer is kept")
-    assert state(client)["answers"] == 1  # it arrived, and the page cannot know
+    assert state(client)["answers"] == 1  # it arrived, but the page cannot know
     page.keyboard.press("ArrowUp")
     expect(page.locator(".last")).to_have_text("")
     expect(page.locator(".counts")).to_contain_text("0 of 30 done")
@@ -186,7 +186,7 @@ def test_answers_of_a_project_that_nobody_looks_at_are_sent(answering: Any) -> N
     assert state(client)["answers"] == 1
 
 
-def test_a_damaged_storage_is_said_and_breaks_nothing(answering: Any) -> None:
+def test_damaged_storage_is_reported_and_breaks_nothing(answering: Any) -> None:
     page, client = answering
     press(page, "ArrowRight")
     saved(page)
@@ -253,7 +253,7 @@ def test_a_proxy_without_its_server_is_like_no_network(tmp_path: Path, new_page:
         assert state(client)["answers"] == 1
 
 
-def test_a_storage_that_is_switched_off_takes_no_answer_and_says_so(
+def test_storage_that_is_switched_off_takes_no_answer_and_says_so(
     tmp_path: Path, new_page: Callable[..., Page]
 ) -> None:
     page = new_page()
@@ -270,7 +270,7 @@ def test_a_storage_that_is_switched_off_takes_no_answer_and_says_so(
         expect(page.locator(".counts")).to_contain_text("0 of 30 done")
 
 
-def test_a_full_storage_takes_no_answer_and_says_so(answering: Any) -> None:
+def test_full_storage_takes_no_answer_and_says_so(answering: Any) -> None:
     page, client = answering
     page.evaluate(
         """() => {

@@ -1,4 +1,4 @@
-"""People on the page: in words that claim no more than the answers tell, and for admins alone."""
+"""People on the page: in words that claim no more than the answers support, and only for admins."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +23,7 @@ VAGUE, NOBODY = estimate(0.15, 0.0, 0.44), estimate(0.0, -0.55, 0.55)
 
 @pytest.fixture(scope="module")
 def words(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Any:
-    """What the page says of figures."""
+    """What the page says about figures."""
     with serving(tmp_path_factory.mktemp("words") / "log.db") as client:
         page = browser.new_page()
         page.goto(home(client))
@@ -79,11 +79,11 @@ def words(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Any:
         ),
     ],
 )
-def test_no_more_is_said_than_the_answers_tell(words: Any, figures: Any, said: str) -> None:
+def test_no_more_is_said_than_the_answers_support(words: Any, figures: Any, said: str) -> None:
     assert words(**figures) == said
 
 
-def test_admins_see_who_answers_how_and_others_how_many(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+def test_admins_see_how_people_answer_and_others_how_much(tmp_path: Path, new_page: Callable[..., Page]) -> None:
     page, guest, asked = new_page(), new_page(viewport={"width": 360, "height": 700}), list[str]()
     guest.on("request", lambda request: asked.append(request.url))
     rows, right = things(40)
@@ -108,7 +108,7 @@ def test_admins_see_who_answers_how_and_others_how_many(tmp_path: Path, new_page
         assert client.get(f"{project}/people", headers=bearer(ann)).status_code == 403
 
 
-def test_an_admin_settles_a_contested_item_and_takes_it_back(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+def test_an_admin_settles_a_contested_item_and_undoes_it(tmp_path: Path, new_page: Callable[..., Page]) -> None:
     page, rows, right = new_page(), *things(30)
     with serving(tmp_path / "log.db") as client:
         root = locked(client)
@@ -156,7 +156,7 @@ def test_how_people_are_asked_is_set_on_the_page(tmp_path: Path, new_page: Calla
         assert ok(client.get(f"{project}/settings"))["auditors"] is None
 
 
-def test_a_column_of_a_new_project_has_known_levels(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+def test_a_column_of_a_new_project_can_hold_known_levels(tmp_path: Path, new_page: Callable[..., Page]) -> None:
     page, file = new_page(), tmp_path / "days.csv"
     lines = [f"{n % 7},{n % 3},{['low', 'high', ''][n % 3]}\n" for n in range(30)]
     file.write_text("size,weight,truth\n" + "".join(lines))
@@ -174,7 +174,7 @@ def test_a_column_of_a_new_project_has_known_levels(tmp_path: Path, new_page: Ca
         assert [one["name"] for one in ok(client.get("/projects/days"))["columns"]] == ["size", "weight"]
 
 
-def test_people_see_themselves_where_the_project_says_so(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+def test_people_see_their_own_figures_if_the_project_says_so(tmp_path: Path, new_page: Callable[..., Page]) -> None:
     guest, rows, right = new_page(), *things(40)
     with serving(tmp_path / "log.db") as client:
         locked(client)

@@ -36,7 +36,7 @@ def test_the_page_says_how_far_off_the_items_are_and_when_it_is_enough(
 
 
 @pytest.mark.parametrize("reveal", [False, True])
-def test_where_an_item_stands_is_shown_only_where_the_project_says_so(
+def test_the_place_of_an_item_is_shown_only_if_the_project_says_so(
     tmp_path: Path, new_page: Callable[..., Page], reveal: bool
 ) -> None:
     page, asked = new_page(), list[Any]()
@@ -72,7 +72,7 @@ def test_an_uncertain_item_is_a_link_to_its_question(tmp_path: Path, new_page: C
         expect(page.locator(".buttons .yes")).to_be_enabled()
 
 
-def test_where_programs_gave_most_answers_and_nobody_audited_the_page_says_so(
+def test_if_programs_gave_most_answers_and_nobody_audited_the_page_says_so(
     tmp_path: Path, new_page: Callable[..., Page]
 ) -> None:
     with labelled(tmp_path / "log.db") as (service, project):

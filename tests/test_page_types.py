@@ -47,7 +47,7 @@ def typescript(schema: dict[str, Any]) -> str:
 
 
 def replies() -> str:
-    """The server's models as the namespace that the page's types name."""
+    """The server's models as the namespace that the page's types use."""
     own = [
         one
         for module in (models, people_models)

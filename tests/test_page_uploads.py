@@ -1,4 +1,4 @@
-"""Setting up over a line that breaks: what is sent again is done once."""
+"""Setting up over a connection that breaks: what is sent again is done once."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +10,7 @@ from serving import ok, serving, set_up
 
 
 def lose_each_once(page: Page, pattern: str) -> list[str]:
-    """Every such request is done by the server, and the first response to it lost; the list grows meanwhile."""
+    """The server handles every such request, but the first response is lost; the list grows meanwhile."""
     lost: list[str] = []
 
     def handle(route: Route) -> None:
@@ -42,7 +42,7 @@ def test_a_response_lost_at_any_step_of_a_new_project_adds_nothing_twice(
             expect(page.locator("#notices")).to_contain_text("The server cannot be reached")
             assert len(lost) == step
             page.get_by_role("button", name="Dismiss this message").click()
-            if step == 3:  # somebody chooses the file anew instead
+            if step == 3:  # somebody chooses the file again instead
                 with page.expect_file_chooser() as chooser:
                     page.locator("#file").click()
                 chooser.value.set_files(file)
@@ -74,7 +74,7 @@ def test_items_are_added_once_and_again_only_if_chosen_again(tmp_path: Path, new
             page.get_by_role("button", name="Dismiss this message").click()
 
 
-def test_an_invitation_whose_response_was_lost_is_one_key(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+def test_an_invitation_whose_response_was_lost_makes_one_key(tmp_path: Path, new_page: Callable[..., Page]) -> None:
     page, guest = new_page(), new_page()
     with serving(tmp_path / "log.db") as client:
         set_up(client, learner="NewtonLogit")

@@ -1,4 +1,4 @@
-"""People: what is said of them is true as often as promised, and answers weigh by who gave them."""
+"""People: what is said about them is true as often as promised, and answers weigh by who gave them."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,7 +27,7 @@ def answered(log: FeedbackLog, item: int, level: int, higher: Any, person: str |
 
 @settings(max_examples=30)
 @given(st.data())
-def test_along_a_tree_of_answers_it_is_the_sum_over_all_combinations(data: Any) -> None:
+def test_on_a_tree_of_answers_it_is_the_sum_over_all_combinations(data: Any) -> None:
     n_levels, n_people = data.draw(st.integers(2, 3)), 2
     answers = [(0, 0), (0, 1), (1, 1), (2, 0)]
     told = [(i, p, data.draw(st.integers(0, n_levels - 2)), data.draw(st.booleans())) for i, p in answers]
@@ -49,14 +49,14 @@ def test_along_a_tree_of_answers_it_is_the_sum_over_all_combinations(data: Any) 
     np.testing.assert_allclose(kinds, slow[1], rtol=1e-9)
 
 
-def test_other_threads_run_while_people_are_found() -> None:
+def test_other_threads_run_while_people_are_judged() -> None:
     """It takes seconds where there are hundreds of thousands of answers, and a server has others to attend to."""
     compiled: Any = engine.agree
     assert compiled.targetoptions["nogil"]
 
 
 def crowd(seed: int) -> tuple[FeedbackLog, dict[str, tuple[float, float]]]:
-    """Eight people who differ in strictness and error rate, and 400 items, each asked about of three at any cut."""
+    """Eight people of different strictness and error rate, and 400 items; three are asked about each, at any cut."""
     random = np.random.default_rng(seed)
     rates = random.permutation([0, 0, 0.03, 0.05, 0.1, 0.1, 0.2, 0.4])
     strict = random.permutation([0, 0, 0, 0, -0.3, 0.3, 0.5, -0.5])
@@ -100,9 +100,9 @@ def test_intervals_hold_the_error_rates_and_strictness_of_simulated_people() -> 
     assert (held >= 0.93 * n - 2 * (n * 0.95 * 0.05) ** 0.5).all(), held / n
 
 
-@pytest.mark.filterwarnings("ignore")  # of theirs
-def test_the_slow_dawid_and_skene_is_that_of_crowd_kit() -> None:
-    """So what is compared with it is compared with theirs. It brings too much along to be installed for this alone."""
+@pytest.mark.filterwarnings("ignore")  # theirs
+def test_the_slow_dawid_and_skene_matches_crowd_kit() -> None:
+    """So a comparison with it is one with theirs. Crowd-kit brings too much along to install for this alone."""
     if find_spec("crowdkit") is None:
         pytest.skip("crowd-kit is not installed")
     from crowdkit.aggregation import DawidSkene
@@ -127,7 +127,7 @@ def test_the_slow_dawid_and_skene_is_that_of_crowd_kit() -> None:
 
 @pytest.mark.slow
 def test_on_two_levels_it_is_as_good_as_dawid_and_skene() -> None:
-    """What both can express: one cut, and people who are wrong as often about either level."""
+    """What both can express: one cut, and people who are wrong equally often about either level."""
     random, rates = np.random.default_rng(0), np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.4])
     off = np.zeros(2)
     for _ in some(9):
@@ -161,7 +161,7 @@ def test_three_answers_say_little_and_gold_says_much() -> None:
     assert gold["new"].gold.value == pytest.approx(39 / 43)
 
 
-def test_a_log_without_people_is_one_persons_and_one_without_items_says_nothing() -> None:
+def test_a_log_without_people_is_one_persons_and_one_without_items_is_refused() -> None:
     log = FeedbackLog(LEVELS)
     for _ in range(2):
         answered(log, 0, 2, True, None)
@@ -214,7 +214,7 @@ def test_answers_weigh_by_who_gave_them() -> None:
 
 
 def uneven(seed: int) -> tuple[Any, Any]:
-    """Items whose features say little of their levels, and mislead a line: a learner that is sure of them is wrong."""
+    """Items whose features say little about levels, and mislead a line: a learner that is sure of them is wrong."""
     random = np.random.default_rng(seed)
     X = random.uniform(-2, 2, (250, 2))
     return X, 1 + np.clip(np.floor(2.5 + 2 * np.sin(2 * X[:, 0]) + 0.7 * random.normal(size=250)), 0, 4).astype(int)
@@ -235,8 +235,8 @@ def test_a_pools_intervals_hold_error_rates_whatever_its_learner_believes() -> N
     assert np.mean(held) >= 0.93 - 2 * (0.95 * 0.05 / len(held)) ** 0.5, np.mean(held)
 
 
-def test_a_log_whose_questions_were_chosen_by_features_tells_of_people_by_gold_alone() -> None:
-    """They are asked where the answer is in doubt: taken for questions asked of anything, all would flip coins."""
+def test_a_log_whose_questions_were_chosen_by_features_judges_people_by_gold_alone() -> None:
+    """They are asked where the answer is in doubt: taken for random ones, all people would seem to flip coins."""
     X, y = uneven(0)
     pool = Pool(X, LEVELS, learner=NewtonLogit(), random_state=0)
     play(pool, y, 750, {"ann": 0.05, "ben": 0.05})
@@ -252,7 +252,7 @@ def test_a_log_whose_questions_were_chosen_by_features_tells_of_people_by_gold_a
 
 
 def random_log(shares: list[float], n_items: int, seed: int) -> FeedbackLog:
-    """Three of four people are asked about each item, each at any cut; all are wrong in 5%, and none is strict."""
+    """Three of four people are asked about each item, each at any cut; all are 5% wrong, and none is strict."""
     random, log = np.random.default_rng(seed), FeedbackLog(LEVELS)
     for item, level in enumerate(random.choice(LEVELS, n_items, p=shares)):
         for person in random.permutation(4)[:3].tolist():
@@ -263,7 +263,7 @@ def random_log(shares: list[float], n_items: int, seed: int) -> FeedbackLog:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shares", [[0.7, 0.15, 0.05, 0.05, 0.05], [0.05, 0.05, 0.05, 0.15, 0.7]])
-def test_where_most_items_are_at_one_level_nobody_looks_strict_for_it(shares: list[float]) -> None:
+def test_nobody_looks_strict_because_most_items_are_at_one_level(shares: list[float]) -> None:
     held = [
         (one.error_rate.low <= 0.05 <= one.error_rate.high, one.strictness.low <= 0 <= one.strictness.high)
         for seed in some(9)
@@ -272,7 +272,7 @@ def test_where_most_items_are_at_one_level_nobody_looks_strict_for_it(shares: li
     assert (np.mean(held, axis=0) >= 0.95 - 2 * (0.95 * 0.05 / len(held)) ** 0.5).all(), held
 
 
-def test_who_says_the_same_of_an_item_at_every_cut_does_not_agree_with_themselves() -> None:
+def test_saying_the_same_about_an_item_at_every_cut_is_not_agreement() -> None:
     """One is always right, and another has a level of their own for each item, at both cuts."""
     random, log = np.random.default_rng(0), FeedbackLog([1, 2, 3])
     for item, (level, guess) in enumerate(random.integers(1, 4, (150, 2)).tolist()):
@@ -332,7 +332,7 @@ def test_strictness_beyond_what_is_tried_is_left_open() -> None:
     assert found["strict"].strictness.high >= 3
 
 
-def test_a_pool_with_people_has_the_same_bits_again_and_goes_on_from_a_file(tmp_path: Path) -> None:
+def test_a_pool_with_people_repeats_its_bits_and_continues_from_a_file(tmp_path: Path) -> None:
     X, y = make_synthetic(150, random_state=0)
     pools = [Pool(X, LEVELS, learner=NewtonLogit(), random_state=0) for _ in range(2)]
     for pool in pools:
@@ -371,7 +371,7 @@ def test_a_person_is_a_name() -> None:
     assert list(pool.people_) == ["ann"]
 
 
-def test_whoever_can_speak_of_some_items_alone_is_asked_about_these() -> None:
+def test_people_who_know_only_some_items_are_asked_about_those() -> None:
     X, y = make_synthetic(100, random_state=0)
     pool = Pool(X, LEVELS, learner=NewtonLogit(), random_state=0)
     play(pool, y, 100, SIX)

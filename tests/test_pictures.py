@@ -53,7 +53,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
 
 
 def falling(n: int, place: int = 0) -> Any:
-    """An error that falls, another for each place."""
+    """An error that falls, differently for each place."""
     return 2.0 / (1 + np.arange(n)) ** (0.5 + place / 10) + place / 5
 
 
@@ -172,7 +172,7 @@ def draw(kind: str, panels: int, folder: Path) -> None:
     datasets = [*running_error.DATASETS][:panels]
     if kind in STUDIES:
         PICTURES[kind](STUDIES[kind](datasets), folder / "picture.png")
-    elif kind == "demo":  # its panels are two; it is the learners that can be many
+    elif kind == "demo":  # it always has two panels, but can have many learners
         traces = {f"Learner {n} (one bit, greedy)": trace(falling(30, n)) for n in range(panels)}
         title = "Three learners on the synthetic stream: 1,000,000 rounds, mean of 1000 runs"
         draw_curves(traces, folder / "picture.png", title=title)
@@ -191,7 +191,7 @@ def test_every_kind_of_picture_is_drawn_here() -> None:
 
 
 def words(artist: Artist) -> Iterator[Text]:
-    """The texts that are seen."""
+    """The visible texts."""
     if not artist.get_visible():
         return
     if isinstance(artist, Axis):  # it keeps ticks beyond its ends, which are not drawn
@@ -210,7 +210,7 @@ def words(artist: Artist) -> Iterator[Text]:
 @pytest.mark.parametrize(
     ("kind", "panels"), [*((kind, n) for kind in KINDS for n in (1, 8)), ("pass", 2), ("curves", 2)]
 )
-def test_every_word_is_inside_the_frame_and_on_no_other(
+def test_every_word_is_inside_the_frame_and_overlaps_no_other(
     kind: str, panels: int, drawn: list[Figure], tmp_path: Path
 ) -> None:
     draw(kind, panels, tmp_path)
@@ -223,7 +223,7 @@ def test_every_word_is_inside_the_frame_and_on_no_other(
             inside = box.x0 >= 0 and box.y0 >= 0 and box.x1 <= width and box.y1 <= height
             assert inside, f"{text.get_text()!r} is at {np.round(box.extents)} of {width:.0f} × {height:.0f}"
         for (one, box), (other, its) in combinations(boxes.items(), 2):
-            assert not box.padded(-0.5).overlaps(its), f"{one.get_text()!r} lies on {other.get_text()!r}"
+            assert not box.padded(-0.5).overlaps(its), f"{one.get_text()!r} overlaps {other.get_text()!r}"
 
 
 def legend(figure: Figure) -> dict[str, str]:
@@ -247,7 +247,7 @@ def test_a_learner_has_one_colour_in_all_pictures(drawn: list[Figure], tmp_path:
     assert len(set.union(*plain.values())) == len(LEARNERS), "and no two of them share one"
 
 
-def test_a_learner_of_your_own_keeps_its_colour(drawn: list[Figure], tmp_path: Path) -> None:
+def test_a_custom_learner_keeps_its_colour(drawn: list[Figure], tmp_path: Path) -> None:
     own = [f"Mine {n}" for n in range(6)]
     for names in (["Perceptron"], ["DFORD", "Perceptron", "PRank"], own):
         draw_curves({name: trace([1.0, 0.5]) for name in names}, tmp_path / "demo.png", title="")
@@ -257,7 +257,7 @@ def test_a_learner_of_your_own_keeps_its_colour(drawn: list[Figure], tmp_path: P
     assert len(set(many.values())) == len(own)
 
 
-def test_lines_on_each_other_are_both_seen(drawn: list[Figure], tmp_path: Path) -> None:
+def test_lines_that_coincide_are_both_visible(drawn: list[Figure], tmp_path: Path) -> None:
     def below(*heights: float) -> tuple[str, list[Line2D]]:
         traces = {name: trace([height] * 30) for name, height in zip(("Auto", "DFORD"), heights, strict=True)}
         draw_curves(traces, tmp_path / "demo.png", title="")
@@ -298,7 +298,7 @@ def test_the_drift_picture_has_a_line_where_the_scale_turns(drawn: list[Figure],
     (REGULARIZATIONS, 0.0, "all were played"),
     (REGULARIZATIONS, 0.25, "differ by 0.25 at most"),
 ])  # fmt: skip
-def test_the_grid_is_one_row_a_dataset_and_says_what_it_is_of_other_lambdas(
+def test_the_grid_has_one_row_per_dataset_and_says_how_other_lambdas_do(
     played: tuple[float, ...], changed: float, said: str, drawn: list[Figure], tmp_path: Path
 ) -> None:
     found = {}

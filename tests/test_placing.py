@@ -43,7 +43,9 @@ def write(X: Any, path: Path, height: int = 10**6, names: list[str] = NAMES) -> 
 def placed(X: Any, log: FeedbackLog, folder: Path, height: int = 10**6, **more: Any) -> Any:
     more = {"learner": NewtonLogit(features="poly"), **more}
     place(write(X, folder / "items.parquet", height), log, folder / "levels.parquet", **more)
-    assert {path.name for path in folder.iterdir()} == {"items.parquet", "levels.parquet"}, "nothing half is left"
+    assert {path.name for path in folder.iterdir()} == {"items.parquet", "levels.parquet"}, (
+        "nothing half-written is left"
+    )
     return pd.read_parquet(folder / "levels.parquet")
 
 
@@ -61,7 +63,7 @@ def test_items_are_placed_by_their_answers_and_by_what_these_teach(world: Any, t
     model.replay(log)
     frame = pd.DataFrame(X, columns=NAMES)
     alone = off({"level": model.predict(frame)[:150]}, y[:150])
-    assert off(found[:150], y[:150]) < alone / 2, "those with answers, by the learner alone"
+    assert off(found[:150], y[:150]) < alone / 2, "those with answers, against the learner alone"
     assert abs(found["error"].mean() - off(found, y)) < 0.1
 
 
@@ -77,8 +79,8 @@ def test_row_groups_and_processes_change_no_bit(world: Any, tmp_path: Path) -> N
         pd.testing.assert_frame_equal(found[0], other, check_exact=True)
 
 
-def test_what_is_known_of_an_item_is_what_the_slow_way_says(tmp_path: Path) -> None:
-    """What is known of one without answers, and has the same features, times the likelihood of the answers."""
+def test_what_is_known_of_an_item_matches_the_slow_way(tmp_path: Path) -> None:
+    """What is known of one with the same features and no answers, times the likelihood of the answers."""
     log = FeedbackLog(LEVELS, NAMES)
     for level, higher in (("b", True), ("d", False), ("c", True)):
         log.append(Question("", np.zeros(2), level, "c", 0.5, 0), higher, item=2)
@@ -93,13 +95,13 @@ def test_what_is_known_of_an_item_is_what_the_slow_way_says(tmp_path: Path) -> N
 
 
 class Uniform(NewtonLogit):
-    """Says that all levels are as likely."""
+    """Says that all levels are equally likely."""
 
     def predict_proba(self, X: Any) -> Any:
         return np.full((len(X), len(LEVELS)), 1 / len(LEVELS))
 
 
-def test_what_is_missing_is_filled_in_and_said(tmp_path: Path) -> None:
+def test_what_is_missing_is_filled_in_and_marked(tmp_path: Path) -> None:
     X, y = make_synthetic(300, random_state=1)
     X[::3, 0] = np.nan
     log = answered(X[:100], y[:100], 150)
@@ -110,7 +112,7 @@ def test_what_is_missing_is_filled_in_and_said(tmp_path: Path) -> None:
     assert filling.fill(X)[3].tolist() == pytest.approx([np.nanmean(X[:100, 0]), X[3, 1], 1.0], rel=1e-12)
 
 
-def test_of_what_the_log_never_lacks_nothing_is_guessed_where_it_is_missing(tmp_path: Path) -> None:
+def test_nothing_is_guessed_from_a_missing_feature_that_the_log_always_has(tmp_path: Path) -> None:
     X, y = make_synthetic(600, random_state=2)
     log = answered(X[:150], y[:150], 250)
     X[300:, 0] = np.nan
@@ -141,7 +143,7 @@ def test_answers_about_no_item_teach_all_and_count_for_none(world: Any, tmp_path
     assert off(found, y) < 0.6, "the best constant is 1.1 off"
 
 
-def test_how_often_answers_are_wrong_is_learned_from_questions_that_are_there_twice(tmp_path: Path) -> None:
+def test_how_often_answers_are_wrong_is_learned_from_repeated_questions(tmp_path: Path) -> None:
     X, y = make_synthetic(200, random_state=0)
     random, log = np.random.default_rng(0), FeedbackLog(LEVELS, NAMES)
     for n in range(1200):
@@ -196,7 +198,7 @@ def test_what_does_not_fit_is_refused_and_nothing_is_written(
     assert [path.name for path in tmp_path.iterdir()] == ["items.parquet"]
 
 
-def test_a_column_of_text_or_no_parquet_file_is_refused(world: Any, tmp_path: Path) -> None:
+def test_a_column_of_text_or_a_file_that_is_not_parquet_is_refused(world: Any, tmp_path: Path) -> None:
     X, _, log = world
     file = tmp_path / "items.parquet"
     pd.DataFrame(X, columns=NAMES).assign(width="wide").to_parquet(file)

@@ -34,7 +34,7 @@ def test_every_row_is_a_distribution(policy: Policy, K: int) -> None:
     assert ((shares == 0) >= (rows == 0)).all()
 
 
-def test_the_papers_figure_1() -> None:
+def test_triangular_gives_the_papers_figure_1() -> None:
     """K = 7, gamma = 0.7: Z is 29 at prediction 5 and 26 at prediction 2."""
     five = [2, 3, 4, 5, 6, 5, 4]
     two = [5, 6, 5, 4, 3, 2, 1]
@@ -51,11 +51,11 @@ def test_boundary_asks_at_both_ends_of_the_predicted_level() -> None:
     np.testing.assert_allclose(half.probabilities(2, 2), [1, 0])
 
 
-def test_uniform_asks_about_every_cut_alike() -> None:
+def test_uniform_asks_about_every_cut_equally_often() -> None:
     np.testing.assert_allclose(Uniform().probabilities(2, 5), [0.25, 0.25, 0.25, 0.25, 0])
 
 
-def test_a_policy_of_ones_own_must_give_distributions() -> None:
+def test_a_custom_policy_must_give_distributions() -> None:
     class Always(Policy):
         def __init__(self, p: list[float]) -> None:
             object.__setattr__(self, "p", p)

@@ -1,4 +1,4 @@
-"""The pool: what is known of items, what is asked next, and what is said of the placements."""
+"""The pool: what is known about items, what is asked next, and what is said about the placements."""
 
 import warnings
 from pathlib import Path
@@ -58,7 +58,7 @@ def items(draw: Any) -> Any:
 
 
 @given(items(), st.floats(0.01, 0.4))
-def test_what_is_known_of_an_item_is_bayes_rule(item: Any, rate: float) -> None:
+def test_what_is_known_of_an_item_follows_bayes_rule(item: Any, rate: float) -> None:
     prior, answers, low, high = item
     known, reliability = Items(len(prior), seed=0), alike(rate, len(prior))
     known.add(1)
@@ -127,7 +127,7 @@ def test_an_items_own_answers_count_and_never_make_it_worse_than_the_learner_alo
 def test_the_expected_error_is_true_or_contradicted_whether_the_learner_can_learn_the_levels_or_not(
     wrong: float, features: str
 ) -> None:
-    X, y = make_synthetic(1000, random_state=2)  # no line parts its levels
+    X, y = make_synthetic(1000, random_state=2)  # no line separates its levels
     pool = fast(X, audit=0.05, learner=NewtonLogit(features=features))
     for look in range(3):
         answer(pool, y, 1000, wrong)
@@ -135,14 +135,14 @@ def test_the_expected_error_is_true_or_contradicted_whether_the_learner_can_lear
             warnings.simplefilter("always")
             expected = pool.expected_error_
         if look:  # by then the audit has judged some twenty items
-            assert said or expected >= 0.5 * off(pool, y) - 0.02, "too low, and not a word"
+            assert said or expected >= 0.5 * off(pool, y) - 0.02, "too low, and no warning"
         if features == "poly":
             assert not said
             assert expected <= 1.5 * off(pool, y) + 0.02
         assert abs(pool.error_rate_ - wrong) < 0.06
 
 
-def test_the_same_seed_gives_the_same_bits_and_a_saved_pool_goes_on_to_the_bit(tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_bits_and_a_saved_pool_continues_to_the_bit(tmp_path: Path) -> None:
     X, y = make_synthetic(300, random_state=0)
     pool, same = (Pool(X, LEVELS, random_state=5) for _ in range(2))
     for one in (pool, same):
@@ -160,7 +160,7 @@ def test_the_same_seed_gives_the_same_bits_and_a_saved_pool_goes_on_to_the_bit(t
     assert (again.levels_ == pool.levels_).all()
 
 
-def test_learners_are_loaded_by_the_same_name(tmp_path: Path) -> None:
+def test_learners_are_loaded_by_the_same_function(tmp_path: Path) -> None:
     X, y = make_synthetic(50, random_state=0)
     NewtonLogit(random_state=0).fit(X, y).save(tmp_path / "model.dford")
     assert isinstance(dford.load(tmp_path / "model.dford"), NewtonLogit)
@@ -189,7 +189,7 @@ def test_an_item_with_an_open_question_is_not_asked_about_again() -> None:
     assert pool.ask() is None
 
 
-def test_what_somebody_decided_holds_and_what_is_out_counts_no_more() -> None:
+def test_what_was_decided_holds_and_a_removed_item_no_longer_counts() -> None:
     X, y = make_synthetic(60, random_state=0)
     pool = fast(X).decide(3, 5).decide(4, 2, 3)
     assert pool.levels_[3] == 5
@@ -240,7 +240,7 @@ def test_items_may_have_missing_features_and_come_later() -> None:
         pool.add(np.zeros((1, 3)))
 
 
-def test_of_an_item_that_lacks_what_all_others_had_only_the_shares_of_the_levels_are_known() -> None:
+def test_an_item_that_lacks_what_all_others_had_gets_the_shares_of_the_levels() -> None:
     X, y = make_synthetic(150, random_state=0)
     pool = Pool(X, [1, 2, 3, 4, 5], learner=NewtonLogit(features="poly"), audit=0, random_state=0)
     later = X[:20].copy()
@@ -252,7 +252,7 @@ def test_of_an_item_that_lacks_what_all_others_had_only_the_shares_of_the_levels
         pool.tell(question, bool(y[question.item] > question.level))
     items, unasked = pool._placements.items, pool.answers_[150:] == 0
     assert (items.prior[150:] == items.prior[150]).all()
-    assert (items.prior[:150].max(axis=1) > 0.9).any(), "what was learned of the others"
+    assert (items.prior[:150].max(axis=1) > 0.9).any(), "what was learned about the others"
     assert items.prior[150].max() < 0.6
     assert unasked.sum() < 20, "they are asked about, as nothing else tells"
 
@@ -335,7 +335,7 @@ def test_how_many_answers_remain_is_right_where_none_teaches_about_other_items(w
 
 
 def test_questions_asked_again_are_compared_with_their_own_answers_alone() -> None:
-    # every answer but the audit's says the same of an item each time, so no two differ, whatever else is asked between
+    # every answer but the audit's says the same of an item each time, so no two differ, whatever is asked in between
     X, y = make_synthetic(60, random_state=0)
     pool = fast(X, audit=0.5)
     for n in range(1500):
@@ -347,7 +347,7 @@ def test_questions_asked_again_are_compared_with_their_own_answers_alone() -> No
 
 
 @pytest.mark.parametrize("levels", [["poor", "fair", "good", "great", "best"], [5, 4, 3, 2, 1], [0.5, 1.5, 2, 7, 9]])
-def test_levels_go_by_their_names(levels: list[Any], tmp_path: Path) -> None:
+def test_levels_may_have_any_names(levels: list[Any], tmp_path: Path) -> None:
     X, y = make_synthetic(80, random_state=0)
     pool = Pool(X, levels, learner=NewtonLogit(features="poly"), random_state=0)
     for n in range(400):
@@ -362,7 +362,7 @@ def test_levels_go_by_their_names(levels: list[Any], tmp_path: Path) -> None:
     assert set(pool.log_.level) <= set(levels)
 
 
-def test_features_must_come_in_the_same_order_and_a_learner_of_ones_own_is_loaded(tmp_path: Path) -> None:
+def test_features_must_come_in_the_same_order_and_a_custom_learner_is_loaded(tmp_path: Path) -> None:
     X, y = make_synthetic(40, random_state=0)
     pool = Pool(pd.DataFrame(X, columns=["a", "b"]), LEVELS, learner=Mine(), random_state=0)
     answer(pool, y, 60)
@@ -375,7 +375,7 @@ def test_features_must_come_in_the_same_order_and_a_learner_of_ones_own_is_loade
 
 
 class Mine(NewtonLogit):
-    """A learner of one's own."""
+    """A custom learner."""
 
 
 @pytest.mark.parametrize(
@@ -388,7 +388,7 @@ class Mine(NewtonLogit):
         ({"X": [[1.0], [np.inf]]}, "Input X contains infinity"),
     ],
 )
-def test_bad_input_is_one_sentence(options: dict[str, Any], sentence: str) -> None:
+def test_bad_input_gets_one_sentence(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises((ValueError, TypeError), match=sentence):
         Pool(**{"X": np.zeros((3, 2)), "levels": LEVELS, **options})
 
@@ -462,7 +462,7 @@ FORGED: list[Any] = [
 
 
 @pytest.mark.parametrize("change", FORGED, ids=str)
-def test_a_pool_that_could_not_have_come_about_is_refused_in_one_sentence(change: Any, tmp_path: Path) -> None:
+def test_an_impossible_pool_is_refused_in_one_sentence(change: Any, tmp_path: Path) -> None:
     pool = Pool(np.empty((80, 0)), [1, 2, 3, 4, 5], audit=0.0, random_state=0)
     for _ in range(70):
         pool.tell(pool.ask(), True)

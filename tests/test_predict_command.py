@@ -1,4 +1,4 @@
-"""`dford predict`: a table of one's own, texts and all, from `dford run --save` to the levels of new rows."""
+"""`dford predict`: a user's own table, texts and all, from `dford run --save` to the levels of new rows."""
 
 import csv
 import re
@@ -19,7 +19,7 @@ RUN = ["run", "old.csv", "--target", "rating", "--levels", "bad,ok,good", "--sav
 
 
 def rows(first: int, last: int) -> list[dict[str, Any]]:
-    """Things whose rating hangs on a text and on a size, which is sometimes missing."""
+    """Things whose rating depends on a text and a size, which is sometimes missing."""
     random, found = np.random.default_rng(first), []
     for n in range(first, last):
         one, other = random.choice(list(TONES), 2)
@@ -91,14 +91,14 @@ def test_a_table_with_texts_ids_and_missing_values_is_learned_and_new_rows_are_p
 
 
 @pytest.mark.parametrize("learner", ["newton", "dford", "prank", "pril"])
-def test_learners_of_features_carry_their_columns_and_how_rows_were_scaled(learner: str) -> None:
+def test_learners_of_features_keep_their_columns_and_how_rows_were_scaled(learner: str) -> None:
     assert main([*RUN, "--learner", learner, "--kind", "zip=category"]) == 0
     assert main(["predict", "model.dford", "new.csv", "--out", "levels.parquet"]) == 0
     placed = pd.read_parquet("levels.parquet")
     assert placed["size"].dtype == np.float64
     assert placed["zip"].tolist()[:3] == ["00", "01", "02"]
     assert ("P(ok)" in placed) == (learner == "newton")
-    if learner != "pril":  # asks about its prediction alone, and ends at the top
+    if learner != "pril":  # asks only about its prediction, and ends at the top
         assert error(placed.level, placed.rating) < 0.8 * min(error([k] * 200, placed.rating) for k in LEVELS)
     model: Any = dford.load("model.dford")
     data = load_table("old.csv", "rating", levels=LEVELS, kinds={"zip": "category"})
@@ -108,7 +108,7 @@ def test_learners_of_features_carry_their_columns_and_how_rows_were_scaled(learn
 
 @pytest.mark.usefixtures("_model")
 @pytest.mark.parametrize("delimiter", [";", "\t"])
-def test_semicolons_and_tabs_are_seen(delimiter: str) -> None:
+def test_semicolons_and_tabs_are_recognised(delimiter: str) -> None:
     assert main(["predict", "model.dford", "new.csv", "--out", "commas.csv"]) == 0
     write("old.csv", rows(0, 600), delimiter)
     write("new.csv", rows(600, 800), delimiter)
@@ -118,7 +118,7 @@ def test_semicolons_and_tabs_are_seen(delimiter: str) -> None:
     assert Path("levels.csv").read_text() == Path("commas.csv").read_text()
 
 
-def test_what_a_column_is_can_be_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_kind_of_a_column_can_be_given(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*RUN, "--kind", "review=shown", "--kind", "zip=category", "--learner", "boosting"]) == 0
     output = capsys.readouterr().out
     assert "review: shown, not learned from: as requested" in output
@@ -145,7 +145,7 @@ def test_columns_that_are_not_learned_from_need_not_be_there() -> None:
         (lambda row: row.clear(), [], "new.csv"),
     ],
 )
-def test_a_missing_or_strange_column_is_one_sentence_and_nothing_is_written(
+def test_a_missing_or_strange_column_gets_one_sentence_and_nothing_is_written(
     change: Any, more: list[str], about: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = rows(600, 610)
@@ -181,7 +181,7 @@ def test_a_mistake_gets_one_sentence_and_exit_2(
     assert about in said
 
 
-def test_a_model_of_a_frame_places_rows_too() -> None:
+def test_a_model_trained_on_a_frame_places_rows_too() -> None:
     table = pd.DataFrame(rows(0, 300))
     dford.Auto(levels=LEVELS, random_state=0).fit(table.drop(columns="rating"), table.rating).save("model.dford")
     assert main(["predict", "model.dford", "new.csv", "--out", "levels.csv", "--target", "rating"]) == 0

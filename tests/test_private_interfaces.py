@@ -1,4 +1,4 @@
-"""What dford uses of other libraries beyond their documented interfaces: each library's in one module, and no more."""
+"""What dford uses of other libraries beyond what they document: for each library in one module, and no more."""
 
 import ast
 import subprocess
@@ -26,7 +26,7 @@ _UNDOCUMENTED = ("numba.core.", "uvicorn.protocols.", "uvicorn.importer.", "uvic
 
 
 def private_imports(file: Path) -> set[str]:
-    """The names of these libraries that a file imports, and that are no part of what the libraries document."""
+    """The undocumented names of these libraries that a file imports."""
     found = set()
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -38,7 +38,7 @@ def private_imports(file: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("library", RELIED_ON)
-def test_one_module_alone_relies_on_what_a_library_does_not_document(library: str) -> None:
+def test_only_one_module_relies_on_what_a_library_does_not_document(library: str) -> None:
     found = {str(file.relative_to(SOURCE)): private_imports(file) for file in SOURCE.rglob("*.py")}
     own = {file: {n for n in names if n.split(".")[0] == library} for file, names in found.items()}
     module, names = RELIED_ON[library]
@@ -67,7 +67,7 @@ def test_one_module_alone_relies_on_what_a_library_does_not_document(library: st
     ],
     ids=list(RELIED_ON),
 )
-def test_where_it_is_gone_the_error_says_which_version_to_install(change: str, use: str, sentence: str) -> None:
+def test_if_it_is_gone_the_error_says_which_version_to_install(change: str, use: str, sentence: str) -> None:
     result = subprocess.run([sys.executable, "-c", f"{change}\n{use}"], capture_output=True, text=True)
     assert result.returncode == 1
     last = result.stderr.strip().splitlines()[-1]

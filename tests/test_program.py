@@ -1,4 +1,4 @@
-"""A program that answers: what it may do wrong, and that nothing of it is left."""
+"""A program that answers: what it may do wrong, and that no process is left."""
 
 import asyncio
 import re
@@ -42,7 +42,7 @@ def run(awaited: Callable[[], Awaitable[T]]) -> T:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether it runs; one that has ended and was not looked at by its parent yet does not."""
+    """Whether it runs; a zombie does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
@@ -78,7 +78,7 @@ def ask(one: Program, count: int = 1) -> list[Said | str]:
     return run(going)
 
 
-def test_it_is_asked_and_answers_in_any_letters() -> None:
+def test_questions_and_answers_may_be_in_any_script() -> None:
     body = """
     assert asked["item"]["note"] == "naïve 日本 \\u2028"
     print(json.dumps({"higher": asked["id"] == 2, "confidence": 0.75, "why": "日本", "id": asked["id"]}))
@@ -107,7 +107,7 @@ def test_it_is_asked_and_answers_in_any_letters() -> None:
         ("[os.write(1, b'x' * 10_000) for _ in iter(int, 1)]", "the answer was longer than 100,000 bytes"),
     ],
 )
-def test_rubbish_and_death_cost_the_question_and_the_next_is_asked_of_a_new_copy(body: str, why: str) -> None:
+def test_rubbish_and_death_cost_the_question_and_the_next_goes_to_a_new_copy(body: str, why: str) -> None:
     once = "good = '{\"higher\": true}'\nif asked['id'] == 2:\n    print(good)\n    continue\n"
     first, second, third = ask(program(once + textwrap.dedent(body)), 3)
     assert isinstance(first, str), "a failure"
@@ -132,7 +132,7 @@ def test_a_program_that_hangs_is_ended_in_time_with_all_its_children(tmp_path: P
     wait_until(lambda: not any(map(is_alive, pids)))
 
 
-def test_what_it_says_on_stderr_holds_nothing_up_and_its_end_is_kept() -> None:
+def test_output_on_stderr_holds_nothing_up_and_its_end_is_kept() -> None:
     body = """
     for n in range(20_000):
         print("line", n, file=sys.stderr)
@@ -146,7 +146,7 @@ def test_what_it_says_on_stderr_holds_nothing_up_and_its_end_is_kept() -> None:
     assert len(one.last_words.splitlines()) == 5
 
 
-def test_a_long_question_that_nobody_reads_is_no_deadlock() -> None:
+def test_a_long_question_that_nobody_reads_causes_no_deadlock() -> None:
     deaf = Program([sys.executable, "-c", "import time; time.sleep(1000)"], 2.0)
 
     async def going() -> None:
@@ -177,7 +177,7 @@ def test_a_line_that_nobody_asked_for_is_never_taken_for_an_answer() -> None:
     run(going)
 
 
-def test_one_that_answers_and_ends_has_answered_and_one_that_cannot_start_is_named() -> None:
+def test_a_program_that_answers_and_ends_has_answered_and_one_that_cannot_start_is_named() -> None:
     one = Program([sys.executable, "-c", "input(); print('{\"higher\": false}')"], 30.0)
     assert ask(one, 1) == [Said(False)]
     with pytest.raises(ValueError, match="cannot start 'no-such-program': No such file"):
@@ -185,7 +185,7 @@ def test_one_that_answers_and_ends_has_answered_and_one_that_cannot_start_is_nam
 
 
 @given(st.binary(max_size=300) | st.text(max_size=100).map(str.encode))
-def test_what_is_no_answer_is_one_short_sentence(line: bytes) -> None:
+def test_what_is_not_an_answer_gets_one_short_sentence(line: bytes) -> None:
     with pytest.raises(ProgramFailure) as failure:
         read_answer(line, 1)
     assert len(str(failure.value)) < 400
@@ -193,7 +193,7 @@ def test_what_is_no_answer_is_one_short_sentence(line: bytes) -> None:
 
 
 @given(st.lists(st.binary(max_size=8).map(lambda part: part.replace(b"\n", b"")), max_size=8))
-def test_a_line_is_the_same_however_it_is_cut_on_its_way(parts: list[bytes]) -> None:
+def test_a_line_is_the_same_however_it_is_split_on_the_way(parts: list[bytes]) -> None:
     async def going() -> None:
         process = _Process()
         process._answer = asyncio.get_running_loop().create_future()
@@ -283,7 +283,7 @@ def test_a_failure_costs_its_question_and_too_many_in_a_row_end_the_run(tmp_path
         assert rows(service, schema.leases) == []
 
 
-def test_where_everything_is_taken_it_waits_for_its_own_and_then_ends(tmp_path: Path) -> None:
+def test_if_everything_is_taken_it_waits_for_its_own_and_then_ends(tmp_path: Path) -> None:
     with labelled(tmp_path / "log.db") as (service, project):
         done = go(service, project, GOOD, 30, copies=14).progress()  # for 12 items
         assert done.answers == 30
@@ -302,7 +302,7 @@ def test_nobody_is_asked_whether_something_is_above_the_highest_level(tmp_path: 
         assert {one.higher for one in rows(service, schema.answers) if one.question in highest} == {False}
 
 
-def test_it_says_how_far_it_is_and_ends_when_the_levels_are_near_enough(
+def test_it_shows_progress_and_ends_when_the_levels_are_close_enough(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shown, line = tmp_path / "shown", _answering.progress_line

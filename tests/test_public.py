@@ -1,4 +1,4 @@
-"""What the forge, and whoever looks at the project there, is told is true."""
+"""What the forge, and its visitors, are told about the project is true."""
 
 import re
 import subprocess
@@ -25,7 +25,7 @@ SCHEMAS = [
 
 
 @pytest.mark.parametrize(("file", "schema"), SCHEMAS, ids=lambda value: getattr(value, "name", value))
-def test_files_for_others_are_what_their_schemas_ask_for(file: Path, schema: str) -> None:
+def test_files_for_others_match_their_schemas(file: Path, schema: str) -> None:
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, str(file)]
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -54,7 +54,7 @@ def test_workflows_run_what_is_run_here_and_nothing_else(name: str, job: Any) ->
             assert command in RECIPES or (ROOT / command).is_file(), command
 
 
-def test_every_python_that_is_promised_is_tried_and_no_other() -> None:
+def test_every_python_that_is_promised_is_tested_and_no_other() -> None:
     lowest = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"].removeprefix(">=")
     tried = dict(jobs())["linux"]["strategy"]["matrix"]["python"]
     promised = re.findall(r"\d\.\d+", re.findall(r"^Python (.+?)\. ", (ROOT / "docs/policy.md").read_text(), re.M)[0])
@@ -66,7 +66,7 @@ def test_workflows_may_read_and_nothing_else() -> None:
         assert yaml.safe_load(file.read_text())["permissions"] == {"contents": "read"}
 
 
-def test_before_a_commit_everything_is_checked_that_make_lint_checks() -> None:
+def test_before_a_commit_everything_that_make_lint_checks_is_checked() -> None:
     (local,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
     recipe = re.findall(r"^lint:.*\n((?:\t.+\n)+)", MAKEFILE, re.MULTILINE)[0]
     assert local["repo"] == "local"
@@ -85,7 +85,7 @@ def test_the_citation_is_of_this_version_and_names_the_papers_authors() -> None:
 
 
 @pytest.mark.parametrize("file", ["SECURITY.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "CHANGELOG.md"])
-def test_links_of_the_files_beside_the_docs_lead_somewhere(file: str) -> None:
+def test_links_in_the_files_beside_the_docs_lead_somewhere(file: str) -> None:
     for target, anchor in re.findall(r"\]\((?!https?:)([^)#]+)(?:#([^)]+))?\)", (ROOT / file).read_text()):
         text = (ROOT / target).read_text()
         titles = [re.sub(r"[^\w -]", "", line.lower()) for line in re.findall(r"^#+ (.+)$", text, re.MULTILINE)]

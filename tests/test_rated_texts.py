@@ -47,13 +47,13 @@ def test_the_level_is_that_of_the_median_and_every_rating_is_kept(name: str) -> 
         ("id,text,ratings\n1,good\n", "row 1 has 2 values but the header has 3 columns"),
     ],
 )
-def test_another_file_is_refused_with_what_is_wrong(content: str, about: str) -> None:
+def test_a_bad_file_is_refused_with_what_is_wrong(content: str, about: str) -> None:
     Path("rated_texts/movies.csv").write_text(content)
     with pytest.raises(ValueError, match=about):
         load_rated_texts("movies")
 
 
-def test_what_is_not_there_or_not_known_is_said() -> None:
+def test_a_missing_file_or_an_unknown_name_is_reported() -> None:
     with pytest.raises(ValueError, match="no rated texts 'poems'; choose from movies, tweets"):
         load_rated_texts("poems")
     Path("rated_texts/movies.csv").unlink()
@@ -89,7 +89,7 @@ def test_texts_are_compared_and_placed_by_people_on_the_command_line(capsys: pyt
     assert main([*words, "--learners", "oracle"]) == 2
 
 
-def test_more_answers_of_people_place_texts_better() -> None:
+def test_more_answers_from_people_place_texts_better() -> None:
     given: Dataset = gather(["movies"])["movies"]
     records = placement_error.place("movies", "pool", given, 100, placement_error.PEOPLE, 0, 0)
     errors = {record["answers"]: record["mae"] for record in records}

@@ -24,28 +24,28 @@ def test_items_count_from_0_in_the_order_of_their_numbers_and_people_keep_their_
     assert loaded.labels[-1].tolist() == [9, 0, 2], "a second label of the same person"
     assert loaded.gold == {7: 3, 6: 4}, "of items that somebody labelled"
     assert loaded.data.shape == (10, 0)
-    assert loaded.target.tolist() == [2, 1, 4, 3, 2, 1, 4, 3, 2, 1], "of 1, 1, 1 and 2 it is 1"
+    assert loaded.target.tolist() == [2, 1, 4, 3, 2, 1, 4, 3, 2, 1], "for 1, 1, 1 and 2 it is 1"
 
 
-def test_files_are_found_flat_as_well() -> None:
+def test_files_are_also_found_directly_in_the_folder() -> None:
     for name in ("labels.csv", "gold.csv"):
         Path("raters", name).rename(name)
     np.testing.assert_array_equal(load_raters(data=".").labels[0], [9, 2, 1])
 
 
 @pytest.mark.parametrize(("old", "new"), [("7,100,1\n", "7,100,1.5\n"), ("7,100,1\n", "7,100,5\n")])
-def test_what_is_no_label_is_refused_with_its_row(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_a_label_is_refused_with_its_row(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from dford.datasets import _catalogue
 
     for file in _catalogue.CATALOGUE["raters"].files:
-        object.__setattr__(file, "mean", "")  # it would tell, too
+        object.__setattr__(file, "mean", "")  # it would be noticed too
     path = Path("raters/labels.csv")
     path.write_text(path.read_text().replace(old, new, 1))
     with pytest.raises(ValueError, match=r"labels.csv is damaged or a different file \(row 1 has no whole numbers"):
         load_raters()
 
 
-def test_a_file_with_other_rows_is_refused_and_a_missing_one_told() -> None:
+def test_a_file_with_other_rows_is_refused_and_a_missing_one_reported() -> None:
     path = Path("raters/gold.csv")
     path.write_text(path.read_text() + "100,1\n")
     with pytest.raises(ValueError, match="rows 4 instead of 3"):

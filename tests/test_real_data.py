@@ -87,7 +87,7 @@ def test_a_learner_of_texts_is_far_better_than_the_best_constant(learner: Auto |
     assert np.abs(learner.predict([loaded.data[i] for i in rest]) - hidden).mean() < 0.75 * constant
 
 
-def test_raters_have_the_documented_labels_and_their_median_is_as_far_off_as_is_known() -> None:
+def test_raters_have_the_documented_labels_and_their_median_is_as_far_off_as_documented() -> None:
     loaded = load_raters()
     item, person, level = loaded.labels.T
     assert (len(item), len(np.unique(item)), len(loaded.people), len(loaded.gold)) == (55522, 6624, 817, 201)

@@ -1,4 +1,4 @@
-"""What is promised of real data; where DFORD_DATA names no folder, there is none to try."""
+"""What is promised for real data; skipped where DFORD_DATA names no folder."""
 
 import os
 from typing import Any
@@ -16,7 +16,7 @@ REAL = ["abalone", "parkinsons", "california", "computer", "bank32nh", "bank8FM"
 
 
 def answered(name: str, n: int, seed: int) -> tuple[FeedbackLog, Any, Any]:
-    """A log of n answers of NewtonLogit with its defaults, the true levels, and its probabilities of the day."""
+    """A log of n answers of NewtonLogit with its defaults, the true levels, and its probabilities at the time."""
     X, y = load(name, return_X_y=True)
     rows = np.random.default_rng(seed).permutation(len(y))[:n]
     levels = list(range(1, int(y.max()) + 1))

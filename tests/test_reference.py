@@ -24,7 +24,7 @@ def agree(model: Any, slow: naive.Learner, X: NDArray[np.float64]) -> None:
     scale = 1e-3 + max(slow.sizes)
     np.testing.assert_allclose(model.thresholds_, slow.thresholds, rtol=1e-6, atol=1e-9 * scale)
     scores = np.array([slow.f(x) for x in X])
-    # a window's sum is kept by adding and taking away, so its rounding is that of the largest sum it has been
+    # a window's sum is kept by adding and subtracting, so its rounding is that of the largest sum it has been
     np.testing.assert_allclose(
         model.predict_projection(X), scores, rtol=1e-6, atol=1e-7 * (scale + np.abs(scores).max())
     )
@@ -60,7 +60,7 @@ def triangular(exploration: float) -> Callable[[int, int], list[float]]:
 
 @many
 @given(streams.streams(), streams.kernels, streams.settings(), st.sampled_from([0.0, 0.2, 0.7, 1.0]))
-def test_dford_decides_as_the_paper(stream: Any, kernel: Any, chosen: dict[str, Any], exploration: float) -> None:
+def test_dford_decides_as_in_the_paper(stream: Any, kernel: Any, chosen: dict[str, Any], exploration: float) -> None:
     X, y, K = stream
     model = DFORD(exploration=exploration, levels=range(1, K + 1), **kernel[1], **chosen)
     slow = streams.reference(K, kernel[0], chosen)
@@ -69,7 +69,7 @@ def test_dford_decides_as_the_paper(stream: Any, kernel: Any, chosen: dict[str, 
 
 @many
 @given(streams.streams(), streams.settings())
-def test_dford_decides_as_the_paper_on_sparse_rows(stream: Any, chosen: dict[str, Any]) -> None:
+def test_dford_decides_as_in_the_paper_on_sparse_rows(stream: Any, chosen: dict[str, Any]) -> None:
     X, y, K = stream
     chosen |= {"window": None}
     model = DFORD(exploration=0.5, levels=range(1, K + 1), **chosen)
@@ -80,7 +80,7 @@ def test_dford_decides_as_the_paper_on_sparse_rows(stream: Any, chosen: dict[str
 
 @many
 @given(streams.streams(max_rounds=25), streams.settings(), st.sampled_from([0.3, 1.0]))
-def test_dford_decides_as_the_paper_with_a_kernel_that_is_a_function(
+def test_dford_decides_as_in_the_paper_with_a_kernel_that_is_a_function(
     stream: Any, chosen: dict[str, Any], gamma: float
 ) -> None:
     X, y, K = stream
@@ -98,7 +98,7 @@ def test_dford_decides_as_the_paper_with_a_kernel_that_is_a_function(
 
 @many
 @given(streams.streams(), streams.settings())
-def test_dford_decides_as_the_paper_where_a_polynomial_is_evaluated_directly(
+def test_dford_decides_as_in_the_paper_where_a_polynomial_is_evaluated_directly(
     stream: Any, chosen: dict[str, Any]
 ) -> None:
     X, y, K = stream
@@ -117,7 +117,7 @@ def test_dford_decides_as_the_paper_where_a_polynomial_is_evaluated_directly(
     streams.settings(),
     st.sampled_from([Triangular(0.3), Uniform(), Boundary(0.2), Boundary(1.0)]),
 )
-def test_dford_decides_as_the_paper_with_any_policy(
+def test_dford_decides_as_in_the_paper_with_any_policy(
     stream: Any, kernel: Any, chosen: dict[str, Any], policy: Any
 ) -> None:
     X, y, K = stream
@@ -128,7 +128,7 @@ def test_dford_decides_as_the_paper_with_any_policy(
 
 @many
 @given(streams.streams(), streams.kernels, streams.settings())
-def test_pril_decides_as_the_paper_on_directions(stream: Any, kernel: Any, chosen: dict[str, Any]) -> None:
+def test_pril_decides_as_in_the_paper_on_directions(stream: Any, kernel: Any, chosen: dict[str, Any]) -> None:
     X, y, K = stream
     model = PRIL(levels=range(1, K + 1), **kernel[1], **chosen)
     slow = streams.reference(K, kernel[0], chosen)
@@ -137,7 +137,7 @@ def test_pril_decides_as_the_paper_on_directions(stream: Any, kernel: Any, chose
 
 @many
 @given(streams.streams(), streams.kernels, streams.settings(), streams.seeds, st.booleans())
-def test_prank_and_pril_decide_as_the_paper_on_labels_and_intervals(
+def test_prank_and_pril_decide_as_in_the_paper_on_labels_and_intervals(
     stream: Any, kernel: Any, chosen: dict[str, Any], seed: int, as_sparse: bool
 ) -> None:
     X, y, K = stream
@@ -163,7 +163,7 @@ def test_prank_and_pril_decide_as_the_paper_on_labels_and_intervals(
 
 @many
 @given(streams.streams(max_rounds=25), streams.kernels, streams.settings())
-def test_trace_is_that_of_the_paper(stream: Any, kernel: Any, chosen: dict[str, Any]) -> None:
+def test_the_trace_is_that_of_the_paper(stream: Any, kernel: Any, chosen: dict[str, Any]) -> None:
     X, y, K = stream
     slow = streams.reference(K, kernel[0], chosen)
     error = asked_error = crossings = loss = 0.0

@@ -40,7 +40,7 @@ def replace(name: str, old: str, new: str) -> Callable[[Path], object]:
     return lambda tree: (tree / name).write_text(FILES[name].replace(old, new))
 
 
-def test_a_tree_that_is_ready_is_said_to_be(tree: Path) -> None:
+def test_a_tree_that_is_ready_passes(tree: Path) -> None:
     assert [text for text, holds in release.files(tree) if not holds] == []
 
 
@@ -55,7 +55,7 @@ def test_a_tree_that_is_ready_is_said_to_be(tree: Path) -> None:
         (lambda tree: git(tree, "tag", "v1.2.0"), ["no tag"]),
     ],
 )
-def test_what_is_missing_is_said(tree: Path, change: Callable[[Path], object], missing: list[str]) -> None:
+def test_what_is_missing_is_named(tree: Path, change: Callable[[Path], object], missing: list[str]) -> None:
     change(tree)
     commit(tree)
     said = [text for text, holds in release.files(tree) if not holds]
@@ -63,7 +63,7 @@ def test_what_is_missing_is_said(tree: Path, change: Callable[[Path], object], m
     assert all(part in text for part, text in zip(missing, said, strict=True))
 
 
-def test_a_change_that_is_not_committed_is_said(tree: Path) -> None:
+def test_a_change_that_is_not_committed_is_reported(tree: Path) -> None:
     (tree / "new.py").write_text("")
     assert [text for text, holds in release.files(tree) if not holds] == ["everything is committed"]
 

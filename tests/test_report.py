@@ -41,7 +41,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 PICTURES = ["figure-1", "curves-mae", "curves-crossings", "label-sampling", "grid", "truncation", "regret"]
 
 
-def test_the_page_holds_everything_and_asks_for_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_holds_everything_and_requests_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page, words = (folder / "report.html").read_text(), (folder / "report.md").read_text()
     assert len(re.findall(r'src="data:image/svg\+xml;base64,', page)) == len(PICTURES)
     assert not re.search(r'(src|href)="(?!data:)|@import|url\(', page)
@@ -126,7 +126,7 @@ def test_an_optimum_in_delta_must_lie_inside() -> None:
     assert [found(ends) for ends in ((3, 1, 2), (3, 2, 1), (1, 2, 3))] == [True, False, False]
 
 
-def test_the_reading_tells_who_is_ahead_and_by_how_much() -> None:
+def test_the_reading_says_who_is_ahead_and_by_how_much() -> None:
     none = Parameters()
     ends: dict[tuple[str, str, Any], tuple[float, ...]] = {
         ("california", "DFORD", none): (0.9, 0.9),
@@ -144,14 +144,14 @@ def test_the_reading_tells_who_is_ahead_and_by_how_much() -> None:
     assert reading(Results({}, {})).startswith("Nothing was run")
 
 
-def test_a_regret_above_the_bound_is_told() -> None:
+def test_a_regret_above_the_bound_is_reported() -> None:
     ends: dict[tuple[str, str, Any], tuple[float, ...]] = {("mslr", "DFORD", Parameters()): (1.0,)}
     above, below = (reading(results("regret", ends, regret=regret, bound=2.0)) for regret in (3.0, 1.0))
     assert "below the theorem's bound on 0 of 1\n  MSLR Web 10K: at most 150.00% of the bound" in above
     assert "below the theorem's bound on 1 of 1\n  MSLR Web 10K: at most 50.00% of the bound" in below
 
 
-def test_the_label_sampling_table_meets_the_papers_cell_by_cell() -> None:
+def test_the_label_sampling_table_matches_the_papers_cell_by_cell() -> None:
     trace: dict[str, Any] = {"round": list(range(1_000, 10_001, 1_000)), "mae": [1.0] * 10}
     trace = {name: [0.0] * 10 for name in COLUMNS} | trace
     cell = Cell("label-sampling", "california", "", "DFORD", (("exploration", 0.4),), 10_000, 0, 0, 1_000)

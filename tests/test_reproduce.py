@@ -1,4 +1,4 @@
-"""`dford reproduce`: kept, resumed, fanned out, told."""
+"""`dford reproduce`: kept, resumed, fanned out, reported."""
 
 import json
 import os
@@ -64,7 +64,7 @@ def test_one_job_and_two_give_the_same_files(tmp_path: Path) -> None:
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
 
 
-def test_a_second_start_plays_what_is_missing_or_damaged_alone(tmp_path: Path, played: list[Cell]) -> None:
+def test_a_second_start_plays_only_what_is_missing_or_damaged(tmp_path: Path, played: list[Cell]) -> None:
     cells = plan(["curves"], ["synthetic"]).cells
     first = run_cells(cells, tmp_path)
     assert len(played) == len(cells)
@@ -84,11 +84,11 @@ def test_a_second_start_plays_what_is_missing_or_damaged_alone(tmp_path: Path, p
         {"seed": 1}, {"every": 10}, {"parameters": (("exploration", 0.5),)},
     ],
 )  # fmt: skip
-def test_whatever_determines_a_result_names_it(changes: dict[str, Any]) -> None:
+def test_whatever_determines_a_result_is_in_its_name(changes: dict[str, Any]) -> None:
     assert cell(**changes).key != cell().key == cell().key
 
 
-def test_other_code_names_results_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_code_names_results_differently(monkeypatch: pytest.MonkeyPatch) -> None:
     before = cell().key
     monkeypatch.setattr("dford.experiments.reproduction.cells.code_version", lambda: "other code")
     assert cell().key != before
@@ -133,7 +133,7 @@ def test_a_cell_that_kills_its_worker_fails_alone(tmp_path: Path) -> None:
     assert "process died" in results.failures[deadly]
 
 
-def test_files_that_change_under_a_plan_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_change_after_planning_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_known(monkeypatch)
     write(tmp_path)
     (planned,) = [one for one in plan(["curves"], ["bank8FM"], data=tmp_path).cells if one.run == 0][:1]
@@ -143,7 +143,7 @@ def test_files_that_change_under_a_plan_are_told(tmp_path: Path, monkeypatch: py
     assert "have changed since the experiment was planned" in results.failures[planned]
 
 
-def test_what_is_not_there_is_left_out_unless_it_was_named() -> None:
+def test_missing_data_is_left_out_unless_it_was_named() -> None:
     cells, missing = plan(list(EXPERIMENTS))
     assert {one.dataset for one in cells} == {"synthetic"}
     assert set(missing) == {"abalone", "parkinsons", "california", "computer", "bank8FM", "mslr", "eachmovie"}
@@ -151,7 +151,7 @@ def test_what_is_not_there_is_left_out_unless_it_was_named() -> None:
         plan(["curves"], ["abalone"])
 
 
-def test_ctrl_c_leaves_no_process_and_the_next_start_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_leaves_no_process_and_the_next_start_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # a shell may have started pytest with SIGINT ignored, which children inherit
     code = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
     # one cell is done soon, and all of them long after
@@ -174,11 +174,11 @@ def test_ctrl_c_leaves_no_process_and_the_next_start_goes_on(tmp_path: Path, mon
         process.kill()
     assert (process.returncode, output) == (130, "")
     assert errors == "dford: stopped; the same command continues from here\n"
-    assert took < 30, "a second, but on a busy machine"
+    assert took < 30, "a second, unless the machine is busy"
     assert _living(process.pid) == []
     kept = contents(tmp_path / "cells")
     assert 0 < len(kept) < 60
-    assert all(json.loads(each)["trace"]["round"][-1] == 600_000 for each in kept.values()), "nothing half"
+    assert all(json.loads(each)["trace"]["round"][-1] == 600_000 for each in kept.values()), "nothing half-done"
 
     cells = plan(["curves"], ["synthetic"], "full").cells
     finished = [each for each in cells if f"{each.key}.json" in kept]
@@ -186,13 +186,13 @@ def test_ctrl_c_leaves_no_process_and_the_next_start_goes_on(tmp_path: Path, mon
 
 
 def _living(session: int) -> list[str]:
-    """The processes of a session, but for the dead that nobody has fetched."""
+    """The processes of a session, except zombies."""
     found = subprocess.run(["ps", "-o", "stat=,args=", "-s", str(session)], capture_output=True, text=True)
     return [line for line in found.stdout.splitlines() if not line.startswith("Z")]
 
 
 @pytest.mark.parametrize("backend", ["ray", "dask"])
-def test_a_backend_that_is_not_installed_is_told(
+def test_a_backend_that_is_not_installed_is_reported(
     backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     module = {"ray": "ray", "dask": "distributed"}[backend]

@@ -26,7 +26,7 @@ LEARNERS = [
 ]
 
 
-# River's checks have labels in no order
+# River's checks have unordered labels
 @pytest.mark.filterwarnings("ignore:the levels were sorted by name")
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
 def test_river_checks(learner: Any) -> None:
@@ -34,7 +34,7 @@ def test_river_checks(learner: Any) -> None:
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
-def test_a_stream_of_dicts_learns_what_the_array_does(learner: Any) -> None:
+def test_a_stream_of_dicts_learns_the_same_as_an_array(learner: Any) -> None:
     X, y = make_synthetic(400, random_state=0)
     learner = type(learner)(**{**learner.get_params(), "levels": [1, 2, 3, 4, 5]})
     stream: Any = Ordinal(learner)
@@ -100,7 +100,7 @@ def test_levels_that_appear_later_take_their_place_in_order() -> None:
     assert [stream.predict_one({"x": x, "one": 1.0}) for x in (-6, -2, 2, 5)] == ["A", "a", "c", "d"]
 
 
-def test_levels_that_were_named_keep_their_order_and_no_other_comes_in() -> None:
+def test_levels_that_were_named_keep_their_order_and_no_other_is_added() -> None:
     stream: Any = Ordinal(DFORD(levels=["poor", "fair", "good"], random_state=0))
     stream.learn_one({"x": 1.0}, "good")
     assert stream._model.classes_.tolist() == ["poor", "fair", "good"]

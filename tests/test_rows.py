@@ -43,14 +43,14 @@ def test_every_epoch_has_every_row_once_in_another_order(
 
 
 @pytest.mark.parametrize("name", ["synthetic", "bank8FM"])
-def test_run_and_seed_name_the_rows(name: str, data: Path) -> None:
+def test_run_and_seed_determine_the_rows(name: str, data: Path) -> None:
     first = joined(name, 30, 0, 0, data)[0]
     assert (joined(name, 30, 0, 0, data)[0] == first).all()
     assert (joined(name, 30, 1, 0, data)[0] != first).any()
     assert (joined(name, 30, 0, 1, data)[0] != first).any()
 
 
-def test_a_run_on_eachmovie_is_of_one_viewer_and_keeps_all_products(data: Path) -> None:
+def test_a_run_on_eachmovie_is_for_one_viewer_and_keeps_all_products(data: Path) -> None:
     viewers = set()
     for run in range(10):
         X, y = joined("eachmovie", 50, run, 0, data)

@@ -77,7 +77,7 @@ def test_failures_are_tried_again_and_never_cost_more_than_the_budget(threads: i
     assert 10 <= dead.failed < 10 + threads  # when the budget ends, some are being tried again
 
 
-def test_what_is_neither_true_nor_false_is_a_failure_and_said() -> None:
+def test_what_is_neither_true_nor_false_is_a_failure_and_reported() -> None:
     with pytest.warns(UserWarning, match="an answer must be True, False, or the probability .*; got 'yes'"):
         done = new().run(lambda item, level: "yes", person="judge", budget=6, retries=0)  # type: ignore[arg-type,return-value]
     assert (done.answers, done.failed) == (0, 6)
@@ -163,6 +163,6 @@ def test_a_journal_of_another_pool_or_with_rubbish_in_it_is_refused(tmp_path: Pa
         ({"retries": -1}, "retries must be a whole number, 0 or more"),
     ],
 )
-def test_bad_options_are_one_sentence(options: dict[str, Any], sentence: str) -> None:
+def test_bad_options_get_one_sentence(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         new().run(Judge(), **{"person": "judge", "budget": 10, **options})

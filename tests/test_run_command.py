@@ -1,4 +1,4 @@
-"""`dford run`: a table of one's own."""
+"""`dford run`: a user's own table."""
 
 import re
 from pathlib import Path
@@ -45,7 +45,7 @@ def test_every_learner_learns_a_table(learner: str, table: Path, capsys: pytest.
     last = re.findall(r"^ *400 +(\d\.\d{3})", output, re.MULTILINE)
     assert last == [f"{done.errors.mean():.3f}"]
     constant = float(re.findall(r"single best level: (\d\.\d{3})", output)[0])
-    if learner != "pril":  # asks about its prediction alone, and ends at the top
+    if learner != "pril":  # asks only about its prediction, and ends at the top
         assert done.errors[200:].mean() < constant
 
 
@@ -82,7 +82,7 @@ def test_numbers_become_levels(
     assert seen == [expected]
 
 
-def test_a_kept_model_is_judged_by_answers(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_saved_model_is_judged_by_answers(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model, log = str(tmp_path / "model.dford"), str(tmp_path / "log.csv")
     options = ["--target", "rating", "--levels", "bad,ok,good", "--learner", "newton", "--save", model, "--log", log]
     assert main(["run", str(without(table, "score")), *options]) == 0
@@ -91,7 +91,7 @@ def test_a_kept_model_is_judged_by_answers(table: Path, tmp_path: Path, capsys: 
     assert "mean absolute error" in capsys.readouterr().out
 
 
-def test_model_and_answers_are_kept(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_model_and_answers_are_saved(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model, log = tmp_path / "new" / "things.dford", tmp_path / "new" / "log.parquet"
     arguments = ["run", str(table), "--target", "rating", "--levels", "bad,ok,good", "--shuffle", "--seed", "3"]
     assert main([*arguments, "--save", str(model), "--log", str(log)]) == 0
@@ -159,7 +159,7 @@ def test_scaling_uses_nothing_from_the_future() -> None:
     assert set(SCALED) < set(LEARNERS)
 
 
-def test_levels_are_what_they_are_called_in_the_file(tmp_path: Path) -> None:
+def test_levels_are_named_as_in_the_file(tmp_path: Path) -> None:
     file = tmp_path / "table.csv"
     for written, levels, expected in [
         (["None", "Mild", "NA"], ["None", "Mild", "NA"], ["None", "Mild", "NA"]),
@@ -174,7 +174,7 @@ def test_levels_are_what_they_are_called_in_the_file(tmp_path: Path) -> None:
         load_table(file, "rating", levels=["1", "2"])
 
 
-def test_a_word_that_is_missing_is_a_fact_of_its_own(tmp_path: Path) -> None:
+def test_a_missing_word_is_a_feature_of_its_own(tmp_path: Path) -> None:
     file = tmp_path / "table.csv"
     file.write_text("colour,rating\nred,1\n,2\nblue,1\n")
     data = load_table(file, "rating")
@@ -182,7 +182,7 @@ def test_a_word_that_is_missing_is_a_fact_of_its_own(tmp_path: Path) -> None:
     assert data.data.tolist() == [[0, 1, 0, 0], [0, 0, 0, 1], [1, 0, 0, 0]]
 
 
-def test_a_feature_called_as_a_column_of_the_log_is_refused_before_the_run(
+def test_a_feature_named_like_a_column_of_the_log_is_refused_before_the_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "table.csv"

@@ -1,4 +1,4 @@
-"""The error that a model knows of itself, at all times at once, and learners chosen from a log: both without labels."""
+"""The error a model estimates for itself, at all times at once, and learners chosen from a log: both without labels."""
 
 import os
 from typing import Any
@@ -28,7 +28,7 @@ from dford.estimates import Estimate, _boundary, interval, sequence
 from dford.evaluation import offpolicy, tune
 
 LEVELS = [1, 2, 3, 4, 5]
-STREAMS = int(os.environ.get("DFORD_STREAMS", "100")) // 10 or 10  # of `make slow`: a thousand
+STREAMS = int(os.environ.get("DFORD_STREAMS", "100")) // 10 or 10  # in `make slow`: a thousand
 
 
 def answered(learner: Any, X: Any, y: Any, seed: int = 0) -> tuple[Any, FeedbackLog]:
@@ -67,7 +67,7 @@ def test_the_running_figure_is_the_mean_of_weighted_answers_live_and_in_a_batch(
     assert (trace.estimate[-1], trace.low[-1], trace.high[-1]) == batch.running_mae_
 
 
-def test_no_figure_where_some_level_is_never_asked() -> None:
+def test_there_is_no_figure_if_some_level_is_never_asked() -> None:
     X, y = make_synthetic(50, random_state=0)
     for model in (DFORD(policy=Greedy(), random_state=0), PRIL(random_state=0)):
         model.fit(X, y)
@@ -154,7 +154,7 @@ def test_fixed_intervals_cover_95_percent_for_the_learner_itself_and_for_a_forei
         assert 0.95 - slack <= count / runs <= 0.95 + slack, name
 
 
-def test_replaying_a_log_is_telling_it() -> None:
+def test_replaying_a_log_equals_telling_it() -> None:
     X, y = make_synthetic(200, random_state=0)
     live, log = answered(NewtonLogit(levels=LEVELS, random_state=0), X, y)
     other = NewtonLogit(random_state=5)
@@ -164,17 +164,17 @@ def test_replaying_a_log_is_telling_it() -> None:
     assert (NewtonLogit(features="poly").fit(X, y).fit_log(log).rounds_) == 200
 
 
-def test_the_running_figure_of_a_replay_is_that_of_the_one_who_replays() -> None:
+def test_the_running_figure_of_a_replay_is_that_of_the_replaying_model() -> None:
     X, y = make_synthetic(4000, random_state=0)
     _, log = answered(NewtonLogit(levels=LEVELS, policy=Triangular(0.8), random_state=0), X, y)
     model = NewtonLogit(features="poly")
     truth = np.abs(model.replay(log, policy=Triangular(0.8)) - y).mean()
     estimate = model.running_mae_
     assert estimate.low < truth < estimate.high
-    assert estimate.high < 0.5  # the one who asked is worse than 1
+    assert estimate.high < 0.5  # the model that asked is worse than 1
 
 
-def test_where_nothing_is_known_of_the_weights_the_interval_is_all_that_is_possible(tmp_path: Any) -> None:
+def test_if_nothing_is_known_about_the_weights_the_interval_is_all_that_is_possible(tmp_path: Any) -> None:
     """The theorem is about terms whose bound is known before they come, and not the largest that came."""
     X, y = make_synthetic(1200, random_state=0)
     own, heavy = answered(NewtonLogit(levels=LEVELS, random_state=0), X, y)[1], Triangular(0.05)
@@ -205,7 +205,7 @@ def test_where_nothing_is_known_of_the_weights_the_interval_is_all_that_is_possi
 
 
 @pytest.mark.parametrize("wrong", [0.05, 0.1, 0.2])
-def test_where_answers_are_wrong_the_running_error_is_right_once_it_is_said_how_often(wrong: float) -> None:
+def test_the_running_error_is_right_despite_wrong_answers_if_the_error_rate_is_given(wrong: float) -> None:
     missed, as_it_is, random = np.zeros(2), 0, np.random.default_rng(0)
     for run in range(40):
         X, y = make_synthetic(900, random_state=run)
@@ -222,10 +222,10 @@ def test_where_answers_are_wrong_the_running_error_is_right_once_it_is_said_how_
             missed[i] += not figure.low <= np.mean(errors) <= figure.high
         as_it_is += model.running_mae_.low > np.mean(errors)
     assert (missed <= 2).all(), missed
-    assert wrong < 0.2 or as_it_is > 20, "else there was nothing to correct"
+    assert wrong < 0.2 or as_it_is > 20, "otherwise there was nothing to correct"
 
 
-def test_a_correction_leaves_no_figure_outside_what_is_possible() -> None:
+def test_a_corrected_figure_stays_within_what_is_possible() -> None:
     assert offpolicy.corrected(Estimate(0.1, 0.0, 4.0), 0.1, 5) == (0.0, 0.0, 4.0)
     with pytest.raises(ValueError, match=r"an error rate must be a share below 0.5; got 0\.5"):
         offpolicy.corrected(Estimate(0.1, 0.0, 4.0), 0.5, 5)
@@ -271,8 +271,8 @@ class Guesser(NewtonLogit):
         return np.clip(log.X[:, 0].astype(int) + off, 1, 5)
 
 
-def test_the_differences_to_the_best_hold_together_although_the_answers_chose_it() -> None:
-    """Ten candidates that are as good as each other, so that luck alone decides which looks best."""
+def test_the_differences_from_the_best_hold_jointly_although_the_answers_chose_it() -> None:
+    """Ten candidates that are equally good, so that luck alone decides which looks best."""
     held, runs, n = 0, 150, 400
     grid: list[Any] = [Guesser(noise=k) for k in range(10)]
     for run in range(runs):

@@ -1,4 +1,4 @@
-"""Files: complete, atomic, readable for ever, and safe to open."""
+"""Files: complete, atomic, readable forever, and safe to open."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from sklearn.metrics.pairwise import laplacian_kernel
 import dford
 from dford import DFORD, PRIL, Auto, Boundary, DirectionalBoosting, Greedy, NewtonLogit, PRank, Uniform, persistence
 
-# low < mid < top is the right order by luck
+# low < mid < top happens to be the right order
 pytestmark = pytest.mark.filterwarnings("ignore:the levels were sorted by name, low < mid < top")
 X = np.random.default_rng(0).normal(size=(60, 3))
 y = np.tile(["low", "mid", "top"], 20)
@@ -103,7 +103,7 @@ def test_what_json_cannot_hold_is_refused_and_nothing_is_written(path: Path) -> 
     assert list(path.parent.iterdir()) == []
 
 
-def test_a_failed_write_leaves_the_old_file_whole(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_leaves_the_old_file_intact(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     DFORD(random_state=0).fit(X, y).save(path)
     old = path.read_bytes()
 
@@ -117,7 +117,7 @@ def test_a_failed_write_leaves_the_old_file_whole(path: Path, monkeypatch: pytes
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_every_cut_and_every_flipped_byte_is_noticed(path: Path) -> None:
+def test_every_truncation_and_every_flipped_byte_is_noticed(path: Path) -> None:
     DFORD(random_state=0, kernel="rbf", window=3).fit(X, y).save(path)
     whole = path.read_bytes()
     for length in [*range(0, 200), *range(200, len(whole), 37)]:
@@ -133,13 +133,13 @@ def test_every_cut_and_every_flipped_byte_is_noticed(path: Path) -> None:
 @pytest.mark.parametrize(
     "foreign", [b"", b"PK\x03\x04zip", pickle.dumps({"a": 1}), b"dford", b"dford x y z\n{}", b"\n\n"]
 )
-def test_foreign_files(foreign: bytes, path: Path) -> None:
+def test_foreign_files_are_refused(foreign: bytes, path: Path) -> None:
     path.write_bytes(foreign)
     with pytest.raises(ValueError, match="is not a dford file; expected one written by save"):
         dford.load(path)
 
 
-def test_a_file_of_a_newer_version(path: Path) -> None:
+def test_a_file_of_a_newer_version_is_refused(path: Path) -> None:
     DFORD().save(path)
     path.write_bytes(path.read_bytes().replace(b"dford 1 ", b"dford 2 ", 1))
     with pytest.raises(
@@ -204,7 +204,7 @@ def test_a_forged_file_is_refused_in_one_sentence(change: Any, form: dict[str, A
     ],
     ids=str,
 )
-def test_damaged_arrays_are_refused_by_name_and_missing_values_are_none(model: Any, path: Path) -> None:
+def test_damaged_arrays_are_refused_by_name_and_missing_values_are_no_damage(model: Any, path: Path) -> None:
     rows = np.repeat(X, 20, axis=0)
     if isinstance(model, DirectionalBoosting):
         rows[3, 0] = np.nan
@@ -237,14 +237,14 @@ def test_any_bytes_are_refused(tmp_path_factory: pytest.TempPathFactory, data: b
         dford.load(path)
 
 
-def test_nothing_of_a_file_is_run() -> None:
+def test_nothing_in_a_file_is_run() -> None:
     """The reader knows JSON and numbers: no module that can run what it reads is imported."""
     source = (Path(dford.__file__).parent / "persistence.py").read_text()
     assert not {"pickle", "eval", "exec", "marshal", "allow_pickle"} & set(source.replace("(", " ").split())
 
 
 @pytest.mark.parametrize("file", sorted(KEPT.glob("*.dford")), ids=lambda file: file.stem)
-def test_files_of_every_released_version_load_and_go_on(file: Path) -> None:
+def test_files_of_every_released_version_load_and_continue(file: Path) -> None:
     """tests/saved/make.py wrote them, with what the model did next."""
     expected = json.loads(file.with_suffix(".json").read_text())
     model: Any = dford.load(file)
@@ -260,7 +260,7 @@ def test_files_of_every_released_version_load_and_go_on(file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", sorted(KEPT.glob("*.pool")), ids=lambda file: file.stem)
-def test_pools_of_every_released_version_load_and_go_on(file: Path) -> None:
+def test_pools_of_every_released_version_load_and_continue(file: Path) -> None:
     expected = json.loads(file.with_suffix(".json").read_text())
     pool: Any = dford.load(file)
     names = list(pool.log_.scale.names)
@@ -308,7 +308,7 @@ def test_pickle_works_as_scikit_learn_expects() -> None:
 @pytest.mark.parametrize(
     "model", [DFORD(), DFORD(kernel="poly", window=5), NewtonLogit(), DirectionalBoosting(max_iter=3), Auto()], ids=repr
 )
-def test_a_model_whose_file_is_mapped_to_memory_goes_on_learning(model: Any, tmp_path: Path) -> None:
+def test_a_model_whose_file_is_mapped_to_memory_keeps_learning(model: Any, tmp_path: Path) -> None:
     model.set_params(random_state=0).fit(X, y)
     joblib.dump(model, tmp_path / "model")
     mapped = joblib.load(tmp_path / "model", mmap_mode="r")

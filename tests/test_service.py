@@ -1,4 +1,4 @@
-"""The service: every answer once, and a state that the log can make again."""
+"""The service: every answer once, and a state that the log can reproduce."""
 
 import threading
 import time
@@ -52,7 +52,7 @@ def test_every_live_learner_is_served_and_replayed(file: Path, learner: str) -> 
         assert learned(client, project)["digest"] == state["digest"]
 
 
-def test_the_same_answer_again_gets_the_first_response_and_the_other_409(file: Path) -> None:
+def test_the_same_answer_again_gets_the_first_response_and_the_opposite_409(file: Path) -> None:
     with serving(file) as client:
         project = set_up(client)
         number = ok(client.post(f"{project}/questions"))["number"]
@@ -94,7 +94,7 @@ def test_many_answers_at_once_get_what_each_would_have_got_alone(file: Path, tmp
     assert digests[0] == digests[1] == replayed(file)
 
 
-def test_the_short_way_of_a_plain_answer_is_the_documented_one(file: Path) -> None:
+def test_the_fast_path_of_a_plain_answer_replies_like_the_documented_one(file: Path) -> None:
     with serving(file) as client:
         project = set_up(client)
         numbers = [ok(client.post(f"{project}/questions"))["number"] for _ in range(3)]
@@ -125,7 +125,7 @@ def test_the_same_idempotency_key_gets_the_same_question(file: Path) -> None:
         assert ok(client.get(f"{project}/state"))["questions"] == 2
 
 
-def test_two_people_never_have_the_same_item_before_them(file: Path) -> None:
+def test_two_people_are_never_asked_about_the_same_item(file: Path) -> None:
     with serving(file) as client:
         project = set_up(client)
         given: list[int] = []
@@ -157,7 +157,7 @@ def test_a_lease_expires_and_a_late_answer_still_counts(file: Path, monkeypatch:
     assert replayed(file)
 
 
-def test_an_item_is_asked_again_only_when_all_others_were(file: Path) -> None:
+def test_an_item_is_asked_about_again_only_after_all_others(file: Path) -> None:
     with serving(file) as client:
         project = set_up(client)
         items = [question["item"] for question in answer_some(client, project, 60)]

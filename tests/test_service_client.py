@@ -1,4 +1,4 @@
-"""The client of the service: the library's words over HTTP, sent again when the line breaks, done once."""
+"""The client of the service: the library's words over HTTP, sent again when the connection breaks, done once."""
 
 import asyncio
 import socket
@@ -88,7 +88,7 @@ def losing(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return lost
 
 
-def test_what_a_broken_line_has_sent_again_is_done_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_broken_connection_makes_it_send_again_is_done_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The response is lost after the request was done: what is sent again must not be done again."""
     with serving(file) as http:
         root = ok(http.post("/keys", json={"role": "admin", "name": "root"}))["key"]
@@ -175,12 +175,12 @@ def test_items_in_any_form_are_the_same_items(file: Path) -> None:
         assert len(digests) == 1, "the learner sees the same numbers, whatever they were read from"
 
 
-def test_categories_in_order_stay_so_on_the_server(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ordered_categories_stay_ordered_on_the_server(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
 
-    monkeypatch.setattr(rows, "MOST", 2)  # the first part has not all of the sizes
+    monkeypatch.setattr(rows, "MOST", 2)  # the first part does not have all of the sizes
     sizes = pd.Categorical(["S", "L", "M"], ["S", "M", "L"], ordered=True)
     colours = pd.Categorical(["red", "blue", None])
     frame = pd.DataFrame({"size": sizes, "colour": colours, "grade": pd.Categorical([3, 1, 2], ordered=True)})
@@ -211,7 +211,7 @@ def test_categories_in_order_stay_so_on_the_server(file: Path, monkeypatch: pyte
         assert problem(http.post("/projects/bad/items", json=bad)) == (422, "unknown-column")
 
 
-def test_values_of_numpy_and_pandas_are_taken_and_missing_ones_are_missing(file: Path) -> None:
+def test_numpy_and_pandas_values_are_accepted_and_missing_ones_are_missing(file: Path) -> None:
     import pandas as pd
 
     with serving(file) as http:
@@ -253,7 +253,9 @@ def test_items_that_cannot_be_sent_are_refused_before_any_is(items: Any, said: s
     assert isinstance(refused.value, (TypeError, ValueError, FileNotFoundError))
 
 
-def test_many_items_go_in_parts_and_an_error_says_how_many_went(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_items_are_sent_in_parts_and_an_error_says_how_many_were(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(rows, "MOST", 7)
     wrong: list[Any] = [*ROWS[:16], {"weight": 1.0}]
     with serving(file) as http:
@@ -286,7 +288,7 @@ def test_a_bad_url_fails_at_once(kind: Any, url: str, why: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "4f0c2a\n", "4f0c 2a", "schlüssel"])
-def test_a_key_that_no_header_carries_fails_at_once_and_is_not_repeated(key: str) -> None:
+def test_a_key_that_no_header_can_carry_fails_at_once_and_is_not_repeated(key: str) -> None:
     with pytest.raises(ValueError, match="the key is empty or has a character that keys never have") as refused:
         dford.Client("http://127.0.0.1:8765", "rain", key)
     assert not key or key not in str(refused.value)
@@ -295,7 +297,7 @@ def test_a_key_that_no_header_carries_fails_at_once_and_is_not_repeated(key: str
 def test_a_server_that_cannot_be_reached_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
     monkeypatch.setattr(time, "sleep", pauses.append)
-    with socket.socket() as taken:  # by nobody who answers
+    with socket.socket() as taken:  # a port where nobody answers
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         with dford.Client(url, "rain") as client, pytest.raises(ConnectionError, match=f"no reply from {url} after 6"):
@@ -303,6 +305,6 @@ def test_a_server_that_cannot_be_reached_is_named(monkeypatch: pytest.MonkeyPatc
     assert tuple(pauses) == operations._PAUSES
 
 
-def test_the_base_import_brings_nothing_of_the_service() -> None:
+def test_the_base_import_brings_nothing_from_the_service() -> None:
     code = "import sys, dford; print([m for m in ('httpx', 'fastapi', 'sqlalchemy', 'uvicorn') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"

@@ -36,7 +36,7 @@ def test_the_days_are_always_the_same_and_of_all_levels() -> None:
     assert min(counts.values()) >= 20
 
 
-def test_a_person_finds_one_waiting_and_one_to_watch(file: Path) -> None:
+def test_there_is_one_project_to_answer_and_one_to_watch(file: Path) -> None:
     server = Server(str(file))
     try:
         with httpx.Client(base_url=server.url, timeout=60) as client:
@@ -61,11 +61,11 @@ def test_a_person_finds_one_waiting_and_one_to_watch(file: Path) -> None:
     assert error < constant / 2, "the answers were learned from"
 
 
-def test_the_simulated_log_is_one_that_a_replay_makes_again(file: Path) -> None:
+def test_a_replay_reproduces_the_simulated_log(file: Path) -> None:
     assert replayed(file, "demo-answered")
 
 
-def test_the_simulated_answers_are_the_rules_but_for_one_in_twenty(file: Path) -> None:
+def test_the_simulated_answers_follow_the_rule_except_one_in_twenty(file: Path) -> None:
     service = Service(Settings(database=str(file)))
     project, days = service.project("demo-answered"), demo_projects.days()
     (told,) = log_reader.pages(service.database, project, 0, 400)

@@ -36,7 +36,7 @@ def test_killed_at_random_moments_it_loses_nothing_and_does_nothing_twice(
     kill_test(str(tmp_path / "log.db"), kills=kills, people=6, learner=learner, seconds=0.2)
 
 
-def test_sigterm_ends_well_and_the_next_start_has_nothing_to_replay(tmp_path: Path) -> None:
+def test_sigterm_ends_cleanly_and_the_next_start_has_nothing_to_replay(tmp_path: Path) -> None:
     file = tmp_path / "log.db"
     server = Server(str(file))
     import httpx
@@ -68,7 +68,9 @@ def pragma(database: Database, setting: str) -> None:
 
 
 @pytest.mark.parametrize("trouble", ["PRAGMA max_page_count = 1", "PRAGMA query_only = ON"])
-def test_a_full_disk_or_read_only_file_is_said_clearly_and_the_server_stays_up(tmp_path: Path, trouble: str) -> None:
+def test_a_full_disk_or_read_only_file_is_reported_clearly_and_the_server_stays_up(
+    tmp_path: Path, trouble: str
+) -> None:
     file = tmp_path / "log.db"
     service = Service(Settings(database=str(file)))
     database, writer = service.database, service.writer
@@ -133,7 +135,7 @@ def test_waiting_writes_share_one_commit(tmp_path: Path) -> None:
 
 
 @hypothesis.given(st.lists(st.integers(1, 50), min_size=1, max_size=200))
-def test_snapshots_are_few_and_a_retraction_learns_at_most_twice_what_came_since(gaps: list[int]) -> None:
+def test_snapshots_are_few_and_a_retraction_relearns_at_most_twice_what_came_since(gaps: list[int]) -> None:
     kept: list[int] = []
     head = 0
     for gap in gaps:
@@ -166,7 +168,7 @@ def test_a_snapshot_that_lies_is_found(tmp_path: Path) -> None:
         service.close()
 
 
-def test_a_database_of_an_earlier_version_opens_and_goes_on(tmp_path: Path) -> None:
+def test_a_database_of_an_earlier_version_opens_and_continues(tmp_path: Path) -> None:
     file = tmp_path / "log.db"
     shutil.copy(SAVED, file)
     before = replayed(file)
@@ -188,7 +190,7 @@ def test_a_database_of_a_later_version_is_refused(tmp_path: Path) -> None:
 
 
 class Rounds(RuleBasedStateMachine):
-    """Any order of asking, answering (late, twice, otherwise), skipping, retracting and restarting."""
+    """Any order of asking, answering (late, twice, differently), skipping, retracting and restarting."""
 
     said: ClassVar[dict[str, Any]] = {"learner": "DFORD"}
 
@@ -247,7 +249,7 @@ class Rounds(RuleBasedStateMachine):
         self.open()
 
     @invariant()
-    def counts_are_those_of_what_happened(self) -> None:
+    def counts_match_what_happened(self) -> None:
         if hasattr(self, "client"):
             state = caught_up(self.client, self.project)
             fates = list(self.fates.values())
@@ -263,7 +265,7 @@ class Rounds(RuleBasedStateMachine):
 
 
 class PlacedRounds(Rounds):
-    """The same, and levels are settled and taken back meanwhile, and judge whoever is asked about them."""
+    """The same, while levels are settled and retracted, and judge whoever is asked about them."""
 
     said: ClassVar[dict[str, Any]] = {"learner": "NewtonLogit", "gold": 0.3}
 
@@ -277,7 +279,7 @@ class PlacedRounds(Rounds):
             self.settled[item] = level
 
     @invariant()
-    def levels_are_settled_as_was_said_last(self) -> None:
+    def levels_are_settled_as_last_said(self) -> None:
         if hasattr(self, "client"):
             found = settling.in_force(self.client.service.database, self.client.service.project("rain"))
             assert {item: LEVELS[one.lowest - 1] for item, one in found.items()} == self.settled

@@ -1,4 +1,4 @@
-"""A long life: no file left open, memory that stays, and disks that fill up or cannot be written."""
+"""A long life: no file left open, memory that does not grow, and disks that fill up or cannot be written."""
 
 import os
 import resource
@@ -16,7 +16,7 @@ import pytest
 
 from dford.cli import main
 from killing import Server
-from loading import answers, ask_many, connect, is_whole, request, resident_bytes, send_all
+from loading import answers, ask_many, connect, is_complete, request, resident_bytes, send_all
 from serving import learned, ok, problem, replayed, serving, set_up
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at what Linux tells of a process")
@@ -38,7 +38,7 @@ def test_thousands_of_requests_leave_no_file_open(tmp_path: Path) -> None:
     with process(tmp_path / "log.db") as server:
 
         def count(most: int) -> int:
-            """How many files are open, once the last connections are taken down."""
+            """How many files are open, once the last connections are closed."""
             patience = time.monotonic() + 60
             while (now := len(os.listdir(f"/proc/{server.pid}/fd"))) > most and time.monotonic() < patience:
                 time.sleep(0.05)
@@ -49,7 +49,7 @@ def test_thousands_of_requests_leave_no_file_open(tmp_path: Path) -> None:
                 with connect(server.url) as line:
                     line.sendall(one)
                     got = b""
-                    while n % 7 and not is_whole(got):  # one in seven hangs up before the answer
+                    while n % 7 and not is_complete(got):  # one in seven hangs up before the answer
                         got += line.recv(65536)
 
         mixed = [request("GET", "/health"), request("GET", "/projects/rain/state"), *answers(range(1, 24))]
@@ -58,13 +58,13 @@ def test_thousands_of_requests_leave_no_file_open(tmp_path: Path) -> None:
         before = count(10**6)
         send_all(server.url, mixed * 60, 16)
         on_new_connections(mixed * 60)
-        # five connections to the database may have been opened meanwhile, of three files each
+        # five connections to the database may have been opened meanwhile, with three files each
         assert count(before + 15) <= before + 15
         with httpx.Client(base_url=server.url, timeout=60) as client:
             assert learned(client, "/projects/rain")["answers"] == 23
 
 
-def test_memory_stays_while_thousands_answer(tmp_path: Path) -> None:
+def test_memory_does_not_grow_while_thousands_answer(tmp_path: Path) -> None:
     warm, counted = 2_000, 3_000
     ask_many(tmp_path / "log.db", warm + counted)
     with process(tmp_path / "log.db") as server:
@@ -72,7 +72,7 @@ def test_memory_stays_while_thousands_answer(tmp_path: Path) -> None:
         before = resident_bytes(server.pid)
         send_all(server.url, answers(range(warm + 1, warm + counted + 1)), 16)
         growth = resident_bytes(server.pid) - before
-    # 64 clients and their buffers may come and go; an answer that is kept would be more than this each
+    # clients and their buffers may come and go; answers that are kept would take more than this each
     assert growth < counted * 400
 
 
@@ -112,7 +112,7 @@ def fails_and_recovers(server: Server, fail: Callable[[], None], recover: Callab
         assert learned(client, "/projects/rain")["answers"] == state["answers"] + 1
 
 
-def test_a_disk_that_is_full_refuses_answers_until_there_is_room(tmp_path: Path) -> None:
+def test_a_full_disk_refuses_answers_until_there_is_room(tmp_path: Path) -> None:
     """A real file system with no byte left; as root, as only root can mount a small one."""
     with small_disk(tmp_path):
         ask_many(tmp_path / "log.db", 300)
@@ -129,7 +129,7 @@ def test_a_disk_that_is_full_refuses_answers_until_there_is_room(tmp_path: Path)
 
 
 def test_a_file_that_may_not_grow_refuses_answers_until_it_may(tmp_path: Path) -> None:
-    """As a full disk, for everybody: the kernel lets the server's process write no file beyond what the log has."""
+    """Like a full disk, but without root: the kernel lets the server write no file beyond what the log has."""
     file = tmp_path / "log.db"
     ask_many(file, 300)
     with process(file) as server:
@@ -143,7 +143,7 @@ def test_a_file_that_may_not_grow_refuses_answers_until_it_may(tmp_path: Path) -
 
 @contextmanager
 def unwritable(file: Path) -> Iterator[None]:
-    """Take the right to write away. Root may write whatever its mode says, so there the file is made immutable."""
+    """Make a file read-only. Root may write whatever its mode says, so for root it is made immutable."""
     if os.getuid() == 0:
         if subprocess.run(["chattr", "+i", str(file)], capture_output=True).returncode:
             pytest.skip("root can write everything here")
@@ -159,7 +159,7 @@ def unwritable(file: Path) -> Iterator[None]:
 
 
 def test_a_database_that_cannot_be_written_is_refused_at_the_start(tmp_path: Path) -> None:
-    """In a process of its own: in one that had the file open before, SQLite may take that handle again, and write."""
+    """In a process of its own: in one that had the file open before, SQLite may reuse that handle, and write."""
     file = tmp_path / "log.db"
     ask_many(file, 1)
     code = f"from dford.cli import main; raise SystemExit(main(['serve', '--database', {str(file)!r}, '--port', '0']))"
@@ -172,7 +172,7 @@ def test_a_database_that_cannot_be_written_is_refused_at_the_start(tmp_path: Pat
 
 
 @pytest.mark.parametrize("place", ["no/such/folder/log.db", "text.txt", "."])
-def test_a_place_that_is_no_database_is_refused_at_the_start(
+def test_a_place_that_is_not_a_database_is_refused_at_the_start(
     tmp_path: Path, place: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "text.txt").write_text("This is no database. " * 100)
@@ -180,7 +180,7 @@ def test_a_place_that_is_no_database_is_refused_at_the_start(
     assert "the database cannot be opened" in capsys.readouterr().err
 
 
-def test_a_read_only_connection_refuses_answers_and_goes_on_afterwards(tmp_path: Path) -> None:
+def test_a_read_only_connection_refuses_answers_and_recovers_afterwards(tmp_path: Path) -> None:
     """Through HTTP, with the writer's connection set read-only: a file that is open stays writable, whatever becomes
     of its mode, so this is how a store turns read-only under a server."""
     file = tmp_path / "log.db"

@@ -38,7 +38,7 @@ def test_generated_requests_find_no_defect_and_no_undocumented_status(server: An
         @hypothesis.settings(max_examples=EXAMPLES, suppress_health_check=list(hypothesis.HealthCheck))
         @hypothesis.given(case=operation.as_strategy(), there=st.integers(0, 3), number=st.integers(1, 5))
         def check(case: Any, there: int, number: int) -> None:
-            if there and "project" in case.path_parameters:  # most made-up ones are not there
+            if there and "project" in case.path_parameters:  # most made-up ones do not exist
                 case.path_parameters["project"] = "rain"
                 if "number" in case.path_parameters:
                     case.path_parameters["number"] = number

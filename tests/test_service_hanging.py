@@ -28,7 +28,7 @@ def cluster() -> Iterator[str]:
 
 
 SECONDS = 4.0  # that a request may take, here
-LATE = 20.0  # seconds more on a machine that is busy; what hangs takes for ever
+LATE = 20.0  # more seconds on a busy machine; what hangs takes forever
 
 
 @pytest.mark.parametrize("learner", ["DFORD", "NewtonLogit"])  # whose items take turns, and whose pool chooses
@@ -78,7 +78,7 @@ def test_a_database_that_hangs_is_a_503_in_time_while_health_and_the_page_answer
         assert learned(client, project)["answers"] == 4
 
 
-def test_a_server_whose_database_hangs_ends_all_the_same(cluster: str) -> None:
+def test_a_server_whose_database_hangs_still_ends(cluster: str) -> None:
     server = Server(new_database(cluster, "ends"), request_seconds=60)
     with httpx.Client(base_url=server.url, timeout=120) as client:
         project = set_up(client)
@@ -143,7 +143,7 @@ def test_connections_that_broke_while_nobody_used_them_are_replaced(cluster: str
     with serving(address) as client:
         project = set_up(client)
         answer_some(client, project, 2)
-        time.sleep(1.1)  # long enough not to be believed
+        time.sleep(1.1)  # long enough not to be trusted
         plain = address.replace("+psycopg", "").replace("/breaks", "/postgres")
         with closing(psycopg.connect(plain, autocommit=True)) as other:
             other.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'breaks'")
@@ -152,7 +152,7 @@ def test_connections_that_broke_while_nobody_used_them_are_replaced(cluster: str
         assert learned(client, project)["answers"] == 4
 
 
-def test_the_frozen_are_thawed(cluster: str) -> None:
+def test_a_frozen_database_is_thawed(cluster: str) -> None:
     """What the tests above rely on."""
     with serving(new_database(cluster, "thawed"), request_seconds=SECONDS) as client:
         with frozen():

@@ -1,4 +1,4 @@
-"""Images in the service: shown as they are, learned from, and nothing read that is not theirs."""
+"""Images in the service: shown as they are, learned from, and no other file is read."""
 
 import io
 import zipfile
@@ -68,7 +68,7 @@ def test_nothing_outside_of_the_folder_is_read_or_learned_from(name: str, photos
         X = project.rows(features(client.service.database, project, [1, 2]))
         assert X[0, :84].any()
         assert not X[1, :84].any()
-        assert X[:, 84].tolist() == [0.0, 1.0], "it is said to be missing"
+        assert X[:, 84].tolist() == [0.0, 1.0], "it is marked as missing"
         refused = client.get("/projects/photos/items/2/images/photo")
         assert refused.status_code == 404
         assert refused.json()["code"] == "no-image"
@@ -129,7 +129,7 @@ def test_a_folder_of_images_becomes_a_project_that_sees_them(photos: Path, tmp_p
     assert abs(np.corrcoef(X[:, 2], levels)[0, 1]) > 0.8, "brightness is one of the numbers"
 
 
-def test_another_encoder_than_the_columns_were_made_by_is_refused(photos: Path, tmp_path: Path) -> None:
+def test_without_the_encoder_of_its_columns_a_project_refuses_images(photos: Path, tmp_path: Path) -> None:
     with serving(tmp_path / "log.db", files=str(photos)) as client:
         project_of(client, photos, "00.png", "01.png")
     with serving(tmp_path / "log.db") as client:
@@ -140,7 +140,7 @@ def test_another_encoder_than_the_columns_were_made_by_is_refused(photos: Path, 
         assert "encoded by descriptor 1, but nothing here reads images" in refused.json()["sentence"]
 
 
-def test_a_folder_that_changed_goes_on_with_what_is_new(photos: Path, tmp_path: Path) -> None:
+def test_a_folder_that_changed_adds_what_is_new(photos: Path, tmp_path: Path) -> None:
     folder = tmp_path / "photos"
     folder.mkdir()
     service = Service(Settings(database=str(tmp_path / "log.db"), files=str(folder)))

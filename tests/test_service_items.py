@@ -37,7 +37,7 @@ def test_missing_numbers_are_the_mean_and_unknown_categories_are_none(file: Path
         assert scores[4] == scores[5] != scores[3]
 
 
-def test_the_reply_says_what_is_missing_that_never_was_before(file: Path) -> None:
+def test_the_reply_says_what_is_missing_for_the_first_time(file: Path) -> None:
     with serving(file) as client:
         project = set_up(client)
         added = ok(client.post(f"{project}/items", json={"items": [{"size": None, "colour": "red"}, {"size": 2.0}]}))
@@ -117,7 +117,7 @@ def test_one_bad_item_stores_none_of_them(file: Path) -> None:
         ({"colour": "red"}, "colour"),
     ],
 )
-def test_a_project_that_cannot_be_is_refused(file: Path, change: dict[str, Any], field: str) -> None:
+def test_an_invalid_project_is_refused(file: Path, change: dict[str, Any], field: str) -> None:
     with serving(file) as client:
         response = client.post("/projects", json={"name": "rain", "levels": LEVELS, "learner": "DFORD", **change})
         assert problem(response)[0] == 422
@@ -125,7 +125,7 @@ def test_a_project_that_cannot_be_is_refused(file: Path, change: dict[str, Any],
         assert ok(client.get("/projects")) == []
 
 
-def test_a_policy_is_what_the_project_says(file: Path) -> None:
+def test_the_policy_is_what_the_project_says(file: Path) -> None:
     with serving(file) as client:
         project = set_up(client, parameters={"policy": {"policy": "Uniform"}})
         assert {question["propensity"] for question in answer_some(client, project, 5)} == {1 / 3}
@@ -195,7 +195,7 @@ def test_metrics_count_what_happened(file: Path) -> None:
     assert "dford_commits_total 8.0\n" in text  # the project, its items, three questions, three answers
 
 
-def test_each_application_counts_for_itself(file: Path, tmp_path: Path) -> None:
+def test_each_application_counts_only_its_own(file: Path, tmp_path: Path) -> None:
     with serving(file) as client, serving(tmp_path / "other.db") as other:
         assert client.get("/health").status_code == 200
         assert requests(client, "GET", "/health", 200) == 1
@@ -214,7 +214,7 @@ def test_hostile_text_is_only_text(file: Path) -> None:
 
 
 def test_many_open_questions_do_not_hold_up_the_next_one(file: Path) -> None:
-    """SQLite says how much it does: ten times as many that are open are at most ten times as much, and a little."""
+    """SQLite counts its steps: ten times as many open questions take at most a little more than ten times."""
     project, now = 1, time.time()
 
     def steps_with(opened: int) -> int:

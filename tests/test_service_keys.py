@@ -149,7 +149,7 @@ def test_the_first_key_must_leave_somebody_who_can_make_more(file: Path) -> None
             assert problem(client.get(path, headers=guest)) == (403, "not-allowed")
 
 
-def test_the_answers_are_the_key_holders(file: Path) -> None:
+def test_answers_count_as_the_key_holders(file: Path) -> None:
     with serving(file) as client:
         project = set_up(client)
         key = ok(client.post("/keys", json={"role": "admin", "name": "anna"}))["key"]
@@ -158,7 +158,7 @@ def test_the_answers_are_the_key_holders(file: Path) -> None:
         assert ok(client.get(f"{project}/state", headers=bearer(key)))["people"] == {"anna": 1}
 
 
-def test_an_answer_is_taken_back_by_whoever_gave_it_or_an_admin(file: Path) -> None:
+def test_an_answer_is_retracted_by_whoever_gave_it_or_an_admin(file: Path) -> None:
     with serving(file) as client:
         project = set_up(client)
         root = bearer(ok(client.post("/keys", json={"role": "admin", "name": "root"}))["key"])
@@ -178,7 +178,7 @@ def test_an_answer_is_taken_back_by_whoever_gave_it_or_an_admin(file: Path) -> N
         assert ok(client.post(second, headers=root))["sequence"] == 4
 
 
-def test_without_a_key_it_listens_on_loopback_alone(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_key_it_listens_only_on_loopback(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--database", str(file), "--host", "0.0.0.0", "--port", "0"]) == 2
     assert "without a key" in capsys.readouterr().err
 
@@ -252,7 +252,9 @@ def test_every_setting_is_documented_and_read_from_flag_environment_and_file(tmp
             Settings.read({}, {}, toml)
 
 
-def test_a_backup_made_while_running_is_whole(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_backup_made_while_running_is_complete(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     copy = tmp_path / "copy.db"
     with serving(file) as client:
         project = set_up(client)

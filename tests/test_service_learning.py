@@ -99,7 +99,7 @@ def test_a_state_that_has_not_caught_up_answers_nobody(
         assert levels_of(client) == trained
 
 
-def test_until_what_was_taken_back_is_unlearned_it_says_so(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_until_a_retraction_is_unlearned_it_says_so(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(file) as client:
         project = set_up(client, learner="NewtonLogit")
         asked = answer_some(client, project, 40)
@@ -124,7 +124,7 @@ def test_until_what_was_taken_back_is_unlearned_it_says_so(file: Path, monkeypat
     assert replayed(file) == state["digest"]
 
 
-def test_what_another_server_was_told_is_learned_or_said(file: Path) -> None:
+def test_what_another_server_was_told_is_learned_or_reported(file: Path) -> None:
     """Predictions and levels look at the log, and not at what this server alone has heard."""
     with serving(file) as here, serving(file) as there:
         project = set_up(here, learner="NewtonLogit")
@@ -145,7 +145,7 @@ def test_what_another_server_was_told_is_learned_or_said(file: Path) -> None:
                 assert shown["stale"] or shown["sequence"] == n
 
 
-def test_a_state_made_anew_is_not_taken_for_the_old_one_of_the_same_number(file: Path) -> None:
+def test_a_rebuilt_state_is_not_taken_for_the_old_one_of_the_same_number(file: Path) -> None:
     service = Service(Settings(database=str(file)))
     try:
         build(file, 30, 2, "NewtonLogit")
@@ -207,7 +207,7 @@ def test_catching_up_makes_lasting_progress_whatever_is_killed(
     assert count <= 100 + 10 * lives
 
 
-def test_a_snapshot_that_is_not_written_is_counted_and_said(
+def test_a_snapshot_that_is_not_written_is_counted_and_reported(
     file: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     from dford.service.refusal import Refusal
@@ -242,7 +242,7 @@ def build(file: Path, count: int, width: int, learner: str) -> None:
     service.close()
 
 
-def test_snapshots_hold_what_the_log_cannot_make_again_and_nothing_else(
+def test_snapshots_hold_what_the_log_cannot_reproduce_and_nothing_else(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_reader, "MANY", 500)
@@ -260,7 +260,7 @@ def test_snapshots_hold_what_the_log_cannot_make_again_and_nothing_else(
     assert max(sizes) < 3_000 * 50 * 8
 
 
-def test_auto_learns_on_past_its_first_trees_through_kills_and_retractions(file: Path) -> None:
+def test_auto_keeps_learning_past_its_first_trees_through_kills_and_retractions(file: Path) -> None:
     """At 204 answers the first trees take effect; here some of the answers before are taken back afterwards."""
     import signal
 
@@ -297,7 +297,7 @@ def test_auto_learns_on_past_its_first_trees_through_kills_and_retractions(file:
     assert replayed(file) == state["digest"]
 
 
-def test_one_project_that_learns_much_holds_up_no_other(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_project_that_learns_a_lot_holds_up_no_other(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A question in one project does not wait for what another one learns, however long that takes."""
     build(file, 400, 100, "Auto")
     learn, go_on, learning = Learned.learn, threading.Event(), threading.Event()

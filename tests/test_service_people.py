@@ -1,4 +1,4 @@
-"""Who answers how: the figures of people, for whoever set the project up, and nobody waits while they are made."""
+"""How people answer: their figures, only for admins, and nobody waits while they are computed."""
 
 import threading
 from collections.abc import Callable
@@ -41,7 +41,7 @@ def tell(client: Any, project: str, headers: dict[str, str], says: Callable[[dic
 
 
 def answered(client: Any, project: str, right: list[int], n: int) -> dict[str, dict[str, str]]:
-    """So many answers, by people of whom one guesses."""
+    """So many answers, by people one of whom guesses."""
     keys, random = invited(client, project, WRONG), np.random.default_rng(0)
     for i in range(n):
         name = list(WRONG)[i % 3]
@@ -61,7 +61,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "log.db"
 
 
-def test_an_admin_reads_who_answers_how_and_nobody_else(file: Path) -> None:
+def test_an_admin_reads_how_people_answer_and_nobody_else_does(file: Path) -> None:
     rows, right = things(60)
     with serving(file) as client:
         root = locked(client)
@@ -87,7 +87,7 @@ def test_an_admin_reads_who_answers_how_and_nobody_else(file: Path) -> None:
             assert problem(client.get(f"{project}/people", headers=headers)) == (403, "not-allowed")
 
 
-def test_people_who_answered_nothing_or_once_are_figures_too(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_people_with_one_answer_or_none_have_figures_too(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overviews, "_REST", 0)
     rows, _ = things(10)
     with serving(file) as client:
@@ -104,7 +104,7 @@ def test_people_who_answered_nothing_or_once_are_figures_too(file: Path, monkeyp
         assert problem(client.get("/projects/empty/people")) == (409, "no-columns")
 
 
-def test_while_people_are_found_others_ask_and_answer(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_while_people_are_judged_others_ask_and_answer(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, _ = things(20)
     begun, go_on, find = threading.Event(), threading.Event(), Placements.read_people
     made = list[int]()
@@ -134,6 +134,6 @@ def test_while_people_are_found_others_ask_and_answer(file: Path, monkeypatch: p
         go_on.set()
         for one in looking:
             one.join()
-        assert made == [1], "once for all who look, and of the state when it began"
+        assert made == [1], "once for all who look, and for the state when it began"
         assert [reply["people"][0]["answers"] for reply in replies] == [1, 1, 1]
-        assert ok(client.get(f"{project}/people")) == replies[0], "nor again at once"
+        assert ok(client.get(f"{project}/people")) == replies[0], "and not again at once"

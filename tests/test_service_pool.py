@@ -21,7 +21,7 @@ COLUMNS = [{"name": "size", "kind": "number", "mean": 0.0}, {"name": "weight", "
 
 
 def things(n: int, seed: int = 0) -> tuple[list[dict[str, float]], list[int]]:
-    """Items, and the places of their right levels, from 0: a line parts them, nearly."""
+    """Items, and the places of their right levels, from 0: a line nearly separates them."""
     random = np.random.default_rng(seed)
     X = random.normal(size=(n, 2))
     right = np.searchsorted([-1.0, 0.0, 1.0], X[:, 0] + 0.4 * random.normal(size=n))
@@ -114,7 +114,7 @@ def test_a_project_moves_with_its_items_answers_people_and_times(file: Path, suf
         assert (added["same"]["count"], added["same"]["about_items"]) == (60, 60)
         asked = [int(row["answers"]) for row in levels(client, project)]
         assert added["fewer"]["about_items"] == sum(asked[:10])
-        assert others == {"count": 60, "about_items": 0, "sequence": 60}, "another thing under the same number"
+        assert others == {"count": 60, "about_items": 0, "sequence": 60}, "different items under the same numbers"
         own = ("item", "lowest", "highest", "answers")
         before, after = (
             [[row[name] for name in own] for row in levels(client, p)] for p in (project, "/projects/same")
@@ -127,13 +127,13 @@ def test_a_project_moves_with_its_items_answers_people_and_times(file: Path, suf
         answer(client, "/projects/same", right, 5)
 
 
-def test_items_that_came_after_the_last_answer_are_no_fault(file: Path) -> None:
+def test_items_that_came_after_the_last_answer_are_not_a_fault(file: Path) -> None:
     rows, right = things(20)
     with serving(file) as client:
         project = new_project(client, rows)
         answer(client, project, right, 5)
         learned(client, project)
-    with serving(file) as client:  # the snapshot of the end knows none of these
+    with serving(file) as client:  # the last snapshot knows none of these
         ok(client.post("/projects/things/items", json={"items": rows[:3]}))
         found = verify(client.service.database, client.service.project("things"))
         assert (found.snapshots, found.faults, found.remarks) == (1, [], [])
@@ -170,8 +170,8 @@ def test_items_stand_where_their_own_answers_put_them(file: Path) -> None:
         answer(client, project, right, 150)
         found = levels(client, project)
         alone = ok(client.post(f"{project}/predictions", json={"rows": rows}))["predictions"]
-        assert off(found, right) < off(alone, right), "of the same features, by the learner alone"
-        assert off(found, right) < 0.1, "bisection takes 120 answers to none; here their error rate is learned, too"
+        assert off(found, right) < off(alone, right), "against the learner alone, with the same features"
+        assert off(found, right) < 0.1, "bisection takes 120 answers to reach 0; here the error rate is learned too"
         assert sum(int(row["answers"]) for row in found) == 150
         predicted = ok(client.post(f"{project}/predictions", json={"items": [1, 2, 3]}))["predictions"]
         assert [one["level"] for one in predicted] == [row["level"] for row in found[:3]]
@@ -208,7 +208,7 @@ def test_the_service_asks_and_places_as_the_library_does(file: Path) -> None:
 
 
 @pytest.mark.parametrize("learner", ["NewtonLogit", "Auto"])
-def test_a_replay_has_the_same_bits_through_items_added_retractions_and_starts(file: Path, learner: str) -> None:
+def test_a_replay_has_the_same_bits_through_items_added_retractions_and_restarts(file: Path, learner: str) -> None:
     rows, right = things(50)
     with serving(file, snapshot_every=20) as client:
         project = new_project(client, rows[:30], learner)
@@ -282,7 +282,7 @@ def test_audits_and_repeated_questions_are_in_the_log(file: Path) -> None:
     assert shown["audited_error"] is None
 
 
-def test_how_many_answers_remain_is_said(file: Path) -> None:
+def test_how_many_answers_remain_is_reported(file: Path) -> None:
     rows, right = things(50)
     with serving(file) as client:
         project = new_project(client, rows)
@@ -294,7 +294,7 @@ def test_how_many_answers_remain_is_said(file: Path) -> None:
         assert client.get(f"{project}/remaining?target=-1").status_code == 422
 
 
-def test_without_probabilities_items_take_turns_and_that_is_a_choice_too(file: Path) -> None:
+def test_without_probabilities_items_take_turns_which_can_also_be_chosen(file: Path) -> None:
     rows, right = things(4)
     with serving(file) as client:
         body = {"name": "plain", "levels": LEVELS, "columns": COLUMNS, "learner": "DFORD"}

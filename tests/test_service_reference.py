@@ -1,4 +1,4 @@
-"""The reference of HTTP: nothing left out, no example untried, nothing from elsewhere."""
+"""The HTTP reference: nothing left out, no example untried, nothing from elsewhere."""
 
 import ast
 import doctest
@@ -66,7 +66,7 @@ class Page(html.parser.HTMLParser):
         self.text += data
 
 
-def test_the_docs_have_the_reference_of_today(document: Any) -> None:
+def test_the_docs_have_the_current_reference(document: Any) -> None:
     written = pages.markdown(list(reference.reference(document)))
     assert (ROOT / "docs" / "http.md").read_text() == written, "run: make docs/http.md"
 
@@ -88,9 +88,9 @@ def test_every_refusal_in_the_source_is_documented_and_no_other() -> None:
                 if isinstance(code, ast.Constant):
                     assert isinstance(status, ast.Constant)
                     found.add((status.value, code.value))
-                else:  # of HTTP itself, or one that is said again with its place
+                else:  # of HTTP itself, or one that is repeated with its place
                     assert ast.unparse(code) in {"f'http-{error.status_code}'", "refusal.code", "error.code"}
-    # what columns cannot take, which the library says
+    # what columns cannot take, as the library says
     codes = re.compile("not-a-[a-z]+|no-encoder|unknown-column")
     for file in (SOURCE.parent / "columns").glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
@@ -100,7 +100,7 @@ def test_every_refusal_in_the_source_is_documented_and_no_other() -> None:
     assert list(CODES) == sorted(CODES)
 
 
-def test_every_example_is_what_the_server_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_example_is_what_the_server_replies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the order of the reference, as one story; `...` stands for anything."""
     checker, flags = doctest.OutputChecker(), doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     with serving(tmp_path / "log.db") as client:
@@ -127,7 +127,7 @@ def test_every_example_is_what_the_server_answers(tmp_path: Path, monkeypatch: p
             assert not shown or checker.check_output(shown + "\n", got.rstrip("\n") + "\n", flags), (shown, got)
 
 
-def test_the_page_is_whole_and_asks_nobody_else(tmp_path: Path, document: Any) -> None:
+def test_the_page_is_complete_and_asks_nobody_else(tmp_path: Path, document: Any) -> None:
     with serving(tmp_path / "log.db") as client:
         response = client.get("/docs")
         assert response.headers["Content-Type"] == "text/html; charset=utf-8"
@@ -158,7 +158,7 @@ def test_the_page_is_whole_and_asks_nobody_else(tmp_path: Path, document: Any) -
 SCREENS = [("light", 360), ("dark", 1920)]  # no style depends on both
 
 
-def test_the_page_can_be_read_on_a_phone_and_a_wide_screen_by_everybody(
+def test_the_page_is_accessible_on_a_phone_and_a_wide_screen(
     tmp_path: Path, new_page: Callable[..., BrowserPage]
 ) -> None:
     with serving(tmp_path / "log.db") as client:
@@ -187,7 +187,7 @@ def luminance(colour: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def test_every_text_stands_out_from_its_ground() -> None:
+def test_every_text_stands_out_from_its_background() -> None:
     """WCAG's AA: 4.5 to 1, in light and in dark."""
     themes = re.findall(r":root \{(.*?)\}", (SOURCE / "page" / "reference.css").read_text(), re.DOTALL)
     assert len(themes) == 2

@@ -24,7 +24,7 @@ def key(name: str = "k") -> dict[str, str]:
 
 
 def sends(log: bytes) -> dict[str, Callable[[Any, dict[str, str]], httpx.Response]]:
-    """Every request that adds."""
+    """Every request that adds something."""
     new = {"name": "snow", "levels": LEVELS, "columns": COLUMNS, "seed": 1}
     return {
         "project": lambda client, headers: client.post("/projects", json=new, headers=headers),
@@ -60,7 +60,7 @@ def test_what_is_sent_again_with_its_key_is_done_once(file: Path, what: str) -> 
             assert ok(send(client, {})) != first, "without a key it is done again"
 
 
-def test_a_key_with_another_request_is_a_mistake(file: Path) -> None:
+def test_a_key_with_another_request_is_refused(file: Path) -> None:
     with serving(file) as client:
         set_up(client)
         ok(client.post("/projects/rain/items", json={"items": ROWS[:1]}, headers=key()))
@@ -93,7 +93,7 @@ def test_a_key_made_again_is_the_same_one_with_another_secret(file: Path) -> Non
         assert answers == [401, 200]
 
 
-def test_two_people_may_have_the_same_key(file: Path) -> None:
+def test_two_people_may_use_the_same_key(file: Path) -> None:
     with serving(file) as client:
         set_up(client)
         root = {"Authorization": f"Bearer {ok(client.post('/keys', json={'role': 'admin', 'name': 'root'}))['key']}"}
@@ -150,7 +150,7 @@ def test_a_small_file_that_would_become_large_is_refused_before_it_does(file: Pa
     ids=["columns", "rows", "a value", "a row"],
 )
 @pytest.mark.parametrize("path", ["items.csv", "preview.csv"])
-def test_a_csv_file_of_too_much_is_refused(file: Path, content: bytes, path: str) -> None:
+def test_a_csv_file_with_too_much_in_it_is_refused(file: Path, content: bytes, path: str) -> None:
     with serving(file) as client:
         project = set_up(client)
         assert problem(client.post(f"{project}/{path}", content=content)) in {(422, "not-csv"), (422, "too-many")}

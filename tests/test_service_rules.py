@@ -1,4 +1,4 @@
-"""How people are asked: gold questions that nobody can tell, several answers per item, auditors, own figures."""
+"""How people are asked: gold questions that nobody can spot, several answers per item, auditors, own figures."""
 
 import csv
 import io
@@ -51,13 +51,13 @@ def test_gold_questions_judge_people_and_nothing_else(file: Path) -> None:
         for _ in range(60):
             tell(client, project, keys["ann"], says(right, 0.0, random))
             tell(client, project, keys["dan"], says(right, 0.5, random))
-            state = learned(client, project)  # by what is learned, nobody is asked about a gold item twice
+            state = learned(client, project)  # once that is learned, nobody is asked about a gold item twice
         gold = asked_by(client, GOLD)
         assert 25 < len(gold) <= 40, "a share of 0.4 of 120, and nobody twice about one of twenty"
         assert {row.item for row in gold} <= set(range(1, 21))
         assert len({(row.person, row.item) for row in gold}) == len(gold)
         others = {row.item for purpose in (0, 1, 2) for row in asked_by(client, purpose)}
-        assert others <= set(range(21, 61)), "what is settled is not asked about to place it"
+        assert others <= set(range(21, 61)), "settled items are not asked about to place them"
         people = {one["name"]: one for one in ok(client.get(f"{project}/people"))["people"]}
         assert people["ann"]["gold"]["value"] == 1.0
         assert people["dan"]["gold"]["high"] < 1.0
@@ -94,7 +94,7 @@ def test_nobody_can_tell_a_gold_question_from_others(file: Path) -> None:
             assert "truth" not in question["shown"]
             place = LEVELS.index(question["prediction"]) - LEVELS.index(question["level"])
             kinds[number in gold].add((frozenset(question), frozenset(answer), question["propensity"], place))
-        assert kinds[1] <= kinds[0], "all that is seen of a gold question is seen of others, too"
+        assert kinds[1] <= kinds[0], "all that is seen of a gold question is seen of others too"
         items = list(range(1, 61))
         own = ok(client.post(f"{project}/predictions", json={"items": items}, headers=ann))["predictions"]
         assert max(max(one["probabilities"].values()) for one in own[:30]) < 1.0
@@ -131,7 +131,7 @@ def test_rules_that_cannot_be_kept_are_refused_in_one_sentence(
         assert ok(client.get("/projects")) == []
 
 
-def test_a_known_level_that_is_none_is_refused_and_nothing_is_added(file: Path) -> None:
+def test_an_invalid_known_level_is_refused_and_nothing_is_added(file: Path) -> None:
     rows, right = things(5)
     with serving(file) as client:
         project = new_project(client, with_gold(rows, right, 2), gold_column="truth")
@@ -149,7 +149,7 @@ def test_a_known_level_that_is_none_is_refused_and_nothing_is_added(file: Path) 
         assert [column["name"] for column in seen["columns"]] == ["size", "weight"]
 
 
-def test_a_table_has_its_known_levels_in_a_column(file: Path) -> None:
+def test_a_table_may_have_known_levels_in_a_column(file: Path) -> None:
     rows, right = things(30)
     with serving(file) as client:
         table = TableProject("table", with_gold(rows, right, 10), LEVELS, "NewtonLogit", gold="truth", seed=5)
@@ -163,7 +163,7 @@ def test_a_table_has_its_known_levels_in_a_column(file: Path) -> None:
             fill_project(client.service, table._replace(name="other", gold="gold"))
 
 
-def test_every_item_is_answered_about_by_as_many_people_as_the_project_says(file: Path) -> None:
+def test_every_item_gets_answers_from_as_many_people_as_the_project_says(file: Path) -> None:
     rows, right = things(15)
     random = np.random.default_rng(0)
     with serving(file) as client:
@@ -178,7 +178,7 @@ def test_every_item_is_answered_about_by_as_many_people_as_the_project_says(file
             assert n <= 40, "thirty, and some that audit or are asked again"
 
 
-def test_audits_go_to_auditors_alone(file: Path) -> None:
+def test_audits_go_only_to_auditors(file: Path) -> None:
     rows, right = things(40)
     random = np.random.default_rng(0)
     with serving(file) as client:
@@ -199,7 +199,7 @@ def test_audits_go_to_auditors_alone(file: Path) -> None:
         assert {row.person for row in asked_by(client, AUDIT) if row.number > 160} == {"ben"}
 
 
-def test_people_see_their_own_figures_where_the_project_says_so_and_nobody_elses(
+def test_people_see_their_own_figures_if_the_project_says_so_and_nobody_elses(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(overviews, "_REST", 0)

@@ -28,7 +28,7 @@ def settle(client: Any, project: str, item: int, level: str, highest: str | None
     return found
 
 
-def test_a_settled_level_holds_whatever_the_answers_say_until_it_is_taken_back(file: Path) -> None:
+def test_a_settled_level_holds_whatever_the_answers_say_until_it_is_retracted(file: Path) -> None:
     rows, right = things(30)
     with serving(file) as client:
         project = new_project(client, rows)
@@ -42,7 +42,7 @@ def test_a_settled_level_holds_whatever_the_answers_say_until_it_is_taken_back(f
         assert (row["level"], row["lowest"], row["highest"], row["settled_by"]) == (other, other, other, said["person"])
         assert float(row[f"P({other})"]) == 1.0
         assert ok(client.get(f"{project}/levels"))["settled"] == 1
-        assert learned(client, project)["answers"] == 60, "it is no answer"
+        assert learned(client, project)["answers"] == 60, "it is not an answer"
         assert problem(client.post(f"{project}/questions", json={"item": 7})) == (409, "settled")
         assert 7 not in {one["item"] for one in answer(client, project, right, 60)}
         between = settle(client, project, 7, LEVELS[1], LEVELS[2])
@@ -92,7 +92,7 @@ def test_what_is_settled_takes_effect_as_in_the_library_and_a_replay_has_the_sam
 
 
 @pytest.mark.parametrize("learner", ["NewtonLogit", "Auto"])
-def test_a_replay_has_the_same_bits_through_levels_settled_retractions_and_starts(file: Path, learner: str) -> None:
+def test_a_replay_has_the_same_bits_through_levels_settled_retractions_and_restarts(file: Path, learner: str) -> None:
     rows, right = things(50)
     with serving(file, snapshot_every=10) as client:
         project = new_project(client, rows[:30], learner)
@@ -133,7 +133,7 @@ def test_a_replay_has_the_same_bits_through_levels_settled_retractions_and_start
         ({}, "invalid", "send either level, or both lowest and highest"),
     ],
 )
-def test_what_cannot_be_settled_is_said_in_one_sentence(file: Path, body: Any, code: str, sentence: str) -> None:
+def test_what_cannot_be_settled_is_refused_in_one_sentence(file: Path, body: Any, code: str, sentence: str) -> None:
     with serving(file) as client:
         project = new_project(client, things(3)[0])
         response = client.put(f"{project}/settled/1", json=body)
@@ -156,7 +156,7 @@ def test_the_most_contested_items_come_first_with_who_said_what(file: Path, monk
         keys = invited(client, project, ["eve"])
         for name, higher in (("ann", True), ("eve", False)):
             own = keys.get(name) or invited(client, project, [name])[name]
-            for level in range(40):  # until the lowest cut was asked of both
+            for level in range(40):  # enough for both to be asked about the lowest cut
                 asked = ok(client.post(f"{project}/questions", json={"item": 9}, headers=own))
                 ok(client.post(f"{project}/questions/{asked['number']}/answer", json={"higher": higher}, headers=own))
                 if level > 4:
@@ -178,7 +178,7 @@ def test_the_most_contested_items_come_first_with_who_said_what(file: Path, monk
             assert admin.settle(9, "calm", "mild") == learned(client, project)["sequence"]
 
 
-def test_what_was_answered_before_an_item_was_settled_says_nothing_of_people(file: Path) -> None:
+def test_what_was_answered_before_an_item_was_settled_says_nothing_about_people(file: Path) -> None:
     """Contested items are settled because somebody erred there, and would make people look worse than they are."""
     rows, right = things(30)
     with serving(file) as client:
@@ -194,7 +194,7 @@ def test_what_was_answered_before_an_item_was_settled_says_nothing_of_people(fil
         assert problem(client.post(f"{project}/questions")) == (404, "nothing-to-ask"), "all are settled"
 
 
-def test_many_levels_settled_at_once_are_learned_some_at_a_time(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_levels_settled_at_once_are_learned_a_few_at_a_time(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fold, "_AT_ONCE", 7)
     rows, right = things(50)
     known = [{**row, "truth": LEVELS[y]} for row, y in zip(rows, right, strict=True)]
@@ -210,7 +210,7 @@ def test_many_levels_settled_at_once_are_learned_some_at_a_time(file: Path, monk
     assert replayed(file, "things") == state["digest"]
 
 
-def test_what_was_just_taken_back_is_asked_about_once_that_is_learned(
+def test_what_is_no_longer_settled_is_asked_about_once_that_is_learned(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with serving(file) as client:
@@ -235,7 +235,7 @@ def test_what_was_just_taken_back_is_asked_about_once_that_is_learned(
         assert ok(client.post(f"{project}/questions", json={"item": 2}))["item"] == 2
 
 
-def test_with_turns_nothing_is_asked_about_what_is_settled(file: Path) -> None:
+def test_with_turns_settled_items_are_not_asked_about(file: Path) -> None:
     rows, right = things(4)
     with serving(file) as client:
         project = new_project(client, rows, choice="turns")

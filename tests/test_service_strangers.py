@@ -1,4 +1,4 @@
-"""What strangers, broken lines and wrong keys can do to the service: nothing."""
+"""What strangers, broken connections and wrong keys can do to the service: nothing."""
 
 import json
 import logging
@@ -21,7 +21,7 @@ from dford.service.projects.keys import LOCAL, Keys
 from dford.service.refusal import Refusal
 from dford.service.settings import Settings
 from dford.service.store.database import Database
-from loading import connect, is_whole, request
+from loading import connect, is_complete, request
 from serving import ROWS, ok, problem, requests, serving, set_up
 
 
@@ -37,16 +37,16 @@ def address(client: Any) -> str:
 def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
     patience = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < patience, "it did not come to pass"
+        assert time.monotonic() < patience, "it never happened"
         time.sleep(0.01)
 
 
 def locked(client: Any) -> dict[str, str]:
-    """The first key of a server, from which on every request needs one."""
+    """The first key of a server; from then on every request needs one."""
     return {"Authorization": f"Bearer {ok(client.post('/keys', json={'role': 'admin', 'name': 'root'}))['key']}"}
 
 
-def test_a_lookup_of_keys_that_failed_is_no_answer(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_lookup_of_keys_is_not_an_answer(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     database = Database(str(file)).prepare()
     with database.writing() as connection:
         keys.create(connection, None, "admin", "root")
@@ -66,7 +66,7 @@ def test_a_lookup_of_keys_that_failed_is_no_answer(file: Path, monkeypatch: pyte
     database.close()
 
 
-def test_a_server_that_cannot_look_keys_up_lets_nobody_in(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_cannot_look_up_keys_lets_nobody_in(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(file) as client:
         root = locked(client)
     with serving(file) as client:
@@ -85,7 +85,7 @@ def test_a_server_that_cannot_look_keys_up_lets_nobody_in(file: Path, monkeypatc
         assert [one["name"] for one in ok(client.get("/keys", headers=root))] == ["root"]
 
 
-def test_a_request_that_did_not_arrive_whole_does_nothing(file: Path) -> None:
+def test_a_request_that_did_not_arrive_completely_does_nothing(file: Path) -> None:
     with serving(file) as client:
         project = set_up(client)
         bodies = {f"{project}/questions": '{"item": 3}', f"{project}/items": json.dumps({"items": ROWS})}
@@ -108,14 +108,14 @@ def test_without_a_valid_key_no_body_is_read(file: Path) -> None:
             with connect(address(client)) as line:
                 line.sendall(f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9000000\r\n\r\n".encode())
                 got = b""
-                while not is_whole(got):
+                while not is_complete(got):
                     got += line.recv(65536)
                 assert got.startswith(b"HTTP/1.1 401")
                 assert b"connection: close" in got.lower()
         assert ok(client.get("/projects", headers=root))
 
 
-def test_one_authorization_header_is_enough(file: Path) -> None:
+def test_two_authorization_headers_are_refused(file: Path) -> None:
     with serving(file) as client:
         root = locked(client)["Authorization"]
         for both in ([root, "Bearer x"], ["Bearer x", root], [root, root]):
@@ -136,7 +136,7 @@ def test_wrong_keys_are_logged_and_answered_later_each_time(
         root = locked(client)
         for n in range(9):
             assert problem(client.get("/projects", headers={"Authorization": f"Bearer {n}"})) == (401, "no-key")
-        assert problem(client.get("/projects")) == (401, "no-key"), "no key is no guess"
+        assert problem(client.get("/projects")) == (401, "no-key"), "no key is not a guess"
         assert ok(client.get("/projects", headers=root)) == []
     assert waited == sorted(waited)
     assert len(waited) == 9
@@ -146,7 +146,7 @@ def test_wrong_keys_are_logged_and_answered_later_each_time(
     ]
 
 
-def test_nobody_can_tell_which_projects_there_are(file: Path) -> None:
+def test_nobody_can_tell_which_projects_exist(file: Path) -> None:
     with serving(file) as client:
         set_up(client)
         set_up(client, "snow")
@@ -178,7 +178,7 @@ def test_a_nul_in_a_path_is_refused(file: Path, path: str, method: str) -> None:
         assert client.request(method, path).status_code in {404, 405}
 
 
-def test_half_a_request_is_not_waited_for_for_ever(file: Path) -> None:
+def test_half_a_request_is_not_waited_for_forever(file: Path) -> None:
     with serving(file, request_seconds=3.0, idle_seconds=4.0) as client, ExitStack() as lines:
         set_up(client)
         half = [lines.enter_context(connect(address(client))) for _ in range(50)]
@@ -210,7 +210,7 @@ def test_idle_connections_shut_nobody_out(file: Path) -> None:
         assert ok(client.post(f"{project}/questions"))["number"] == 1
 
 
-def test_a_client_that_does_not_read_does_not_keep_the_server(file: Path) -> None:
+def test_a_client_that_does_not_read_does_not_hold_up_the_server(file: Path) -> None:
     with serving(file, request_seconds=5.0) as client:
         project = set_up(client)
         large = [{"size": 1.0, "note": "x" * 9_000} for _ in range(900)]
@@ -231,7 +231,7 @@ def test_a_client_that_does_not_read_does_not_keep_the_server(file: Path) -> Non
         ("/questions", b'{"features": {"note": "\\ud800"}}', 422),
     ],
 )
-def test_odd_requests_are_refused_and_not_defects(file: Path, path: str, body: bytes | None, status: int) -> None:
+def test_odd_requests_are_refused_and_cause_no_defect(file: Path, path: str, body: bytes | None, status: int) -> None:
     with serving(file) as client:
         address_ = f"{set_up(client)}{path}"
         headers = {"Content-Type": "application/json"}
@@ -239,7 +239,7 @@ def test_odd_requests_are_refused_and_not_defects(file: Path, path: str, body: b
         assert response.status_code == status, response.text
 
 
-def test_one_who_asks_and_another_who_answers_need_an_admin(file: Path) -> None:
+def test_only_the_person_asked_or_an_admin_can_answer_or_skip(file: Path) -> None:
     with serving(file) as client:
         project = set_up(client)
         root = locked(client)
@@ -308,7 +308,7 @@ def test_many_who_ask_at_once_get_different_items(file: Path) -> None:
         assert sorted(asked) == list(range(1, 31))
 
 
-def test_a_locked_database_fails_all_who_wait_at_once_and_goes_on_afterwards(file: Path) -> None:
+def test_a_locked_database_refuses_all_who_wait_at_once_and_recovers_afterwards(file: Path) -> None:
     with serving(file, request_seconds=5.0) as client:
         project = set_up(client)
         numbers = [ok(client.post(f"{project}/questions"))["number"] for _ in range(20)]
@@ -339,7 +339,7 @@ def test_a_locked_database_fails_all_who_wait_at_once_and_goes_on_afterwards(fil
         )
 
 
-def test_whoever_is_local_is_so_only_without_keys(file: Path) -> None:
+def test_requests_without_a_key_are_local_only_until_there_is_one(file: Path) -> None:
     service = Service(Settings(database=str(file)))
     assert service.keys.holder(None) is LOCAL
     service.write(None, lambda connection: keys.create(connection, None, "admin", "root"))
@@ -349,7 +349,7 @@ def test_whoever_is_local_is_so_only_without_keys(file: Path) -> None:
     service.close()
 
 
-def test_a_request_of_another_form_is_refused_in_a_sentence_of_our_own(file: Path) -> None:
+def test_a_malformed_request_is_refused_in_a_sentence_of_our_own(file: Path) -> None:
     with serving(file) as client:
         project = set_up(client)
         for path, body, field, sentence in [

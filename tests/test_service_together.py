@@ -1,4 +1,4 @@
-"""Answers that are written together, or take the short way through HTTP: nothing is different for any of them."""
+"""Answers that are written together, or take the fast path through HTTP: nothing is different for any of them."""
 
 import json
 import socket
@@ -23,7 +23,7 @@ from dford.service.projects.uploads import ready_items
 from dford.service.refusal import Refusal
 from dford.service.settings import Settings
 from dford.service.store import schema
-from loading import connect, is_whole, request
+from loading import connect, is_complete, request
 from serving import LEVELS, ROWS, ok, problem, serving, set_up
 
 _TOLD = st.builds(
@@ -128,7 +128,7 @@ def receive(line: socket.socket) -> list[tuple[int, dict[str, str], Any]]:
     line.settimeout(5)
     while not responses or got:
         got += line.recv(65536)
-        while is_whole(got):
+        while is_complete(got):
             head, _, rest = got.partition(b"\r\n\r\n")
             status, *lines = head.decode().split("\r\n")
             headers = dict(one.lower().split(": ", 1) for one in lines)
@@ -161,11 +161,11 @@ def test_a_plain_answer_may_come_in_pieces_or_with_others_behind_it(tmp_path: Pa
             assert receive(line)[0][0] == 200
 
 
-def test_the_short_way_has_the_headers_of_the_documented_one(tmp_path: Path) -> None:
+def test_the_fast_path_has_the_headers_of_the_documented_one(tmp_path: Path) -> None:
     with serving(tmp_path / "log.db") as client:
         project = set_up(client)
         number = ok(client.post(f"{project}/questions"))["number"]
-        for higher in ("true", "false"):  # taken, and refused
+        for higher in ("true", "false"):  # accepted, and refused
             both = [
                 client.post(
                     f"{project}/questions/{number}/answer", content=text, headers={"Content-Type": "application/json"}

@@ -33,7 +33,7 @@ def shape(database: Database) -> Any:
     }
 
 
-def test_an_old_database_becomes_what_a_new_one_is(tmp_path: Path) -> None:
+def test_an_old_database_gets_the_schema_of_a_new_one(tmp_path: Path) -> None:
     shutil.copy(SAVED, tmp_path / "old.db")
     old, new = (Database(str(tmp_path / f"{name}.db")).prepare() for name in ("old", "new"))
     assert shape(old) == shape(new)
@@ -55,7 +55,7 @@ def test_questions_that_a_program_was_asked_in_an_old_database_are_still_a_progr
 
 
 @pytest.fixture
-def with_a_column_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def with_another_column(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next version: items have a colour."""
     later = sa.MetaData()
     for table in schema.metadata.tables.values():
@@ -85,7 +85,7 @@ def test_a_column_added_later_is_in_fresh_and_in_old_databases(tmp_path: Path, r
     old = str(tmp_path / "old.db")
     with serving(old) as client:
         answer_some(client, set_up(client), 2)
-    request.getfixturevalue("with_a_column_more")
+    request.getfixturevalue("with_another_column")
     both(str(tmp_path / "new.db"), old)
 
 
@@ -94,11 +94,11 @@ def test_a_column_added_later_is_in_fresh_and_in_old_databases_of_postgresql(req
     with temporary_cluster() as cluster:
         old = new_database(cluster, "old")
         Database(old).prepare().close()
-        request.getfixturevalue("with_a_column_more")
+        request.getfixturevalue("with_another_column")
         both(new_database(cluster, "new"), old)
 
 
-def test_a_snapshot_of_other_versions_is_said_to_be_so_and_not_to_be_broken(
+def test_a_snapshot_of_other_versions_is_reported_as_such_and_not_as_broken(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "log.db"

@@ -40,7 +40,7 @@ def test_one_item_can_be_asked_about_by_number_while_it_is_free(file: Path, monk
 
 
 @pytest.mark.parametrize("learner", ["Auto", "DFORD", "DirectionalBoosting"])
-def test_the_thresholds_over_time_end_with_those_of_now(file: Path, learner: str) -> None:
+def test_the_thresholds_over_time_end_with_the_current_ones(file: Path, learner: str) -> None:
     with serving(file) as client:
         project = set_up(client, learner=learner)
         assert ok(client.get(f"{project}/state"))["history"] == []
@@ -87,7 +87,7 @@ def test_the_levels_of_the_pool_are_the_predictions_of_all_items(
         assert ok(client.get(f"{project}/levels"))["sequence"] == 21
 
 
-def test_the_levels_are_not_made_again_for_everybody_who_looks(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_levels_are_not_recomputed_for_everybody_who_looks(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, make = [], views.overview
 
     def counted(*arguments: Any) -> Any:

@@ -27,7 +27,7 @@ def place(way: str, items: int = 120) -> list[dict[str, Any]]:
         return several_people.place("synthetic", way, SIMULATED, items, 0, 0)
 
 
-def test_every_way_sees_as_many_answers_and_the_better_informed_places_better() -> None:
+def test_every_way_sees_equally_many_answers_and_the_better_informed_place_better() -> None:
     ends = {}
     for way in several_people.WAYS:
         placed = [record for record in place(way) if record["part"] == "placed"]
@@ -37,7 +37,7 @@ def test_every_way_sees_as_many_answers_and_the_better_informed_places_better() 
     assert ends["known"] < ends["alike"]
 
 
-def test_people_are_found_and_their_table_counts_the_intervals_that_hold() -> None:
+def test_people_are_judged_and_their_table_counts_the_intervals_that_hold() -> None:
     records = place("people")
     people = {record["person"]: record for record in records if record["part"] == "person"}
     assert set(people) == set(several_people.WRONG)
@@ -58,7 +58,7 @@ def test_a_pool_that_is_told_error_rates_keeps_to_them() -> None:
 
 
 def answers(wrong: list[float], n_items: int, n_levels: int, each: int) -> tuple[AnswerColumns, Any]:
-    """Of people who are wrong so often, each about every item at levels that are drawn."""
+    """By people who are wrong so often, each about every item at random levels."""
     random = np.random.default_rng(0)
     right = random.integers(0, n_levels, n_items)
     person, item = (grid.ravel() for grid in np.meshgrid(range(len(wrong)), np.repeat(range(n_items), each)))
@@ -67,7 +67,7 @@ def answers(wrong: list[float], n_items: int, n_levels: int, each: int) -> tuple
     return AnswerColumns(item, person, cut, higher), right
 
 
-def test_dawid_and_skene_of_two_levels_is_the_slow_one() -> None:
+def test_dawid_and_skene_with_two_levels_match_the_slow_one() -> None:
     told, _ = answers([0.1, 0.2, 0.3, 0.4], 60, 2, 1)
     slow, _ = dawid_skene(list(zip(told.item, told.person, told.higher, strict=True)), 60, 4)
     fast = several_people.dawid_skene(told, 60, 2)
@@ -116,7 +116,7 @@ def test_real_people_are_asked_until_nobody_is_left(way: str, raters: Labelled) 
     records = real_people.place("raters", way, raters, 0, 0)
     assert [record["answers"] for record in records] == [n / 4 for n in range(1, 21)]
     if way != "dawid-skene":  # which needs more than ten items
-        assert 0 <= records[-1]["mae"] <= 1, "two of three know the two items of gold"
+        assert 0 <= records[-1]["mae"] <= 1, "two of three know the two gold items"
 
 
 def test_the_busiest_people_are_judged_by_others_and_by_gold(raters: Labelled) -> None:

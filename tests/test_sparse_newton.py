@@ -1,4 +1,4 @@
-"""NewtonLogit on sparse rows: right, one stream of bits, and no dearer or more forgetful than its rows."""
+"""NewtonLogit on sparse rows: right, one stream of bits, and no costlier or more forgetful than its rows."""
 
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,7 @@ def agree(model: NewtonLogit, slow: naive_newton.NewtonLogit, X: Any) -> None:
 @pytest.mark.slow
 @settings(max_examples=streams.N_STREAMS)
 @given(streams.streams(max_rounds=25), streams.seeds)
-def test_it_decides_as_the_slow_one_on_answers(stream: Any, seed: int) -> None:
+def test_it_decides_like_the_slow_one_on_answers(stream: Any, seed: int) -> None:
     X, y, K = stream
     rows, policy = sparse.csr_matrix(X), Boundary(0.4)
     model = NewtonLogit(levels=range(1, K + 1), policy=policy, random_state=seed)
@@ -71,7 +71,7 @@ def test_it_decides_as_the_slow_one_on_answers(stream: Any, seed: int) -> None:
 @pytest.mark.slow
 @settings(max_examples=streams.N_STREAMS)
 @given(streams.streams(max_rounds=25), streams.seeds)
-def test_it_decides_as_the_slow_one_on_intervals(stream: Any, seed: int) -> None:
+def test_it_decides_like_the_slow_one_on_intervals(stream: Any, seed: int) -> None:
     X, y, K = stream
     rows = sparse.csr_matrix(X)
     ends = np.random.default_rng(seed).integers(1, K + 1, size=(2, len(X)))
@@ -93,7 +93,7 @@ def test_it_decides_as_the_slow_one_on_intervals(stream: Any, seed: int) -> None
 @pytest.mark.slow
 @settings(max_examples=streams.N_STREAMS)
 @given(streams.streams(max_rounds=25), streams.seeds, st.sampled_from([0.5, 4.0, np.inf]))
-def test_many_answers_and_one_by_one_are_learned_as_by_the_slow_one(stream: Any, seed: int, longest: float) -> None:
+def test_many_answers_and_one_by_one_are_learned_as_the_slow_one_does(stream: Any, seed: int, longest: float) -> None:
     X, y, K = stream
     rows, asked = sparse.csr_matrix(X), np.random.default_rng(seed).integers(1, K, len(X))
     forms = [SparseNewtonForm(0.0, X.shape[1], longest) for _ in range(2)]
@@ -177,7 +177,7 @@ def test_the_unit_of_a_feature_does_not_matter(scale: float) -> None:
     assert -one.score(X, y) < 0.5 * np.abs(y - np.median(y)).mean()
 
 
-def test_forgetting_for_ever_stays_finite_and_leaves_alone_what_is_not_seen() -> None:
+def test_forgetting_forever_stays_finite_and_leaves_alone_what_is_not_seen() -> None:
     X, y = sample(20_000)
     X = sparse.hstack([X, sparse.csr_matrix(np.arange(20_000)[:, None] < 50)], "csr")
     model = NewtonLogit(forget=0.1, random_state=0).fit(X[:50], y[:50])
@@ -199,14 +199,14 @@ def test_large_and_tiny_rows_leave_a_finite_state(size: float) -> None:
     assert (np.diff(model.thresholds_) >= 0).all()
 
 
-def test_dicts_of_river_are_sparse_rows_and_new_features_and_levels_join() -> None:
+def test_river_dicts_are_sparse_rows_and_new_features_and_levels_are_added() -> None:
     pytest.importorskip("river", reason="River is not installed")
     from dford.river import Ordinal
 
     X, y = sample()
     model = NewtonLogit(covariance="diagonal", levels=[1, 2, 3, 4], random_state=0)
     array, stream, growing = model.fit(X, y), Ordinal(model), Ordinal(NewtonLogit(covariance="diagonal"))
-    wide = sparse.hstack([X, X * 2.0, X, X, X], "csr")  # 150 features, past the room first made
+    wide = sparse.hstack([X, X * 2.0, X, X, X], "csr")  # 150 features, past the room made at first
     for n in range(X.shape[0]):
         row = dict(zip(X[n].indices.tolist(), X[n].data.tolist(), strict=True))
         stream.learn_one(row, int(y[n]))
@@ -220,13 +220,13 @@ def test_dicts_of_river_are_sparse_rows_and_new_features_and_levels_join() -> No
     assert np.isfinite(grown._form.covariance).all()
 
 
-def test_what_all_rows_have_alike_changes_little() -> None:
-    """As the words of a template do: one direction in many features, which a diagonal takes for as many."""
+def test_what_all_rows_share_changes_little() -> None:
+    """Like the words of a template: one direction in many features, which a diagonal takes for many."""
     X, y = sample(600)
     shared = sparse.hstack([X, np.ones((600, 60))], "csr")
     plain, templated = (NewtonLogit(covariance="diagonal", random_state=0).fit(rows, y) for rows in (X, shared))
     assert np.abs(plain.predict(X) - templated.predict(shared)).mean() < 0.1
-    # and while it learns: no block of answers is predicted much worse for it
+    # and while it learns: no block of answers is predicted much worse because of it
     errors = [np.diff(one.trace_.mae * one.trace_.round) / np.diff(one.trace_.round) for one in (plain, templated)]
     assert (errors[1] - errors[0])[-5:].max() < 0.2
 

@@ -1,4 +1,4 @@
-"""The house: who may import whom, what the base needs, and how much memory a long life takes."""
+"""The structure: what may import what, what the base needs, and how much memory a long life takes."""
 
 import ast
 import re
@@ -68,7 +68,7 @@ MOST_MODULES = 20  # in one folder: more cannot be seen at once
 
 
 def name_of(file: Path) -> str:
-    """The whole name of the module in a file."""
+    """The full name of the module in a file."""
     return ".".join(file.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__")
 
 
@@ -78,7 +78,7 @@ FACADES = {name for name, file in MODULES.items() if file.name == "__init__.py"}
 
 @cache
 def imports(module: str) -> set[str]:
-    """The modules of dford that a module imports, by their whole names: for types alone and inside functions, too."""
+    """The modules of dford that a module imports, by their full names, even for types or inside functions."""
     found = set()
     for node in ast.walk(ast.parse(MODULES[module].read_text())):
         if isinstance(node, ast.Import):
@@ -101,7 +101,7 @@ def test_a_module_imports_only_from_floors_below(package: str) -> None:
             assert below or rooms[other] == room, f"{module} must not import {other}"
 
 
-def test_a_facade_is_imported_from_outside_its_room_alone() -> None:
+def test_a_facade_is_imported_only_from_outside_its_room() -> None:
     for module in MODULES:
         for facade in imports(module) & FACADES:
             if facade == "dford":
@@ -110,8 +110,8 @@ def test_a_facade_is_imported_from_outside_its_room_alone() -> None:
                 assert not module.startswith(f"{facade}."), f"{module} must not import {facade}, which it is part of"
 
 
-def circles() -> list[set[str]]:
-    """Sets of modules of which each imports, in some steps, every other."""
+def cycles() -> list[set[str]]:
+    """Sets of modules that all import each other, directly or not."""
     reached: dict[str, set[str]] = {}
     for start in MODULES:
         seen: set[str] = set()
@@ -126,15 +126,15 @@ def circles() -> list[set[str]]:
 
 
 def test_no_modules_import_each_other() -> None:
-    assert circles() == []
+    assert cycles() == []
 
 
-def test_no_folder_holds_more_modules_than_one_sees() -> None:
+def test_no_folder_holds_more_modules_than_can_be_seen_at_once() -> None:
     folders = Counter(file.parent for name, file in MODULES.items() if name not in FACADES)
     assert {str(folder): count for folder, count in folders.items() if count > MOST_MODULES} == {}
 
 
-def test_importing_dford_needs_the_base_alone() -> None:
+def test_importing_dford_needs_only_the_base() -> None:
     """Everything that the base does not bring is hidden, and dford still imports and learns."""
     code = """
 import sys
@@ -182,7 +182,7 @@ play({ROUNDS[kernel]})
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    # two bits a question are kept to tell a repeated answer from another one
+    # two bits per question are kept to tell a repeated answer from another one
     assert 1024 * int(result.stdout) < 20 * ROUNDS[kernel]
 
 
@@ -210,7 +210,7 @@ def test_the_architecture_draws_every_room() -> None:
 
 
 def test_the_first_page_has_the_figures_of_the_study() -> None:
-    """What it costs in answers, which docs/pool/figures.md has of all datasets."""
+    """What it costs in answers, which docs/pool/figures.md has for all datasets."""
     table = (ROOT / "docs" / "pool" / "figures.md").read_text().partition("until the levels are 0.05 off")[2]
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("|")]
     shown = (ROOT / "docs" / "index.md").read_text().partition("## What it costs")[2]

@@ -1,4 +1,4 @@
-"""The first ten minutes: the commands of the page, run as they stand, in an empty folder."""
+"""The first ten minutes: the commands of the page, run as written, in an empty folder."""
 
 import os
 import re
@@ -22,7 +22,7 @@ def free_port() -> str:
 
 
 def run(title: str, folder: Path) -> str:
-    """All that a part of the page prints, on a port that is free; where a command fails, the rest is not run."""
+    """All that a part of the page prints, on a port that is free; if a command fails, the rest is not run."""
     script = "\n".join(re.findall(r"^```sh\n(.*?)^```$", PARTS[title], re.MULTILINE | re.DOTALL))
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
@@ -37,7 +37,7 @@ def test_things_are_rated(tmp_path: Path) -> None:
     printed = run("You have things to rate", tmp_path)
     assert '1,"A great lamp' in printed
     assert len(printed.partition("item,review,level")[2].splitlines()) == 7
-    assert (tmp_path / "dford").exists(), "nothing is written but here"
+    assert (tmp_path / "dford").exists(), "nothing is written elsewhere"
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl on this machine")

@@ -121,7 +121,7 @@ def _tell(slow: naive.Learner, x: Any, level: int, propensity: float, higher: bo
 
 @some
 @given(streams.streams(), streams.kernels, streams.settings(), st.sampled_from([DFORD, PRank, PRIL]))
-def test_a_window_that_was_never_left_changes_nothing(
+def test_a_window_that_no_row_leaves_changes_nothing(
     stream: Any, kernel: Any, chosen: dict[str, Any], learner: Any
 ) -> None:
     X, y, K = stream
@@ -206,7 +206,7 @@ def test_expected_regret_stays_below_theorems_2_and_3(
     assert regret[-1] > 0
 
 
-def test_the_bound_is_the_theorems() -> None:
+def test_the_bound_is_that_of_the_theorems() -> None:
     X, y = make_synthetic(100, random_state=0)
     trace = DFORD(exploration=0.4, regularization=2.0, random_state=0).fit(X, y).trace_
     R2, K, T = (X**2).sum(axis=1).max(), 5, 101
@@ -234,7 +234,7 @@ def test_the_running_norm_is_that_of_the_gram_matrix(
     rows = rows.T if form.by_column else rows
     pairs = list(zip(terms[0], rows, strict=True))
     gram = math.fsum(a * b * kernel[0](x, z) for a, x in pairs for b, z in pairs)
-    # the sum may be far smaller than what was added and taken away in it
+    # the sum may be far smaller than what was added and subtracted in it
     size = 1 + max(abs(c) for c in (*terms[0], 1)) ** 2 * max(kernel[0](x, x) for x in X) * len(X) ** 2
     assert form.state[rounds.NORM] == pytest.approx(gram, rel=1e-6, abs=1e-10 * size)
 
@@ -253,4 +253,4 @@ def test_ordered_leaves_the_count_of_crossings_to_the_raw_thresholds() -> None:
     assert model.trace_.crossings[-1] > 0
     assert (np.diff(model.thresholds_) >= 0).all()
     numbers = 1 + (model.predict_projection(X)[:, None] > model.thresholds_).sum(axis=1)
-    assert (model.predict(X) == numbers).mean() > 0.999  # but for scores within rounding of a threshold
+    assert (model.predict(X) == numbers).mean() > 0.999  # except for scores within rounding of a threshold

@@ -97,7 +97,7 @@ def test_a_slice_at_a_time_gives_the_same_trees() -> None:
     assert max(steps) < 1_000_000  # one more block of columns, or the gradients of all rows, and no more
 
 
-def test_histograms_that_find_no_place_are_summed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_histograms_that_do_not_fit_are_summed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     Z, level, higher = questions(500, 20)
     whole = grow(Growth(8, min_samples_leaf=5), Z, level, higher)
     monkeypatch.setattr(grower, "_POOL", 0)
@@ -135,20 +135,20 @@ def test_no_row_is_likelier_above_a_higher_level(seed: int) -> None:
     assert (np.diff(grow(Growth(20), Z, level, higher).logits(Z, 5), axis=1) <= 0).all()
 
 
-def test_leaves_need_not_be_counted() -> None:
+def test_the_number_of_leaves_may_be_unlimited() -> None:
     Z, level, higher = questions(400)
     trees = grow(Growth(2, max_leaf_nodes=None, min_samples_leaf=1, l2_regularization=0.0), Z, level, higher)
     assert (trees.links[:, 0] < 0).sum() > 100
 
 
-def test_where_nothing_can_be_split_the_share_of_answers_is_all() -> None:
+def test_if_nothing_can_be_split_only_the_share_of_answers_counts() -> None:
     Z, level, higher = np.ones((60, 3)), np.ones(60, dtype=int), np.arange(60) % 3 == 0
     trees = grow(Growth(), Z, level, higher)
     assert not trees.roots.size
     assert trees.logits(Z, 2)[0, 0] == pytest.approx(-np.log(2))
 
 
-def test_more_categories_than_trees_can_tell_apart_count_as_missing_from_the_rarest_on() -> None:
+def test_of_more_categories_than_trees_can_tell_apart_the_rarest_count_as_missing() -> None:
     random = np.random.default_rng(0)
     Z = random.integers(0, 400, size=(5000, 1)).astype(float)
     Z[:3000] %= 50
@@ -159,7 +159,7 @@ def test_more_categories_than_trees_can_tell_apart_count_as_missing_from_the_rar
 
 @pytest.mark.parametrize(("n", "d"), [(200, 10), (200, 300), (2000, 10), (3000, 100)])
 def test_the_work_is_known_before_it_is_done(n: int, d: int) -> None:
-    """So much that no answer waits for more than its share, and not so much that trees come late for nothing."""
+    """Enough that no answer waits for more than its share, but not so much that trees come late for nothing."""
     random = np.random.default_rng(0)
     Z, level = random.normal(size=(n, d)), random.integers(1, 5, size=n)
     grower = Grower(Growth(20), d, lambda first, out: binning.take(Z, first, 0, out), level, Z[:, 0] + 2.5 > level)

@@ -37,7 +37,7 @@ def test_vectors_beside_a_file_are_a_column_of_its_table(file: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["run", "tune", "compare"])
-def test_commands_that_read_a_table_see_them(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_that_read_a_table_see_its_vectors(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     more = {"tune": ["--learners", "newton"], "compare": ["--learners", "newton", "--runs", "1", "--out", "out"]}
     assert main([command, "wines.csv", *LEVELS, *more.get(command, [])]) == 0
     assert "vector: a vector of 4 numbers" in capsys.readouterr().out
@@ -61,7 +61,7 @@ def test_new_rows_are_placed_by_their_vectors_which_are_not_written_again(capsys
 
 
 @pytest.mark.parametrize("file", ["wines.csv", "wines.parquet"])
-def test_items_that_are_labelled_or_sent_have_them(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_items_that_are_labelled_or_sent_have_vectors(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = [as_rows(file)]
     if file == "wines.csv":
         monkeypatch.setattr(label, "_label", lambda table, *_: seen.append(table.rows))
@@ -96,7 +96,9 @@ class Runs:
 @pytest.mark.parametrize(
     "read", [lambda: load_table("wines.csv", "rating", levels=["bad", "good"]), lambda: as_rows("wines.csv")]
 )
-def test_a_file_that_does_not_fit_is_one_sentence_and_nothing_of_it_is_run(vectors: Any, match: str, read: Any) -> None:
+def test_a_file_that_does_not_fit_gets_one_sentence_and_nothing_in_it_is_run(
+    vectors: Any, match: str, read: Any
+) -> None:
     if isinstance(vectors, bytes):
         Path("wines.npy").write_bytes(vectors)
     else:
@@ -106,7 +108,7 @@ def test_a_file_that_does_not_fit_is_one_sentence_and_nothing_of_it_is_run(vecto
     assert not Path("run").exists()
 
 
-def test_a_table_that_has_such_a_column_is_refused() -> None:
+def test_a_table_that_already_has_such_a_column_is_refused() -> None:
     pd.read_csv("wines.csv").assign(vector=1).to_csv("wines.csv", index=False)
     with pytest.raises(ValueError, match="becomes a column 'vector', but the table already has one; rename either"):
         load_table("wines.csv", "rating", levels=["bad", "good"])

@@ -93,7 +93,7 @@ def test_people_check_a_program() -> None:
 
 
 @pytest.mark.slow
-def test_the_audit_holds_the_error_though_answers_are_wrong() -> None:
+def test_the_audit_covers_the_error_although_answers_are_wrong() -> None:
     """How often they are is learned from questions that were asked again."""
     held = []
     for wrong in (0.05, 0.1, 0.2):
@@ -110,7 +110,7 @@ def test_the_audit_holds_the_error_though_answers_are_wrong() -> None:
     assert np.mean(held) >= 0.95 - 2 * (0.95 * 0.05 / len(held)) ** 0.5, np.mean(held)
 
 
-def test_a_program_that_has_said_all_it_can_is_asked_no_more() -> None:
+def test_a_program_that_has_said_all_it_can_is_not_asked_again() -> None:
     pool = Pool(np.empty((3, 0)), LEVELS, random_state=0)
     done = pool.run(lambda item, level: item >= level, person="judge", budget=100)
     assert done.answers == 3 * 4
@@ -136,7 +136,7 @@ def test_until_people_audit_what_a_program_said_the_expected_error_says_so() -> 
         _ = pool.expected_error_
 
 
-def test_nobody_at_hand_is_asked_nothing() -> None:
+def test_if_nobody_is_available_nothing_is_asked() -> None:
     pool = new()
     assert pool.ask(person=[]) is None
     assert pool.ask(3, person={}) == []
@@ -144,7 +144,7 @@ def test_nobody_at_hand_is_asked_nothing() -> None:
     assert pool.ask(person=["ann", "ben"]).person in {"ann", "ben"}
 
 
-def test_whoever_answers_may_be_another_than_the_one_asked() -> None:
+def test_whoever_answers_need_not_be_the_person_asked() -> None:
     pool = new()
     question = pool.ask(person="ann")
     pool.tell(question, True, person="ben")
@@ -153,7 +153,7 @@ def test_whoever_answers_may_be_another_than_the_one_asked() -> None:
 
 
 def sure_or_not(pool: Pool, says: Any, n: int, seed: int = 0) -> None:
-    """One person is right in 95%; a judge, asked more often, in 98% or 55%, and it knows when."""
+    """One person is right 95% of the time; a judge, asked more often, 98% or 55%, and it knows when."""
     random = np.random.default_rng(seed)
     for i in range(n):
         person = ("ann", "judge")[i % 4 > 0]
@@ -175,7 +175,7 @@ def test_how_sure_somebody_is_counts() -> None:
 
 
 def test_a_boast_is_found_out() -> None:
-    """Whoever says 1.0 and is right in 55% weighs little, once people have answered."""
+    """Whoever says 1.0 and is right 55% of the time weighs little, once people have answered."""
     pool = new()
     sure_or_not(pool, lambda yes, p: float(yes), 600)
     judge = [number for number, voice in enumerate(pool._placements.voices) if voice.name == "judge"]
@@ -184,7 +184,7 @@ def test_a_boast_is_found_out() -> None:
     assert rates[1 + judge[0]] > 0.15 > rates[1 + ann[0]]
 
 
-def test_with_probabilities_costs_and_auditors_it_has_the_same_bits_again_and_goes_on_from_a_file(
+def test_with_probabilities_costs_and_auditors_it_repeats_its_bits_and_continues_from_a_file(
     tmp_path: Path,
 ) -> None:
     pools = [new(costs={"ann": 1.0, "judge": 0.5}, auditors=["ann"]) for _ in range(2)]
@@ -218,7 +218,7 @@ def test_bad_costs_and_auditors_get_one_sentence(options: dict[str, Any], proble
         new(**options)
 
 
-def test_who_is_at_hand_has_a_name() -> None:
+def test_whoever_is_available_has_a_name() -> None:
     with pytest.raises(
         TypeError, match="person must be a name, a list of names or a mapping from names to items; got 5"
     ):

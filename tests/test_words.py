@@ -1,4 +1,4 @@
-"""Columns of projects that were made before texts were learned from by their parts: they mean what they meant."""
+"""Columns of projects that were made before texts were learned from by their parts: they keep their meaning."""
 
 import json
 import random
@@ -22,7 +22,7 @@ def features(text: str) -> np.ndarray:
 
 
 @given(st.lists(st.text("abcdefgh", min_size=1, max_size=4), min_size=1), st.randoms(use_true_random=False))
-def test_order_case_and_marks_change_nothing(words: list[str], chance: random.Random) -> None:
+def test_order_case_and_punctuation_change_nothing(words: list[str], chance: random.Random) -> None:
     x = features(" ".join(words))
     assert np.sqrt((x * x).sum()) == pytest.approx(1.0)
     chance.shuffle(words)
@@ -30,7 +30,7 @@ def test_order_case_and_marks_change_nothing(words: list[str], chance: random.Ra
     assert (features(" ".join(words * 2)) == x).all(), "nor does length"
 
 
-def test_places_are_those_of_the_hash_for_ever() -> None:
+def test_places_are_always_those_of_the_hash() -> None:
     # CRC-32 of "123456789" is its published check value, 0xCBF43926
     assert np.flatnonzero(features("123456789")).tolist() == [0x26]
     assert not features("…").any()
@@ -51,14 +51,14 @@ def test_columns_that_were_stored_before_mean_the_same() -> None:
     X = decode(columns, encode(columns, rows, "rows"))
     assert X.shape == (2, 1 + 2 + 256)
     assert X[0, :3].tolist() == [2.5, 1.0, 0.0], "a missing number is the mean, and a category its text"
-    assert X[1, :3].tolist() == [4.0, 0.0, 0.0], "one that is unknown is zeros"
+    assert X[1, :3].tolist() == [4.0, 0.0, 0.0], "an unknown one is zeros"
     assert X[0, 3:].sum() == 1.0
     assert not X[1, 3:].any()
     assert Columns.of(columns).describe()[2].kind == "shown"
     assert from_json(to_json(columns)) == columns
 
 
-def test_a_project_of_then_takes_items_now(tmp_path: Path) -> None:
+def test_a_project_made_before_takes_items_now(tmp_path: Path) -> None:
     stored = [{"name": "size", "kind": "number", "mean": 2.5, "categories": []}]
     insert = "insert into columns (project, columns) values (1, ?)"
     with serving(tmp_path / "log.db") as client:
