@@ -170,7 +170,7 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """What `to_json` wrote."""
         try:
             read = json.loads(text)
-            if not isinstance(read, dict):  # as it was in the first days
+            if not isinstance(read, dict):  # from an early version
                 return cls.of(read_columns(read))
             if read.get("version") != VERSION:
                 raise ValueError(
@@ -188,9 +188,9 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def of(
         cls, columns: Sequence[Column], scaling: Scaling | None = None, images: ImageReader | None = None
     ) -> Self:  # fmt: skip
-        """One that is fitted, with these columns; images are read by this.
+        """A fitted one with these columns, which reads images with `images`.
 
-        With a scaling, rows are scaled by it, and then to unit length.
+        With a scaling, rows are scaled by it and then to unit length.
         """
         found = cls(files=images)
         found._take(list(columns))
@@ -224,7 +224,7 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def read_columns(stored: Sequence[Mapping[str, Any]]) -> list[Column]:
-    """Columns as they are stored, also those of the first days."""
+    """Stored columns, including those of early versions."""
     found = []
     for one in stored:
         old = "missing" not in one
