@@ -36,8 +36,7 @@ class Column(NamedTuple):
     - shown: nothing is learned from it, for the reason in `note`.
     - words: 256 hashed words, in projects of early versions.
 
-    If the column is learned from, `note` may say how to write its values so that they are read as what they look like.
-    It is only for people.
+    For other kinds, `note` may tell people how to write the values so that they are read as what they look like.
     """
 
     name: str

@@ -54,8 +54,7 @@ class Decoded(NamedTuple):
 def decode(data: bytes, side: int) -> Decoded:
     """The image, or the first one of an animation. A large one is reduced, but no side to less than `side`.
 
-    Raises ValueError for what is not an image, is broken, or has more than `MOST_PIXELS`. It may take seconds and
-    500 MB.
+    ValueError if it is not an image, is broken, or has more than `MOST_PIXELS`. It may take seconds and 500 MB.
     """
     kind = image_type(data)
     if kind is None:
