@@ -12,7 +12,7 @@ from typing import Any
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A draft beside `path` to write to. It replaces `path` once it is on disk, so a crash leaves the old or the new."""
+    """A draft beside `path` to write to. It replaces `path` once it is on disk, so a crash leaves one whole file."""
     path = Path(path)
     draft = path.with_name(f".{os.getpid()}-{path.name}")
     try:
