@@ -24,7 +24,7 @@ class Answer(NamedTuple):
     higher: bool
     purpose: int
     checks: int
-    """The number of the question that was asked again, or -1."""
+    """The number of the question that this one repeats, or -1."""
     person: int = 0
     """Who gave it: the number of the voice."""
     is_taught: bool = True
