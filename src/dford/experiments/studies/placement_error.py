@@ -140,7 +140,7 @@ def _by_answers_alone(given: Given, stops: Sequence[int]) -> Iterator[Look]:
 
 
 def _by_learner(given: Given, stops: Sequence[int]) -> Iterator[Look]:
-    """The learner asks about one item after another, then predicts each as if it had never seen it."""
+    """The learner asks about one item after another, then predicts each from its features alone."""
     model, n, X = Auto(levels=given.levels, dense=given.dense, random_state=given.seed), 0, given.X
     for stop in stops:
         while n < stop:
