@@ -1,7 +1,7 @@
-# Every target sets up .venv by itself and does nothing twice.
+# Every target sets up .venv by itself, once.
 PYTHON ?= python3
 BIN := .venv/bin
-# Numba keys its cache by the file of the outermost function alone; this makes any change of the engine a new one.
+# Numba keys its cache by the file of the outermost function alone; here any change to the engine starts a new cache.
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell cat src/dford/engine/*.py | cksum | cut -d' ' -f1)
 
 .PHONY: demo serve test library compiled lowest coverage slow kill-test kill-test-postgres bench bench-compare \
@@ -27,12 +27,12 @@ demo: .venv/ready
 serve: .venv/ready
 	$(BIN)/dford serve --demo
 
-# clusters of two nodes are part of the tests; the rest does without
+# the tests start clusters of two nodes; nothing else needs these packages
 .venv/cluster: pyproject.toml | $(BIN)/uv
 	$(call install,.venv,--editable ".[$(cluster)]")
 	touch .venv/ready $@
 
-# twice as many processes as the usual two cores, as many tests wait for something; all of them keep bytecode, for each other
+# twice as many processes as the usual two cores, as many tests wait for something; bytecode is kept for all to share
 test: .venv/cluster
 	$(MAKE) --jobs=2 lint .cache/wheel .cache/page/ready compiled
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 4 --dist worksteal
@@ -41,18 +41,18 @@ test: .venv/cluster
 library: compiled
 	$(BIN)/python -m pytest -n 2 @tests/library.txt
 
-# the engine, once for all processes of the tests
+# compile the engine once for all test processes
 compiled: .venv/ready
 	$(BIN)/python tests/compiling.py
 
-# the lowest versions that pyproject.toml allows, with the tests of the library and one file each of what else needs them
+# the lowest versions that pyproject.toml allows, with the library's tests and one test file each for the other extras
 lowest: .venv/ready
 	$(BIN)/uv venv --quiet --clear --python $(PYTHON) .cache/lowest
 	$(BIN)/uv pip install --quiet --python .cache/lowest --resolution lowest-direct --editable ".[dev]"
 	.cache/lowest/bin/python tests/compiling.py
 	.cache/lowest/bin/python -m pytest -n 2 @tests/library.txt tests/test_images.py tests/test_run_command.py tests/test_service.py
 
-# lines and branches that the tests of the library do not reach; what numba compiles is left out
+# lines and branches that the library's tests do not reach; what numba compiles is left out
 coverage: compiled
 	$(BIN)/coverage run -m pytest -n 2 @tests/library.txt
 	$(BIN)/coverage combine --quiet
@@ -66,7 +66,7 @@ slow: .venv/ready
 kill-test: .venv/ready
 	$(BIN)/python tests/killing.py
 
-# the same with two servers on one PostgreSQL, which is started for it
+# the same with two servers on one PostgreSQL, started for this
 kill-test-postgres: .venv/ready
 	$(BIN)/python tests/killing.py --postgres --servers 2
 
@@ -75,7 +75,7 @@ lint: .venv/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# the wheel alone, in an environment with nothing but what it asks for
+# the wheel by itself, in an environment with nothing but its dependencies
 .cache/wheel: .venv/ready $(shell find src -name '*.py') tests/wheel.py
 	rm -rf .cache/wheel .cache/alone
 	$(BIN)/python -m build --quiet --wheel --no-isolation --outdir .cache/dist
@@ -85,17 +85,17 @@ lint: .venv/ready
 	rm -r .cache/dist .cache/alone
 	touch $@
 
-# of everything that an extra brings; fails on one that is unknown, or asks for more than a notice without a reason
+# of all that any extra installs; fails if one is unknown, or, without a stated reason, asks for more than a notice
 licences: .venv/ready
 	$(BIN)/uv venv --quiet --clear --python $(PYTHON) .cache/licences
 	$(BIN)/uv pip install --quiet --python .cache/licences ".[dask,dev,peers,ray]"
 	.cache/licences/bin/python tests/licences.py
 
-# what must hold before a release, line by line; runs the tests, too
+# what must hold before a release, line by line; also runs the tests
 release-check: .venv/ready
 	$(BIN)/python tests/release.py
 
-# what checks the page's JavaScript; its test is skipped where there is no npm
+# the tools that check the page's JavaScript; their test is skipped without npm
 .cache/page/ready: Makefile
 	if command -v npm > /dev/null; then \
 	  npm install --silent --no-audit --no-fund --prefix .cache/page eslint@9 typescript@5.9 && touch $@; \
@@ -112,15 +112,15 @@ bench-compare: .venv/ready
 bench-service: .venv/ready
 	$(BIN)/python benchmarks/service.py
 
-# the pictures of the page; needs a chromium
+# the pictures of the page; needs chromium
 screenshots: .venv/ready
 	$(BIN)/python tests/screenshots.py
 
-# the pictures of the gallery, each by its program; what they print is on the page
+# the pictures of the gallery, each drawn by its program; what these print is on the page
 gallery: .venv/ready
 	cd docs/gallery && for program in *.py; do ../../$(BIN)/python $$program || exit 1; done
 
-# two references, which tests compare with the code
+# two generated references, which tests compare with the code
 docs/http.md: .venv/ready $(shell find src/dford/service -name "*.py")
 	$(BIN)/python -m dford.service.http > $@
 

@@ -1,10 +1,10 @@
-"""Rounds a second, ours and others', in one interleaved run.
+"""Rounds per second, ours and others', in one interleaved run.
 
     python benchmarks/bench.py [--quick] [--json FILE]
 
 Every contestant plays once to warm up and compile, then all take turns, and the fastest turn of each counts:
-what else the machine does meanwhile slows all of them alike. The ratios of every run are added to
-benchmarks/history.jsonl, each between the lowest and the highest that it is when any one turn is left out.
+anything else the machine does slows all of them alike. The ratios of every run are added to
+benchmarks/history.jsonl, each with the lowest and highest value it has when any one turn is left out.
 """
 
 import argparse
@@ -67,7 +67,7 @@ class Goal(NamedTuple):
 
 
 def levels_of(score: Floats, random: np.random.Generator) -> Ints:
-    """Five levels of equal size, of a noisy score."""
+    """Five levels of equal size, cut from a noisy score."""
     score = score / score.std() + 0.5 * random.standard_normal(score.size)
     return 1 + np.searchsorted(np.quantile(score, np.arange(1, K) / K), score)
 
@@ -85,7 +85,7 @@ def sparse_stream(n: int, d: int, per_row: int) -> tuple[Any, Ints]:
 
 
 def learn_alone(X: Floats, y: Ints) -> None:
-    """What `fit` leaves when no label is encoded and no checkpoint recorded."""
+    """`fit` without encoding labels or recording checkpoints."""
     rule = (True, True, math.inf, False, False)
     loops.learn_dense(rounds.new_state(K, X.shape[1]), K, rule, TABLE, 0, math.inf, X, y, y)
 
@@ -107,7 +107,7 @@ def auto_pass(X: Floats, y: Ints) -> None:
 
 
 def trees_once(X: Floats, y: Ints) -> None:
-    """What growing on as many answers costs once, on one core."""
+    """Grow trees once on as many answers, on one core."""
     level = 1 + np.arange(len(y)) % (K - 1)
     with threadpool_limits(1, "openmp"):
         HistGradientBoostingClassifier(early_stopping=False).fit(np.column_stack([X, level]), y > level)
@@ -130,7 +130,7 @@ def enter() -> list[Contestant]:
         print("lightning: not installed here")
 
     for d in FEATURES:
-        # 128 MB of rows, or less. A loop in Python costs nothing beside its rounds, so the first 2,000 do for it.
+        # 128 MB of rows at most. A Python loop has no overhead beyond its rounds, so the first 2,000 are enough for it.
         n, few = min(200_000, 16_000_000 // d), 2000
         X, y = stream(n, d)
         column = f"d={d}"
@@ -141,7 +141,7 @@ def enter() -> list[Contestant]:
             add("linear", "PRIL fit", column, n, PRIL(random_state=0).fit, X, y)
         if d <= 136:
             for name, shuffle in (("SGDClassifier fit, two classes", True), ("the same, not shuffled", False)):
-                sgd = SGDClassifier(max_iter=1, tol=None, shuffle=shuffle)  # shuffled is its default
+                sgd = SGDClassifier(max_iter=1, tol=None, shuffle=shuffle)  # shuffling is its default
                 add("linear", name, column, n, sgd.fit, X, y > K // 2)
             if lightning:
                 add("linear", "lightning PRank fit", column, n, lightning.PRank(n_iter=1, shuffle=False).fit, X, y)
@@ -205,7 +205,7 @@ def enter() -> list[Contestant]:
 
 
 def race(contestants: Sequence[Contestant], repeats: int) -> dict[Key, list[float]]:
-    """The turns of each, in nanoseconds a round."""
+    """The turns of each contestant, in nanoseconds per round."""
     turns: dict[Key, list[float]] = {c.key: [] for c in contestants}
     for turn in range(repeats + 1):
         for key, n, play in contestants:
@@ -228,7 +228,7 @@ def goals_of(best: dict[Key, float]) -> list[Goal]:
     linear = [f"d={d}" for d in FEATURES]
     windows = [f"window={w}" for w in WINDOWS]
     paper = times("linear", "NumPy, as in the paper", "DFORD fit", linear[:3])
-    # a copy reads every row and writes it; learning reads it
+    # a copy reads and writes every row; learning only reads it
     memory = [
         best["linear", "a copy of the rows", linear[-1]] / 2 / best["linear", name, linear[-1]]
         for name in ("DFORD fit", "DFORD, compiled loop alone")
@@ -276,13 +276,13 @@ def readable(ns: float) -> str:
 
 
 def ratio(best: dict[Key, float], key: Key) -> float:
-    """How many times the section's first contestant."""
+    """How many times as long as the section's first contestant."""
     section, _, column = key
     return best[key] / next(ns for (s, _, c), ns in best.items() if (s, c) == (section, column))
 
 
 def show(best: dict[Key, float]) -> None:
-    """A table a section, time and ratio."""
+    """One table per section, with times and ratios."""
     for section in dict.fromkeys(section for section, _, _ in best):
         names = list(dict.fromkeys(name for s, name, _ in best if s == section))
         columns = list(dict.fromkeys(column for s, _, column in best if s == section))
@@ -294,7 +294,7 @@ def show(best: dict[Key, float]) -> None:
 
 
 def note(turns: dict[Key, list[float]]) -> dict[str, Any]:
-    """What the history keeps of a run: each goal's ratios, lowest and highest with one turn left out and with all."""
+    """What the history keeps of a run: each goal's ratios, and their range over all turns and with any one left out."""
     n_turns = len(next(iter(turns.values())))
     runs = [goals_of(fastest(turns, without)) for without in (None, *range(n_turns))]
     git = ["git", "describe", "--always", "--dirty"]
@@ -312,7 +312,7 @@ def note(turns: dict[Key, list[float]]) -> dict[str, Any]:
                 "less_is_better": goals[0].less_is_better,
             }
             for goals in zip(*runs, strict=True)
-            if not goals[0].text.endswith(" s")  # seconds are of one machine and one moment
+            if not goals[0].text.endswith(" s")  # seconds only mean something on one machine at one moment
         },
     }
 

@@ -1,10 +1,10 @@
-"""Two runs of `make bench` beside each other: which ratios got better or worse by more than their noise.
+"""Compare two runs of `make bench`: which ratios got better or worse by more than their noise.
 
     python benchmarks/compare.py [BEFORE AFTER]
 
-Each is a commit, or the number of a line of benchmarks/history.jsonl, from 1, or from the end if negative; the last
-two lines if nothing is said. A ratio has changed where what it was between when any one turn was left out, before and
-after, do not overlap. Exits with 1 where one got worse.
+Each is a commit, or the number of a line of benchmarks/history.jsonl, from 1, or from the end if negative; by default,
+the last two lines. Each ratio has a range: its values when any one turn is left out. It has changed if the ranges
+before and after do not overlap. Exits with 1 if one got worse.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def find(runs: list[dict[str, Any]], name: str) -> dict[str, Any]:
 
 
 def changes(before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, float, float, str]]:
-    """Every ratio that both have, in both, and how it changed: better, worse or nothing."""
+    """Every ratio that both runs have, before and after, and how it changed: better, worse or "" for neither."""
     found = []
     for goal, old in before["goals"].items():
         new = after["goals"].get(goal)

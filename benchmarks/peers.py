@@ -1,4 +1,4 @@
-"""The same rounds in NumPy, and others' rounds: what the library is measured against."""
+"""The same rounds in NumPy, and those of other libraries: what dford is measured against."""
 
 from bisect import bisect_right
 
@@ -18,7 +18,7 @@ TABLE = Triangular(EXPLORATION).table(K)
 
 
 def paper_loop(X: Floats, y: Ints, random: np.random.Generator) -> float:
-    """The paper's box line by line, with lambda = 1; the running mean absolute error."""
+    """The paper's box line by line, with lambda = 1; returns the running mean absolute error."""
     levels = np.arange(1, K + 1)
     w, theta, error = np.zeros(X.shape[1]), np.zeros(K - 1), 0
     for t, (x, label) in enumerate(zip(X, y, strict=True), start=2):
@@ -39,7 +39,7 @@ def paper_loop(X: Floats, y: Ints, random: np.random.Generator) -> float:
 def settle(
     f: float, label: int, u: float, cuts: list[float], P: list[list[float]], sums: list[list[float]]
 ) -> tuple[int, float]:
-    """All of a round but the score, in plain numbers, which NumPy is slow at: (prediction, tau)."""
+    """All of a round but the score, in plain numbers, as NumPy is slow at these: (prediction, tau)."""
     prediction = 1
     while prediction < K and f > cuts[prediction - 1]:
         prediction += 1
@@ -54,7 +54,7 @@ def settle(
 
 
 def tuned_loop(X: Floats, y: Ints, draws: Floats) -> float:
-    """The same rounds on running sums: with steps 1 / t they are the weights but for a factor no sign depends on."""
+    """The same rounds on running sums: with steps 1 / t they are the weights up to a factor that changes no sign."""
     P, sums = TABLE.tolist()
     w, cuts, error = np.zeros(X.shape[1]), [0.0] * (K - 1), 0
     for x, label, u in zip(X, y.tolist(), draws.tolist(), strict=True):
@@ -86,7 +86,7 @@ def rbf_loop(X: Floats, y: Ints, draws: Floats, window: int) -> float:
 
 
 def rbf_scores(X: Floats, rows: Floats) -> None:
-    """The line of `rbf_loop` that makes the score, alone."""
+    """Only the line of `rbf_loop` that computes the score."""
     squares = (X * X).sum(axis=1).tolist()
     norms, coefficients = (rows * rows).sum(axis=1), np.ones(len(rows))
     for x, square in zip(X, squares, strict=True):
@@ -94,7 +94,7 @@ def rbf_scores(X: Floats, rows: Floats) -> None:
 
 
 def blas_loop(n: int, rounds: int, cores: int | None) -> None:
-    """A symmetric product and a rank-one update a round: what a step of Newton's method is made of."""
+    """A symmetric product and a rank-one update per round: what a step of Newton's method consists of."""
     S, u = np.asfortranarray(np.eye(n)), np.full(n, 0.01)
     with threadpool_limits(cores):
         for _ in range(rounds):

@@ -1,6 +1,6 @@
 """A pool's ask and tell, by the number of its items: `python benchmarks/pool.py`.
 
-Refreshes are apart: they run in the background and take effect later.
+Refreshes are not included: they run in the background and take effect later.
 """
 
 import time
@@ -15,7 +15,7 @@ LEVELS, FEATURES, PAIRS = [1, 2, 3, 4, 5], 20, 400
 
 
 def pairs(n_items: int) -> tuple[float, float]:
-    """Seconds for one question and its answer, at the median; and bytes an item beside its features."""
+    """The median seconds for one question and its answer, and the bytes per item beyond its features."""
     X = np.random.default_rng(0).normal(size=(n_items, FEATURES))
     tracemalloc.start()
     pool = Pool(X, LEVELS, learner=NewtonLogit(), random_state=0)

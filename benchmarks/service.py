@@ -1,6 +1,6 @@
-"""What the service does in a second: `make bench-service`. One run, on one disk: ratios count, not absolute figures.
+"""What the service does per second: `make bench-service`. One run, on one disk: ratios count, not absolute figures.
 
-Bare commits and the service take turns, as a shared disk is not the same from one second to the next.
+Bare commits and the service take turns, because the speed of a shared disk changes from second to second.
 """
 
 import json
@@ -35,10 +35,10 @@ from killing import Server
 from loading import answers, ask_many, many_answers, resident_bytes, send_all
 from serving import LEVELS
 
-PEOPLE, PRESS = 8, 0.5  # seconds from a question to its answer, on the mean
+PEOPLE, PRESS = 8, 0.5  # seconds from a question to its answer, on average
 CLIENTS, ANSWERS, TOGETHER, TURNS, STORED, POOL, LEASED, NEAR = 64, 4_000, 50, 5, 200_000, 10_000, 4_000, 2_000
 WORDS = 50_000
-SLOW_DISK = 1_000  # microseconds more for a sync, as over a network or without a cache that survives a power cut
+SLOW_DISK = 1_000  # extra microseconds for a sync, as over a network or without a cache that survives a power cut
 _SLOW_SYNC = """
 #include <dlfcn.h>
 #include <unistd.h>
@@ -52,7 +52,7 @@ def goal(what: str, reached: bool) -> None:
 
 
 def bare_commits(folder: Path, count: int = 300) -> float:
-    """One commit an answer, in plain SQLite, with nothing around it."""
+    """One commit per answer, in plain SQLite, with nothing around it."""
     file = folder / "bare.db"
     file.unlink(missing_ok=True)
     with sqlite3.connect(file, isolation_level=None) as database:
@@ -68,12 +68,12 @@ def bare_commits(folder: Path, count: int = 300) -> float:
 
 
 def answers_per_second(folder: Path, disk: str, at_once: int = 1) -> None:
-    """Many people who answer, so many questions in a request, and bare commits, in turns.
+    """Many people answering `at_once` questions per request, and bare commits, in turns.
 
-    One at a time they go both ways: plain, and by the documented route, which a zero before the number leads to.
+    Single answers go both ways: plain, and by the documented route, which a zero before the number leads to.
     """
     folder.mkdir()
-    count = ANSWERS if at_once == 1 else 5 * ANSWERS  # in a turn
+    count = ANSWERS if at_once == 1 else 5 * ANSWERS  # per turn
     ways = ["plain", "documented"] if at_once == 1 else ["plain"]
     ask_many(folder / "log.db", len(ways) * TURNS * count)
     server = Server(str(folder / "log.db"))
@@ -103,7 +103,7 @@ def answers_per_second(folder: Path, disk: str, at_once: int = 1) -> None:
 
 
 def on_a_slow_disk(folder: Path) -> None:
-    """The same where each sync takes longer, for the service and for bare commits alike."""
+    """The same with slower syncs, for the service and for bare commits alike."""
     if (compiler := shutil.which("cc")) is None:
         print("a slower disk is not measured: there is no C compiler")
         return
@@ -111,7 +111,7 @@ def on_a_slow_disk(folder: Path) -> None:
     library = str(folder / "slow.so")
     flags = ["-D_GNU_SOURCE", f"-DDELAY={SLOW_DISK}", "-shared", "-fPIC", "-o", library]
     subprocess.run([compiler, str(folder / "slow.c"), *flags, "-ldl"], check=True)
-    os.environ["LD_PRELOAD"] = library  # for the processes that are started now
+    os.environ["LD_PRELOAD"] = library  # for the processes started from here on
     try:
         answers_per_second(folder / "slow", f"a sync {SLOW_DISK / 1000:g} ms slower")
     finally:
@@ -154,7 +154,7 @@ def questions_and_predictions(folder: Path) -> None:
 
 
 def people(url: str, project: str, each: int) -> list[float]:
-    """Some who answer as fast as keys are pressed, at once: how long each waited for every question."""
+    """Several people answering at once, as fast as keys are pressed: how long each waited for every question."""
 
     def person(number: int) -> list[float]:
         random, waits = np.random.default_rng(number), []
@@ -173,7 +173,7 @@ def people(url: str, project: str, each: int) -> list[float]:
 
 
 def placing(folder: Path) -> None:
-    """Questions that the pool chooses, while people answer. Some have answered before, so that there are trees."""
+    """Questions that the pool chooses, while people answer. Answers come first, so that there are trees."""
     for count, most in ((POOL, 10), (10 * POOL, 20)):
         file = str(folder / f"placing{count}.db")
         service = Service(Settings(database=file, request_seconds=3600))
@@ -196,7 +196,7 @@ def placing(folder: Path) -> None:
 
 
 def memory(folder: Path) -> None:
-    """Through HTTP, in a server's own process."""
+    """Over HTTP, of a server in its own process."""
     ask_many(folder / "memory.db", STORED)
     server, step = Server(str(folder / "memory.db")), STORED // 10
     sizes = []
@@ -217,7 +217,7 @@ def new_project(service: Service, name: str, learner: str, width: int) -> int:
 
 
 def log_of(count: int, width: int, seed: int, filled: float = 1.0) -> list[Any]:
-    """Rounds ready to be added: a rule of the first feature, or where most are zero, of all."""
+    """Rounds ready to be added, answered by a rule: the first feature decides, or all of them if most are zero."""
     random = np.random.default_rng(seed)
     X = np.where(random.random((count, width)) < filled, random.standard_normal((count, width)), 0.0)
     score = X[:, 0] if filled == 1.0 else X @ np.random.default_rng(0).standard_normal(width)
@@ -265,7 +265,7 @@ class _Timed:
 
 
 def words(folder: Path) -> None:
-    """Answers about texts, 256 features each: an early one taken back; then what is kept beside them, and the lock."""
+    """Answers about texts, 256 features each: retract an early one; then how much is stored, and how long it locks."""
     settings = Settings(database=str(folder / "words.db"), request_seconds=3600)
     service = Service(settings)
     new_project(service, "words", "Auto", 256)
@@ -296,7 +296,7 @@ def words(folder: Path) -> None:
 
 
 def neighbours(folder: Path) -> None:
-    """Answers in one project while another one does something large, in turns with a quiet server."""
+    """Answers in one project while another project does something large, in turns with a quiet server."""
     ask_many(folder / "two.db", 2 * TURNS * 6 * NEAR)
     service = Service(Settings(database=str(folder / "two.db"), request_seconds=600))
     new_project(service, "large", "Auto", 20)
@@ -337,7 +337,7 @@ def neighbours(folder: Path) -> None:
                     target=again_and_again, args=(request, stop, act == undone)
                 )
                 busy.start()
-                time.sleep(2)  # its imports
+                time.sleep(2)  # for its imports
                 near.append(p99(other))
                 stop.set()
                 busy.join()
@@ -358,7 +358,7 @@ def again_and_again(request: dict[str, Any], stop: Any, once: bool) -> None:
 
 
 if __name__ == "__main__":
-    (cache := Path(__file__).parent.parent / ".cache").mkdir(exist_ok=True)  # on the disk that the project is on
+    (cache := Path(__file__).parent.parent / ".cache").mkdir(exist_ok=True)  # on the project's own disk
     with tempfile.TemporaryDirectory(dir=cache) as place:
         answers_per_second(Path(place) / "disk", "this disk")
         answers_per_second(Path(place) / "many", "this disk", TOGETHER)

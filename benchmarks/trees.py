@@ -1,8 +1,8 @@
-"""The trees of dford's engine beside those of scikit-learn's histogram boosting, on the same answers.
+"""The trees of dford's engine compared with those of scikit-learn's histogram boosting, on the same answers.
 
     python benchmarks/trees.py --data DIR
 
-One answer a row, about a level drawn evenly, on four fifths of a shuffle: (row, level) -> higher, falling with the
+One answer per row, about a level drawn evenly, on four fifths of a shuffle: (row, level) -> higher, falling with the
 level, 100 trees, one core. The error is that of the median level on the other fifth. Both take turns; the fastest of
 `--runs` turns counts, and the error is the mean.
 """

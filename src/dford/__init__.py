@@ -40,8 +40,8 @@ __all__ = [
     "load",
 ]
 
-# Imported at their first use: scikit-learn and numba take seconds, which the command line's help need not wait for, and
-# the client of the service needs what the base does not bring.
+# Imported on first use: scikit-learn and numba take seconds, which the command line's help need not wait for, and the
+# service's client needs packages that the base does not install.
 _HOMES = {
     "columns": ["Columns"],
     "feedback": ["Question"],

@@ -28,20 +28,20 @@ def interval(
 ) -> Estimate:
     """The mean of terms and its interval, for a number of terms fixed in advance.
 
-    Terms may be as far apart as the two ends of `reach`, seen or not. What they stand for is in the range `possible`,
-    and no figure leaves this.
+    Terms may be as far apart as the two ends of `reach`, even if none seen so far are. What they stand for is in the
+    range `possible`, and so is every figure.
 
     It is a score interval (Wilson 1927): the limits are the means m from which the one found is just z standard errors
     away, at the variance that terms of mean m would have. At a distance d from the mean found, that is the variance
-    found, plus d times a slope, less d**2. The slope says how heavy the terms are that move the mean. It is
+    found, plus d times a slope, minus d**2. The slope says how heavy the terms are that move the mean. It is
 
         2 sum of y |y| / sum of |y|,        y = term - mean,
 
-    which is w less twice the mean where terms are 0 or w, so that Wilson's interval for a share comes out; and one more
-    term is counted in, as far out as it can be. So terms that are all alike leave a doubt of z**2 / (n + z**2) of the
+    which is w minus twice the mean if terms are 0 or w, so it gives Wilson's interval for a share. One more term is
+    counted in, as far out as possible. So if all terms are equal, the interval still reaches z**2 / (n + z**2) of the
     way to the end of their reach, where a normal interval would have width 0. The more terms differ, the less this
-    matters: then the limits are the normal ones, moved a little to the side of the long tail. Where terms are `signed`
-    a long tail may be luck, as the mean can move by more of one kind or by fewer of the other; so it only widens.
+    matters: then the limits are the normal ones, moved a little towards the long tail. If terms are `signed`, a long
+    tail may be luck, as more terms of one sign or fewer of the other can move the mean, so the interval only widens.
     """
     check_confidence(confidence)
     n, value, z2 = len(terms), float(terms.mean()), float(ndtri(0.5 + confidence / 2)) ** 2
@@ -51,7 +51,7 @@ def interval(
     high, low = (max(lean, 0.0), min(lean, 0.0)) if signed else (lean, lean)
     up, down = z2 / (n + z2) * (high + above**2) / size, z2 / (n + z2) * (low - below**2) / size
     bottom, top = value + down - math.sqrt(down**2 + error), value + up + math.sqrt(up**2 + error)
-    if bottom >= possible[1] or top <= possible[0]:  # the terms contradict what is known, and so say nothing of it
+    if bottom >= possible[1] or top <= possible[0]:  # the terms contradict what is known, so they say nothing
         bottom, top = possible
     return Estimate(*(min(max(figure, possible[0]), possible[1]) for figure in (value, bottom, top)))
 
@@ -62,8 +62,8 @@ def sequence(
     """The mean of the first `count` terms, with bounds that hold for all counts at once: (value, low, high).
 
     Look as often as you like, and stop when you like: with probability `confidence` the mean of what the terms stand
-    for is never outside, whatever it does over time. The terms are between 0 and `largest`; `spread` is the sum of the
-    squares of each term minus the mean before it. What they stand for is between 0 and `most`, and so is every figure.
+    for is never outside, however it changes over time. The terms are between 0 and `largest`; `spread` is the sum of
+    (term - mean before it)**2. What they stand for is between 0 and `most`, and so is every figure.
 
     The empirical Bernstein bound of Howard, Ramdas, McAuliffe and Sekhon (2021), Theorem 4, with their
     gamma-exponential mixture.
@@ -73,7 +73,7 @@ def sequence(
     with np.errstate(divide="ignore", invalid="ignore"):
         value = total / count
         half = _boundary(spread, largest, (1 - confidence) / 2) / count
-    low = np.where(value - half < most, value - half, 0.0)  # or the terms contradict what is known
+    low = np.where(value - half < most, value - half, 0.0)  # unless the terms contradict what is known
     return tuple(np.clip(figure, 0.0, most) for figure in (value, low, value + half))
 
 
@@ -87,7 +87,7 @@ def _boundary(v: Floats, c: Floats, alpha: float) -> Floats:
 
     u(v) is the s at which a mixture of exponential martingales of the sum reaches 1 / alpha.
     """
-    best = 100.0 * c  # the v at which it is tightest: that of about a thousand answers
+    best = 100.0 * c  # the v at which it is tightest, reached after about a thousand answers
     weight = 2 * math.log(1 / alpha)
     rho = best / (weight + math.log(1 + weight)) / c**2
     start = rho * np.log(rho) - gammaln(rho) - np.log(gammainc(rho, rho))

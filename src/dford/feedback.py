@@ -49,17 +49,17 @@ def _same_row(a: Any, b: Any) -> bool:
 
 
 def split_names(x: Any) -> tuple[Any, list[str] | None]:
-    """The values of a row, and the names of its features where it is a dict, a pandas Series or a frame of one row."""
+    """The values of a row, and the names of its features if it is a dict, a pandas Series or a frame of one row."""
     if isinstance(x, Mapping):
         return list(x.values()), as_names(x)
     if hasattr(x, "iloc") and x.ndim == 1:
         return x.to_numpy(), as_names(x.index)
-    labels = getattr(x, "column_names", getattr(x, "columns", None))  # of Arrow's tables, and of frames
+    labels = getattr(x, "column_names", getattr(x, "columns", None))  # of Arrow tables, and of frames
     return x, None if labels is None else as_names(labels)
 
 
 def as_names(labels: Iterable[Any]) -> list[str] | None:
-    """Labels of columns as names of features, which are text; other labels are no names, as in scikit-learn."""
+    """Column labels as feature names, if they are text; other labels do not count as names, as in scikit-learn."""
     names = list(labels)
     are_text = [isinstance(name, str) for name in names]
     if any(are_text) and not all(are_text):
@@ -68,7 +68,7 @@ def as_names(labels: Iterable[Any]) -> list[str] | None:
 
 
 def difference(names: list[str], known: list[str]) -> str:
-    """What differs between two lists of names, of features that should be the same."""
+    """How two lists of feature names that should be the same differ."""
     for place, (name, other) in enumerate(zip(names, known, strict=False), 1):
         if name != other:
             return f"feature {place} is called {name!r} instead of {other!r}"

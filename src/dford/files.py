@@ -12,7 +12,7 @@ from typing import Any
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A file beside `path` to write to. It takes its place once it is on disk, so that a crash leaves old or new."""
+    """A draft beside `path` to write to. It replaces `path` once it is on disk, so a crash leaves one whole file."""
     path = Path(path)
     draft = path.with_name(f".{os.getpid()}-{path.name}")
     try:
@@ -31,12 +31,12 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def read_csv(source: Any, as_text: Sequence[str] = (), **options: Any) -> Any:
-    """The frame that pandas reads, with every number to its last bit, and some columns as they are written."""
+    """The frame that pandas reads, with every number exact to the bit, and the columns in `as_text` as written."""
     import pandas as pd
 
-    # before its version 3, pandas does so only when asked to
+    # before version 3, pandas reads exactly only on request
     exact: Any = {"float_precision": "round_trip"} if int(pd.__version__.split(".")[0]) < 3 else {}
-    # pandas would take a text NA for a missing one, and "1" for a number: so it sees numbers of texts
+    # pandas would read the text NA as missing, and "1" as a number, so it gets codes instead of texts
     texts: dict[str, int] = {}
     converters: Any = dict.fromkeys(as_text, lambda text: texts.setdefault(text, len(texts)))
     frame = pd.read_csv(source, converters=converters, **exact, **options)
@@ -47,16 +47,16 @@ def read_csv(source: Any, as_text: Sequence[str] = (), **options: Any) -> Any:
     return frame
 
 
-_DELIMITERS = (",", ";", "\t")  # of equals the first
+_DELIMITERS = (",", ";", "\t")  # the first one wins a tie
 
 
 def csv_lines(content: bytes, most_columns: int | None = None) -> Iterator[list[str]]:
     """The values of each line of a CSV file, all of them as text: the header first, then rows as long as it is.
 
-    Commas, semicolons or tabs part them, whichever the header has most of outside of quotes.
+    They are separated by commas, semicolons or tabs: whichever the header has most of outside quotes.
     """
     try:
-        text = content.decode("utf-8-sig").lstrip("\r\n")  # the header is the first line that is not empty
+        text = content.decode("utf-8-sig").lstrip("\r\n")  # the header is the first non-empty line
     except UnicodeDecodeError:
         raise UnicodeError("the file is not UTF-8 text; save it as UTF-8") from None
     header = re.sub(r'"[^"]*"', "", re.split("[\r\n]", text, maxsplit=1)[0])

@@ -1,4 +1,4 @@
-"""The columns of a log: what they are called, what may stand in them, and how they are read from a file."""
+"""The columns of a log: their names, what they may contain, and how they are read from a file."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -32,13 +32,13 @@ UNKNOWN = About()
 
 
 def about_columns(names: Iterable[str]) -> tuple[str, ...]:
-    """The columns of a log that are about its answers: all three, and perhaps the confidence; or none."""
+    """The columns that describe a log's answers: all three, perhaps with the confidence, or none."""
     names = set(names)
     return (MAY_HAVE if CONFIDENCE in names else ABOUT) if set(ABOUT) <= names else ()
 
 
 def check_feature_names(names: Iterable[str], has_more: bool = False) -> None:
-    """Refuse features that are called as the columns of a log are, of one with or without items, people and times."""
+    """Refuse features with the names of a log's own columns; with `has_more`, also those of items, people and times."""
     names = list(names)
     own = [*COLUMNS, *(MAY_HAVE if has_more else about_columns(names))]
     if taken := [name for name in names if name in own or find_column([name]) is not None]:
@@ -46,12 +46,12 @@ def check_feature_names(names: Iterable[str], has_more: bool = False) -> None:
 
 
 def invented(n_features: int) -> list[str]:
-    """What features without names are called in a file."""
+    """The names in a file of features that have none."""
     return [f"x{j}" for j in range(n_features)]
 
 
 def read_rounds(source: Any, levels: Sequence[Any], **options: Any) -> Any:
-    """The frame in a CSV file of rounds, with the levels by their names."""
+    """The frame in a CSV file of rounds, with the names of the levels."""
     columns, header = COLUMNS[:2], _header(source)
     more = about_columns(header)
     options["dtype"] = {"time": str} if more else {}
@@ -60,9 +60,9 @@ def read_rounds(source: Any, levels: Sequence[Any], **options: Any) -> Any:
     if (sparse := find_column(features)) is not None:
         kinds[sparse[0]] = str
     texts = [*columns, *(["person"] if more else [])]
-    try:  # with features as what they are: of whole numbers, pandas would make -0 0
+    try:  # features as floats: pandas would read whole numbers as integers, and -0 as 0
         frame = read_csv(source, as_text=texts, **{**options, "dtype": options["dtype"] | kinds})
-    except ValueError:  # True and False, say
+    except ValueError:  # such as True and False
         if hasattr(source, "seek"):
             source.seek(0)
         frame = read_csv(source, as_text=texts, **options)
@@ -75,7 +75,7 @@ def read_rounds(source: Any, levels: Sequence[Any], **options: Any) -> Any:
 
 
 def checked_about(item: Any, person: Any, time: Any, confidence: Any = None) -> About:
-    """What is known of an answer, or a sentence on what cannot be."""
+    """What is known about an answer; raises an error that says what is impossible."""
     if item is not None and (isinstance(item, (bool, np.bool_, str)) or not 0 <= item < 2**63 or item != int(item)):
         raise ValueError(f"an item must be a whole number, 0 or more; got {item}")
     if person is not None and not isinstance(person, str):
@@ -102,7 +102,7 @@ def checked_confidence(given: Any) -> float | None:
 def read_about(
     items: NDArray[Any], people: NDArray[Any], times: NDArray[Any], confidences: NDArray[Any] | None = None
 ) -> list[About]:
-    """Of every answer, from the columns of a file or of a frame."""
+    """What is known about every answer, from the columns of a file or frame."""
     import pandas as pd
 
     texts = pd.Series(times)
@@ -126,7 +126,7 @@ def read_about(
 
 
 def _header(source: Any) -> list[str]:
-    """The names of the columns, each of which must be there once."""
+    """The column names, which must be distinct."""
     names: list[str] = read_csv(source, header=None, nrows=1, dtype=str).iloc[0].fillna("").tolist()
     if hasattr(source, "seek"):
         source.seek(0)

@@ -1,4 +1,4 @@
-"""Files of arrays with a JSON header: no pickle, written whole or not at all.
+"""Files of arrays with a JSON header: no pickle, written atomically.
 
 Two lines of text, then the arrays' bytes in the header's order:
 
@@ -30,7 +30,7 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
 
 
 def pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """What a file of these holds."""
+    """The content of a file with this header and these arrays."""
     plain = {name: np.ascontiguousarray(a, dtype=a.dtype.newbyteorder("<")) for name, a in arrays.items()}
     index = [[name, a.dtype.str, list(a.shape)] for name, a in plain.items()]
     try:
@@ -43,12 +43,12 @@ def pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The header and the arrays of a file, or one ValueError that says what is wrong with it."""
+    """The header and the arrays of a file; a single ValueError says what is wrong with it."""
     return unpack(Path(path).read_bytes(), path)
 
 
 def unpack(content: bytes, path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """As `read`, of a file's content; `path` names it in errors."""
+    """Like `read`, from a file's content; `path` names the file in errors."""
     first, _, body = content.partition(b"\n")
     words = first.split(b" ")
     if len(words) != 4 or words[0] != b"dford" or not words[1].isdigit() or not words[3].isdigit():

@@ -25,7 +25,7 @@ class Policy:
         if rows.shape != (n_levels, n_levels) or (rows < 0).any() or not np.allclose(rows.sum(axis=1), 1, rtol=1e-9):
             raise ValueError(f"{self} must give {n_levels} probabilities that sum to 1; got {rows.tolist()}")
         sums = np.cumsum(rows, axis=1)
-        # From the last level that can be asked on, the sum is 1 whatever rounding says: every draw finds
+        # From the last level that can be asked about onwards, the sum is 1 whatever rounding says: every draw finds
         # its level, and a level of probability 0 is never drawn.
         last = n_levels - 1 - np.argmax(rows[:, ::-1] > 0, axis=1)
         sums[np.arange(n_levels) >= last[:, None]] = 1.0

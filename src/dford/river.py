@@ -45,7 +45,7 @@ class Ordinal(base.Classifier):  # type: ignore[misc]
         self.learner = learner
         self._model: OrdinalLearner | None = None
         self._columns: dict[Any, int] = {}
-        self._levels: list[Any] = []  # until there are two, and the model can begin
+        self._levels: list[Any] = []  # used until there are two, and the model can start
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
@@ -65,7 +65,7 @@ class Ordinal(base.Classifier):  # type: ignore[misc]
         if self._model is None:
             scale = self._first_scale(y)
             if scale is None:
-                return  # with one level only there is nothing to tell apart
+                return  # with only one level there is nothing to learn
             model = clone(self.learner)
             model._validate_params()
             model._begin(scale, model._new_form(_room(model, len(columns)), len(scale), model._prefers_sparse()))
@@ -100,7 +100,7 @@ class Ordinal(base.Classifier):  # type: ignore[misc]
 
 
 def _room(model: OrdinalLearner, n_features: int) -> int:
-    """Columns to make: a linear learner gets some to spare, as unused ones cost it nothing."""
+    """How many columns to make: a linear learner gets spare ones, as unused columns cost it nothing."""
     return 1 << max(n_features - 1, 7).bit_length() if model._prefers_sparse() else max(n_features, 1)
 
 

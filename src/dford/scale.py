@@ -22,7 +22,7 @@ class Scale:
     """
 
     def __init__(self, levels: Iterable[Any]) -> None:
-        # the order of a set of names even changes from process to process
+        # a set has no order: for names it even differs between processes
         if isinstance(levels, (str, bytes, set, frozenset, Mapping)):
             kind = type(levels).__name__
             raise TypeError(f"levels must be a list or an array, lowest first, not a {kind}; got {levels!r}")
@@ -100,7 +100,7 @@ class Scale:
         return scale
 
     def warn_if_guessed(self, stacklevel: int) -> None:
-        """Say which order names were put in, where sorting them is all that could be done."""
+        """Warn which order names were put in, if they could only be sorted."""
         if not all(isinstance(name, Real) for name in self.names):
             warnings.warn(
                 f"the levels were sorted by name, {' < '.join(map(str, self.names))}; for another order pass "

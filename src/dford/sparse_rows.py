@@ -1,4 +1,4 @@
-"""Sparse rows kept outside of memory: as bytes, and as text in a file."""
+"""Sparse rows outside memory: as bytes, and as text in a file."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ def unpack(packed: Sequence[bytes], width: int) -> Any:
 
 
 def checked(data: Any, indices: Any, indptr: Any, width: int) -> Any:
-    """The CSR matrix of arrays from a file, which compiled code will trust: refused where they could not be one."""
+    """The CSR matrix of arrays from a file; refused if they are not valid, as compiled code will trust them."""
     if (
         not data.ndim == indices.ndim == indptr.ndim == 1
         or data.dtype != np.float64
@@ -45,7 +45,7 @@ def checked(data: Any, indices: Any, indptr: Any, width: int) -> Any:
 
 
 def column_name(width: int) -> str:
-    """What the column of sparse features is called in a file."""
+    """The name in a file of the column of sparse features."""
     return f"features[{width}]"
 
 

@@ -21,7 +21,7 @@ from dford.cli._shared import refuse
 if TYPE_CHECKING:
     import typer
 
-_COMPLETION = "_DFORD_COMPLETE"  # set where the shell asks what may come next
+_COMPLETION = "_DFORD_COMPLETE"  # set when the shell asks for completions
 COMMANDS = (demo, run, predict, compare, tune, evaluate, data, reproduce, place, label, serve, export_import)
 
 
@@ -43,7 +43,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         return refuse(f'the command line needs {" and ".join(missing)}: run pip install "dford[lab]".')
     import typer
 
-    # Typer raises the UsageError of click, or of its own copy of click, by version.
+    # Depending on its version, Typer raises the UsageError of click or of its own copy of click.
     UsageError: Any = typer.BadParameter.__base__
     try:
         return _program(_names_a_command(words))(words, prog_name="dford", standalone_mode=False) or 0
@@ -57,7 +57,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 @contextmanager
 def _plain_warnings() -> Iterator[None]:
-    """What the library warns of, as one line without the place in the code."""
+    """Show the library's warnings on one line, without their place in the code."""
     usual = warnings.formatwarning
     warnings.formatwarning = lambda message, *_, **__: f"dford: {message}\n"
     try:
@@ -68,9 +68,9 @@ def _plain_warnings() -> Iterator[None]:
 
 @contextmanager
 def _patience() -> Iterator[None]:
-    """Ctrl-C as always, but for the middle of a compilation, where it would break LLVM: there, a moment later."""
+    """Ctrl-C as always, except during a compilation, where it would break LLVM: there it is delayed a moment."""
     alone = threading.current_thread() is threading.main_thread()
-    if not alone or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # somebody else's to say
+    if not alone or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # not ours to handle
         yield
         return
 
@@ -98,9 +98,9 @@ def _names_a_command(words: list[str]) -> bool:
 
 
 def _program(bare: bool = False) -> "typer.Typer":
-    """All commands, and the options of the program itself unless it is to be bare.
+    """All commands and, unless `bare`, the options of the program itself.
 
-    Typer imports much to read even one option, and Rich to draw a frame around help: together twice all the rest.
+    Typer imports a lot to read even one option, and Rich to draw a frame around help: together twice all the rest.
     """
     import typer
 

@@ -1,4 +1,4 @@
-"""A program that answers what `dford label` asks: its run, how far it is, and what is known of it at the end."""
+"""A program that answers what `dford label` asks: its run, its progress, and what is known about it at the end."""
 
 import asyncio
 import shlex
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from dford.service.program_run import ProgramRun, Progress
     from dford.service.projects.projects import Project
 
-_OFTEN, _SELDOM = 1.0, 10.0  # seconds between two lines on progress: on a terminal, and elsewhere
-_NAMED = 3  # kinds of failures
+_OFTEN, _SELDOM = 1.0, 10.0  # seconds between two progress lines: on a terminal, and elsewhere
+_NAMED = 3  # kinds of failures listed
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_NO_SIGNALS = (NotImplementedError, RuntimeError, ValueError)  # on Windows, and in any thread but the first
+_NO_SIGNALS = (NotImplementedError, RuntimeError, ValueError)  # on Windows, and outside the main thread
 
 
 class Answering(NamedTuple):
-    """A program, and how it is to answer."""
+    """A program, and how it should answer."""
 
     command: list[str]
     person: str
@@ -36,15 +36,15 @@ class Answering(NamedTuple):
     """For one answer."""
     copies: int
     until: float | None
-    """The expected error at which it ends before the budget does."""
+    """The expected error at which it stops before the budget is used up."""
     page: str
-    """The command by which people answer, too."""
+    """The command with which people can answer too."""
 
 
 def read_answering(
     command: str, person: str, budget: int | None, seconds: float, copies: int, until: float | None, page: str
 ) -> Answering:
-    """The program as typed; refused where it could not be asked anything."""
+    """The program as typed; refused if it could not be asked anything."""
     from dford.service.projects.keys import LOCAL, name_problem
 
     try:
@@ -64,7 +64,7 @@ def read_answering(
 
 
 def program_name(words: list[str]) -> str:
-    """What a program is called: by its script or module, or else by the command itself."""
+    """The name of a program: that of its script or module, or else of the command itself."""
     for before, word in pairwise(words):
         if before == "-m" or Path(word).is_file():
             return Path(word).stem
@@ -72,14 +72,14 @@ def program_name(words: list[str]) -> str:
 
 
 class Ending(NamedTuple):
-    """How a run ended: the exit status, and where it is not 0 why, with the end of what the program said on stderr."""
+    """How a run ended: the exit status and, if it is not 0, why, with the last lines of the program's stderr."""
 
     status: int = 0
     sentence: str = ""
     last_words: str = ""
 
     def say(self) -> int:
-        """On stderr; returns the status."""
+        """Print it on stderr and return the status."""
         if self.sentence:
             sys.stdout.flush()
             refuse(self.sentence)
@@ -89,7 +89,7 @@ class Ending(NamedTuple):
 
 
 def answer(service: "Service", project: "Project", how: Answering) -> Ending:
-    """Have the program answer, and say what came of it."""
+    """Let the program answer, and print the result."""
     from dford.service.program_run import BrokenProgramError, ProgramRun
 
     begin = time.monotonic()
@@ -125,11 +125,11 @@ _INTERRUPTED = Ending(130, "stopped; the answers are kept, and the same command 
 
 
 async def _go(service: "Service", project: "Project", run: "ProgramRun", how: Answering) -> bool:
-    """Whether it was interrupted. However it ends, no copy of the program runs on."""
+    """Run it; return whether it was interrupted. However it ends, no copy of the program keeps running."""
     from dford.service.program import Program
 
     loop, interrupted = asyncio.get_running_loop(), asyncio.Event()
-    with suppress(*_NO_SIGNALS):  # there, Ctrl-C cancels this task
+    with suppress(*_NO_SIGNALS):  # where there are none, Ctrl-C cancels this task
         for number in _SIGNALS:
             loop.add_signal_handler(number, interrupted.set)
     copies = [Program(how.command, how.seconds) for _ in range(how.copies)]
@@ -153,7 +153,7 @@ async def _go(service: "Service", project: "Project", run: "ProgramRun", how: An
 
 
 async def _show(service: "Service", project: "Project", run: "ProgramRun", until: float | None) -> None:
-    """Say how far it is, now and then, until the levels are near enough."""
+    """Print the progress from time to time, until the expected error is low enough."""
     is_terminal = sys.stdout.isatty()
     while True:
         await asyncio.sleep(_OFTEN if is_terminal else _SELDOM)
@@ -168,7 +168,7 @@ async def _show(service: "Service", project: "Project", run: "ProgramRun", until
 
 
 def progress_line(now: "Progress", expected: float | None) -> str:
-    """How far a run is, on one line."""
+    """The progress of a run, on one line."""
     parts = [
         f"{now.asked:,} of {now.budget:,} questions",
         f"{now.answers:,} answers",
@@ -203,7 +203,7 @@ def _say(done: "Progress", seconds: float) -> None:
 
 
 def _report(service: "Service", project: "Project", how: Answering) -> None:
-    """What is known of the program, and what people can do about it."""
+    """Print what is known about the program, and how people can check it."""
     from dford.service.program_run import programs, same_answers
 
     learned(service, project)
@@ -219,7 +219,7 @@ def _report(service: "Service", project: "Project", how: Answering) -> None:
 
 
 def describe(one: "Person", others: int, same: dict[str, tuple[int, int]], page: str) -> list[str]:
-    """How often a program is wrong, and how strict it is, as far as anything tells."""
+    """How often a program is wrong and how strict it is, as far as that is known."""
     if not others:
         return [
             f"It is unknown how often {one.name} is wrong: no person has answered yet, so its answers are trusted.",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-# by pydantic's name of the error, with its context: newer versions of Typer check values with pydantic
+# by pydantic's error type, with its context: newer versions of Typer check values with pydantic
 _MUST_BE = {
     "float_parsing": "a number",
     "greater_than_equal": "at least {ge:g}",
@@ -39,7 +39,7 @@ def in_words(mistake: Any) -> str:
 
 
 def failure_in_words(error: OSError) -> str:
-    """The sentence for a file that could not be opened, or whatever else the system refused."""
+    """The sentence for a file that could not be opened, or anything else the system refused."""
     if error.strerror is None:
         return str(error)
     what = f"cannot open {error.filename}: " if error.filename else ""

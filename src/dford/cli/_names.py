@@ -1,4 +1,4 @@
-"""The names that help and completion show, which must not wait for what they name to be imported. A test compares."""
+"""The names in help and completion, which must not wait for imports. A test compares them with the real ones."""
 
 LEARNERS = ("auto", "boosting", "dford", "newton", "prank", "pril")
 STUDIES = ("pass", "split", "flips", "drift", "reliability", "pool", "people")

@@ -1,4 +1,4 @@
-"""What the commands on the service's database share."""
+"""What the commands that use the service's database share."""
 
 import gc
 import os
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from dford.service.store.database import Database
 
 
-_PATIENT = 600.0  # seconds that a command waits for the database: nobody else waits for the command
+_PATIENT = 600.0  # seconds that a command waits for the database: nothing else waits for the command
 _LAST = 4.5  # seconds from a signal to the end, whatever hangs: what was acknowledged is on disk
-_CLOSING = 2.0  # seconds that writes which wait are waited for
+_CLOSING = 2.0  # seconds to wait for pending writes
 _last = threading.Timer(_LAST, os._exit, (0,))
 DATABASE = "A SQLite file or a database URL; by default a file in the user's home."
 
 
 def open_database(database: str) -> "Database":
-    """A database that is there."""
+    """Open an existing database."""
     needs("service", "fastapi", "sqlalchemy")
     from dford.service.store.database import Database
 
@@ -43,7 +43,7 @@ def open_database(database: str) -> "Database":
 
 @contextmanager
 def existing(database: str, **more: Any) -> Iterator["Service"]:
-    """The service on a database that is there, without a server."""
+    """The service on an existing database, without a server."""
     needs("service", "fastapi", "sqlalchemy")
     from dford.service.settings import Settings
 
@@ -53,7 +53,7 @@ def existing(database: str, **more: Any) -> Iterator["Service"]:
 
 @contextmanager
 def patiently(settings: "Settings") -> Iterator["Service"]:
-    """The service to fill a database by, before it is served: that may take long where the machine is busy."""
+    """The service for filling a database before it is served, which may take long on a busy machine."""
     with opened(replace(settings, request_seconds=_PATIENT)) as service:
         yield service
 
@@ -113,7 +113,7 @@ def learned(service: "Service", project: "Project") -> tuple[bytes, "Standing | 
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that takes connections, which wait until they are served."""
+    """A socket that accepts connections, which wait until they are served."""
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
@@ -121,7 +121,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def make_server(service: "Service") -> "uvicorn.Server":
-    """A server to be run. From now on Ctrl-C and SIGTERM end it, in good order, and within five seconds."""
+    """A server to run. From now on, Ctrl-C and SIGTERM shut it down cleanly, within five seconds."""
     import uvicorn
 
     from dford.service.http.server import configured
@@ -129,7 +129,7 @@ def make_server(service: "Service") -> "uvicorn.Server":
     server = uvicorn.Server(configured(service, dford.__version__))
     _last.daemon = True
 
-    def end(*_: object) -> None:  # also once it has ended, when uvicorn raises the signal again: we have more to close
+    def end(*_: object) -> None:  # also after the end, when uvicorn raises the signal again: there is more to close
         if not server.should_exit:
             _last.start()
         server.should_exit = True
@@ -140,9 +140,9 @@ def make_server(service: "Service") -> "uvicorn.Server":
 
 
 def run(server: "uvicorn.Server", listening: socket.socket, more: bool = False) -> None:
-    """Serve until a signal comes; what there is to do then, if there is more, may take its time."""
+    """Serve until a signal arrives. With `more`, whatever is left to do then has no time limit."""
     gc.collect()
-    gc.freeze()  # modules and routes stay: no later collection need look at them
+    gc.freeze()  # modules and routes stay, so later collections need not look at them
     sys.setswitchinterval(0.0005)  # the loop, the writer and the learners take turns; the default makes each wait 5 ms
     server.run(sockets=[listening])
     if more:
@@ -151,7 +151,7 @@ def run(server: "uvicorn.Server", listening: socket.socket, more: bool = False) 
 
 
 def leave(status: int = 0) -> NoReturn:
-    """End at once: all is closed, and trees that still grow in a thread would hold up a plain exit, for nothing."""
+    """Exit at once: everything is closed, and a normal exit would only wait for trees still growing in a thread."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dford.cli._names import BACKENDS
 
-# A command imports what it uses when it is run, so that help and the version are there at once.
+# A command imports what it uses when it runs, so that help and the version appear at once.
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -31,7 +31,7 @@ def needs(extra: str, *packages: str) -> None:
 
 
 def console() -> "Console":
-    """Where tables go: plain, so that numbers are not coloured by guess."""
+    """Where tables are printed: plain, so that rich does not guess which numbers to colour."""
     from rich.console import Console
 
     return Console(highlight=False)
@@ -54,7 +54,7 @@ BACKEND = "processes (this machine), ray or dask (your cluster)."
 
 
 def check_backend(jobs: int, backend: str) -> None:
-    """Refuse what cannot be fanned out over."""
+    """Refuse jobs and backends that nothing can run on."""
     import typer
 
     if jobs == 0:
@@ -64,7 +64,7 @@ def check_backend(jobs: int, backend: str) -> None:
 
 
 def new_table(title: str, *headers: str) -> "Table":
-    """An empty table; of the columns given here the first is of names, the others of figures."""
+    """An empty table whose first column holds names and whose other columns hold figures."""
     from rich import box
     from rich.table import Table
 

@@ -1,4 +1,4 @@
-"""What the commands that read a table of the user's share: its target, its columns, and its learner."""
+"""What the commands that read the user's table share: its target, its columns, and its learner."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -50,12 +50,12 @@ class TableOptions(NamedTuple):
 
 
 def describe(columns: Any) -> str:
-    """What each column became, a line each."""
+    """What each column became, one per line."""
     return "\n".join(f"  {one.sentence}" for one in columns.describe())
 
 
 def check_learner(name: str, option: str = "--learner") -> None:
-    """Refuse a learner that is neither a known one nor one of the user's."""
+    """Refuse a learner that is neither built in nor the user's own."""
     import typer
 
     from dford.experiments.own_learner import is_own, own_learner

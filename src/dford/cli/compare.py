@@ -1,4 +1,4 @@
-"""`dford compare`: what one bit per item can do, beside what labels can."""
+"""`dford compare`: what one bit per item can do, compared with labels."""
 
 import os
 import tempfile
@@ -96,7 +96,7 @@ def add(program: "typer.Typer") -> None:
             wanted = [d for d in one.datasets if d not in absent] if by_default else named or []
             taken = own | gather(wanted, data, seed, rounds)
             plans[name] = _tasks(name, taken, players[name], learners is not None, rounds, runs or one.runs, seed)
-        with writing_to(out):  # told now, not after the work
+        with writing_to(out):  # fail now, not after the work
             out.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=out).close()
         for name in chosen:
@@ -149,7 +149,7 @@ def _own_table(path: Path | None, options: _tables.TableOptions) -> "dict[str, D
 def _tasks(
     study: str, data: "dict[str, Dataset]", learners: list[str], named: bool, rounds: int, runs: int, seed: int
 ) -> "list[Task]":
-    """Those of a study; learners that do not learn from texts have none on datasets of texts."""
+    """The tasks of a study. Learners that cannot learn from texts get none on datasets of texts."""
     from sklearn.utils import get_tags
 
     from dford.experiments.own_learner import is_own, new_own
@@ -171,7 +171,7 @@ def _tasks(
 
 
 def _absent(names: list[str], data: Path | None) -> list[str]:
-    """Those of the datasets whose files are not there."""
+    """The datasets whose files are missing."""
     from dford.datasets import data_folder
     from dford.datasets._catalogue import CATALOGUE
 
@@ -210,7 +210,7 @@ def _run(name: str, tasks: "list[Task]", jobs: int, out: Path) -> None:
         TimeRemainingColumn(),
     )
     records: list[Record] = []
-    # runs differ little and tasks of a run much, so what is left is told from all so far
+    # runs take equally long, but the tasks within a run do not: estimate the time left from all tasks so far
     with Progress(*columns, console=screen, transient=True, speed_estimate_period=1e9) as progress:
         bar = progress.add_task(f"{name}: compiling", total=len(tasks))
         if jobs > 1:
@@ -245,7 +245,7 @@ def _shown(table: "Table", screen_width: int) -> "RichTable":
     headers = [_broken(header).replace(", ", ",\n").split("\n") for header in table.header]
     whole = sum(max(width, *map(len, lines)) + 1 for width, lines in zip(widths, headers, strict=True)) - 1
     for place, (width, lines) in enumerate(zip(widths, headers, strict=True)):
-        # where names of columns do not fit the screen they are broken, and figures never
+        # if column names do not fit the screen they are broken into lines; figures never are
         pieces = lines if whole <= screen_width else [piece for line in lines for piece in wrap(line, width)]
         shown.add_column("\n".join(pieces), justify="right" if place else "left", min_width=width)
     for row in table.rows:

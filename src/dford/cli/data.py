@@ -1,4 +1,4 @@
-"""`dford data`: which datasets are there, and getting the others."""
+"""`dford data`: which datasets are present, and how to get the others."""
 
 import os
 import tempfile
@@ -47,7 +47,7 @@ def add(program: "typer.Typer") -> None:
         from dford.datasets.registry import check_name
 
         for name in fetch or ():
-            check_name(name, KEPT)  # told before the first download begins
+            check_name(name, KEPT)  # fail before the first download begins
         if fetch:
             for name in fetch:
                 _fetch(name, folder)
@@ -67,7 +67,7 @@ def _fetch(name: str, folder: Path | None) -> None:
 
     place = data_folder(folder)
     if CATALOGUE[name].files[0].url:
-        with writing_to(place, "--data"):  # told now, not after the download
+        with writing_to(place, "--data"):  # fail now, not after the download
             place.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=place).close()
     screen = console()

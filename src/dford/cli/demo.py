@@ -47,7 +47,7 @@ def _demo(rounds: int, runs: int, seed: int, out: Path) -> None:
     from dford.plotting import draw_curves
 
     with writing_to(out):
-        # a folder that cannot be written is told now, not after the work
+        # fail now if the folder cannot be written, not after the work
         out.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=out).close()
 
@@ -59,7 +59,7 @@ def _demo(rounds: int, runs: int, seed: int, out: Path) -> None:
         for progress in run_demo(rounds, runs, seed):
             table = _table(title, rounds, progress)
             live.update(table)
-    # where there is no terminal, this is all that shows
+    # without a terminal, this is all that appears
     screen.print(table, "", summary(progress), sep="\n")
 
     picture = out / "curves.png"
@@ -75,7 +75,7 @@ def _table(title: str, rounds: int, progress: "Progress | None") -> "Table":
 
     from dford.experiments.reproduction.synthetic_run import FEEDBACK
 
-    # narrow enough for the 80 columns of a log
+    # narrow enough for a log of 80 columns
     table = new_table(title)
     table.add_column("Learner")
     table.add_column("Feedback it sees")

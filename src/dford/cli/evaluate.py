@@ -1,4 +1,4 @@
-"""`dford evaluate`: how good a saved model is, by answers alone."""
+"""`dford evaluate`: how good a saved model is, judged by answers alone."""
 
 import sys
 from pathlib import Path
@@ -33,7 +33,7 @@ def add(program: "typer.Typer") -> None:
 
 
 def _warning(overlap: "Overlap", name: str) -> str:
-    """What to know of a model before the figures, or nothing."""
+    """What to know about a model before reading the figures, or "" for nothing."""
     if not overlap.checked:
         return (
             f"{name} learned from so many answers that its sample of them cannot show whether these are among them; "
@@ -56,7 +56,7 @@ def _evaluate(path: Path, model_path: Path, policy: "Policy | None") -> None:
         raise ValueError(f"{model_path} holds a learner that has not learned anything yet")
     log = read_log(path, model.classes_.tolist())
     rows = model._log_rows(log)
-    if hasattr(model, "feature_names_in_") and not hasattr(model, "columns_"):  # they are the log's, as was checked
+    if hasattr(model, "feature_names_in_") and not hasattr(model, "columns_"):  # checked to be the log's
         import pandas as pd
 
         rows = pd.DataFrame(rows, columns=model.feature_names_in_)

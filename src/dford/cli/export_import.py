@@ -1,4 +1,4 @@
-"""`dford export` and `dford import`: a project's files, by its database, whether a server runs on it or not."""
+"""`dford export` and `dford import`: a project's files, from its database, whether or not a server is using it."""
 
 import hashlib
 from pathlib import Path
@@ -71,7 +71,7 @@ def _export(name: str, file: Path, what: str, database: str) -> None:
 
 
 def _import(name: str, file: Path, database: str) -> None:
-    with existing(database, items_per_call=2**31 - 1) as service:  # the limit is for strangers, over HTTP
+    with existing(database, items_per_call=2**31 - 1) as service:  # the limit is for strangers over HTTP
         from dford.service.learning.log_reader import head_of
         from dford.service.projects import keys, uploads
         from dford.service.store.idempotency import Request

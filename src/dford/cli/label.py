@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dford.service.table_project import TableProject
 
 _HOST = "127.0.0.1"
-_NAMED = 5  # images that could not be read
+_NAMED = 5  # unreadable images listed
 _FILE = (
     "A .csv with a header line and one item per row, or a folder of images; vectors in a .npy file of the same name "
     "beside a .csv become a column."
@@ -132,7 +132,7 @@ def add(program: "typer.Typer") -> None:
             raise typer.BadParameter(
                 f"expected an error in levels, between 0 and 100; got {until:g}", param_hint="--until"
             )
-        if out is not None and not out.absolute().parent.is_dir():  # told now, not after the work
+        if out is not None and not out.absolute().parent.is_dir():  # fail now, not after the work
             raise typer.BadParameter(f"there is no folder {out.absolute().parent}; create it first", param_hint="--out")
         table = TableProject(
             project or _name(file.stem),
@@ -167,7 +167,7 @@ def _path(given: Path | None) -> str:
 
 
 def _name(stem: str) -> str:
-    """The nearest that can name a project."""
+    """The closest valid project name."""
     plain = unicodedata.normalize("NFKD", stem).encode("ascii", "ignore").decode().lower()
     return re.sub(r"[^a-z0-9]+", "-", plain)[:64].strip("-") or "items"
 
@@ -181,7 +181,7 @@ def _label(table: "TableProject", out: Path | None, browser: bool, given: dict[s
             listening = _listen(settings.port)
             address = f"http://{_HOST}:{listening.getsockname()[1]}/#/{project.name}/answer{key}"
             print(f"Answer at {address}; press Ctrl-C to stop", flush=True)
-            if browser:  # in a thread, as a browser in the terminal would not return
+            if browser:  # in a thread, as a text browser in the terminal would not return
                 threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
             run(server, listening, more=True)
         _finish(service, project, out, given)
@@ -189,7 +189,7 @@ def _label(table: "TableProject", out: Path | None, browser: bool, given: dict[s
 
 
 def _answer(table: "TableProject", out: Path | None, how: "Answering", given: dict[str, str]) -> None:
-    """The same, answered by a program: on the database itself, which a server may have open, too."""
+    """The same, answered by a program, directly on the database, which a server may have open too."""
     from dford.cli import _answering
 
     settings = _settings(given)
@@ -208,7 +208,7 @@ def _settings(given: dict[str, str]) -> "Settings":
 
 
 def _filled(settings: "Settings", table: "TableProject") -> "Project":
-    """The project with the table's rows, and what is said of them."""
+    """The project, filled with the table's rows; prints how they are read."""
     from dford.columns import Columns
     from dford.service.table_project import fill_project, unread_images
     from dford.service.views.state import count_items
@@ -226,7 +226,7 @@ def _filled(settings: "Settings", table: "TableProject") -> "Project":
 
 
 def _finish(service: "Service", project: "Project", out: Path | None, given: dict[str, str]) -> None:
-    """Say how far off the levels are, and where they are."""
+    """Print how far off the levels are, and where they are stored."""
     from dford.service.views.exports import levels_file
 
     _say_how_far(service, project)
@@ -240,7 +240,7 @@ def _finish(service: "Service", project: "Project", out: Path | None, given: dic
 
 
 def _say_how_far(service: "Service", project: "Project") -> None:
-    """What is expected of the levels now, and about how many more answers they need."""
+    """Print how far off the levels are expected to be, and about how many more answers they need."""
     learned(service, project)
     forecast = service.fold(project).look(lambda model, _: model.forecast())
     if forecast is not None:
@@ -251,7 +251,7 @@ def _say_how_far(service: "Service", project: "Project") -> None:
 
 @contextmanager
 def _key(service: "Service", project: int) -> Iterator[str]:
-    """What the address needs to open the page: nothing, or where there are keys, one for as long as this runs."""
+    """What the address needs to open the page: nothing or, if there are keys, one that is valid while this runs."""
     from dford.service.projects import keys
 
     if not service.keys.exist():

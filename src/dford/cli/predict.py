@@ -1,4 +1,4 @@
-"""`dford predict`: the levels of new rows, by a model that knows its columns."""
+"""`dford predict`: the levels of new rows, from a model that knows its columns."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -65,7 +65,7 @@ def _load(path: Path, learner: str | None) -> "OrdinalLearner":
 
 
 def _predict(model: "OrdinalLearner", path: Path, file: Path, target: str | None, typed: bool) -> Any:
-    """The rows of the file, with their levels and probabilities; with types, numbers are no longer texts."""
+    """The rows of the file, with their levels and probabilities. If `typed`, numbers are no longer texts."""
     import pandas as pd
 
     from dford.columns import ColumnError
@@ -90,8 +90,8 @@ def _predict(model: "OrdinalLearner", path: Path, file: Path, target: str | None
         raise ValueError(f"{file.name} already has a column {taken[0]!r}, which the result needs; rename it")
     rows = pd.DataFrame(table)
     if vectors_file(file).is_file():
-        rows = rows.drop(columns=VECTORS)  # which is no column of the file
+        rows = rows.drop(columns=VECTORS)  # not a column of the file itself
     for column in columns.columns_:
         if typed and column.kind == "number":
-            rows[column.name] = pd.to_numeric(rows[column.name], errors="coerce")  # what is missing may be written NA
+            rows[column.name] = pd.to_numeric(rows[column.name], errors="coerce")  # a missing value may be written NA
     return rows.assign(**added)

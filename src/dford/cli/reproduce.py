@@ -105,7 +105,7 @@ def _reproduce(
     from dford.report import About, write_report
 
     cells, missing = plan(experiments, datasets, size, seed, data, demonstrate_lambda)
-    with writing_to(out):  # told now, not after the work
+    with writing_to(out):  # fail now, not after the work
         out.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=out).close()
     screen = console()

@@ -1,4 +1,4 @@
-"""`dford run`: a learner over a table of one's own."""
+"""`dford run`: a learner on your own table."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any

@@ -1,4 +1,4 @@
-"""`dford serve`: the service, on this machine or for others; and the commands on its database."""
+"""`dford serve`: the service, for this machine or for others; and the commands that use its database."""
 
 import inspect
 from dataclasses import fields
@@ -28,7 +28,7 @@ def add(program: "typer.Typer") -> None:
         needs("service", "fastapi", "prometheus_client", "sqlalchemy", "uvicorn")
         _serve(Settings.read(flags, file=config), demo)
 
-    # a flag for every setting, described where the setting is
+    # one flag per setting, described beside the setting
     parameters: dict[str, Any] = {
         "config": Annotated[Path | None, typer.Option(help="A TOML file of settings.", dir_okay=False)],
         "demo": Annotated[bool, typer.Option("--demo", help="Add two projects to try out: demo and demo-answered.")],

@@ -87,7 +87,7 @@ def _named(learners: str) -> "list[LiveLearner]":
 
 
 def _log_of_table(path: Path, options: _tables.TableOptions, grid: "list[LiveLearner]") -> "FeedbackLog":
-    """One question a row, about levels drawn evenly, and the answers that the row's own level gives."""
+    """One question per row, about levels drawn evenly, each answered by the row's own level."""
     from dford.experiments.one_pass import one_pass
     from dford.learners import Auto
     from dford.policies import Uniform
@@ -124,7 +124,7 @@ def _tune(
 
     from dford.evaluation import tune
 
-    if log.X.shape[1] > 30 and not named:  # its products would be many and take long
+    if log.X.shape[1] > 30 and not named:  # too many products, and slow
         grid = [learner for learner in grid if learner.get_params().get("features") != "poly"]
     if log.is_sparse:
         unable = [learner for learner in grid if not get_tags(learner).input_tags.sparse]

@@ -1,4 +1,4 @@
-"""One column of a table: what it is, and the numbers that it becomes."""
+"""One column of a table: what it is, and the numbers it becomes."""
 
 import math
 import re
@@ -24,19 +24,19 @@ _PARTS = ("day", "year", "month", "weekday", "hour")
 class Column(NamedTuple):
     """One column. What is stored here never changes, so a stored row means the same forever.
 
-    - number: itself. Where some were `missing` when the column was first read, another place says that one is; where
-      one is, it is `mean`, that of the others.
+    - number: the number itself. A missing one becomes `mean`, the mean of the others. If some were `missing` when the
+      column was first read, another feature says which ones are.
     - order: the place of its name among `categories`, which are in order.
-    - category: a 1 in its place among `categories`, or in one for all others. Where there are very many, no list is
+    - category: a 1 in its place among `categories`, or in a place for all others. If there are very many, no list is
       kept, and the place is a hash of the name.
-    - text: the runs of 3 to 5 characters within its words, hashed, as a direction.
+    - text: the runs of 3 to 5 characters within its words, hashed, scaled to length 1.
     - vector: its `size` numbers.
-    - date: its parts; where it is missing, those of the day that is the `mean`.
+    - date: its parts; if it is missing, those of the `mean` day.
     - image: its `size` numbers, made by an encoder.
     - shown: nothing is learned from it, for the reason in `note`.
-    - words: of projects of the first days; 256 hashed words.
+    - words: 256 hashed words, in projects of early versions.
 
-    Where something is learned, `note` says how to have it learned from as what it looks like; nothing hangs on it.
+    For other kinds, `note` may tell people how to write the values so that they are read as what they look like.
     """
 
     name: str
@@ -44,13 +44,13 @@ class Column(NamedTuple):
     mean: float = 0.0
     categories: tuple[str, ...] = ()
     missing: bool = False
-    """Whether there is a place that says that it is missing."""
+    """Whether a feature says that the value is missing."""
     other: bool = False
-    """Whether there is a place for other categories."""
+    """Whether a feature stands for all other categories."""
     size: int = 0
     note: str = ""
     made_by: str = ""
-    """What made the numbers of an image."""
+    """What computed the numbers of an image."""
 
     @property
     def is_sparse(self) -> bool:
@@ -62,7 +62,7 @@ class Column(NamedTuple):
 
     @property
     def width(self) -> int:
-        """How many numbers it is, but for the places of texts."""
+        """How many numbers it becomes, not counting the places of texts."""
         own = {"number": 1, "order": 1, "category": len(self.categories) + self.other, "date": len(_PARTS)}
         return {**own, "words": _WORDS}.get(self.kind, self.size) + self.missing
 
@@ -76,7 +76,7 @@ class Column(NamedTuple):
         }.get(self.kind, "zeros are")
 
     def features(self) -> list[str]:
-        """What its numbers are called, but for those of texts, which share one block of places."""
+        """The names of its numbers, except for those of texts, which share one block of places."""
         names = {
             "number": lambda: [self.name],
             "order": lambda: [self.name],
@@ -90,14 +90,14 @@ class Column(NamedTuple):
         return [*names, *([f"{self.name} is missing"] if self.missing else [])]
 
     def dense(self, given: Values, images: ImageReader | None = None) -> Floats:
-        """The numbers of these values; refused where one is none that the column can take.
+        """The numbers of these values; a value that the column cannot take is refused.
 
-        An image that cannot be read is missing.
+        An image that cannot be read counts as missing.
         """
         if self.kind == "image":
             return self._seen(given, images)
         rows, lost = np.zeros((len(given), self.width)), is_lost(given)
-        if self.kind == "number" and isinstance(given, np.ndarray) and given.dtype.kind in "iufb":  # the short way
+        if self.kind == "number" and isinstance(given, np.ndarray) and given.dtype.kind in "iufb":  # a shortcut
             rows[:, 0] = given
             if not (is_right := lost | (np.abs(rows[:, 0]) <= values.LARGEST)).all():
                 strange = int(np.argmin(is_right))
@@ -123,7 +123,7 @@ class Column(NamedTuple):
                 raise self._strange(value, r, f"one of {', '.join(self.categories)}", "not-a-category")
             row[0] = self.categories.index(word)
         elif self.kind == "category" and self.categories:
-            word = values.word(value) if self.other else str(value)  # as it was before there were others
+            word = values.word(value) if self.other else str(value)  # as before there was a place for others
             if word in self.categories:
                 row[self.categories.index(word)] = 1.0
             elif self.other:
@@ -178,12 +178,12 @@ def _parts(moment: datetime) -> tuple[float, ...]:
 
 
 def _date(mean: float) -> datetime:
-    """The day that a mean of days is; the first there is where there was none."""
+    """The day of this mean, or the first day there is if there was none."""
     return datetime.fromordinal(max(round(mean), 1))
 
 
 def _counts(text: str) -> Floats:
-    """How often each place's words occur, as a direction."""
+    """How often the words of each place occur, scaled to length 1."""
     counts = np.zeros(_WORDS)
     for word in re.findall(r"\w+", text.lower()):
         counts[zlib.crc32(word.encode(errors="replace")) % _WORDS] += 1

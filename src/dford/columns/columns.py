@@ -175,7 +175,7 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """The fitted columns that `to_json` wrote."""
         try:
             read = json.loads(text)
-            if not isinstance(read, dict):  # as it was in the first days
+            if not isinstance(read, dict):  # from an early version
                 return cls.of(read_columns(read))
             if read.get("version") != VERSION:
                 raise ValueError(
@@ -195,7 +195,7 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Self:  # fmt: skip
         """A fitted `Columns` with these columns. Images are read by `images`.
 
-        With a scaling, rows are scaled by it, and then to unit length.
+        With a scaling, rows are scaled by it and then to unit length.
         """
         found = cls(files=images)
         found._take(list(columns))
@@ -229,7 +229,7 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def read_columns(stored: Sequence[Mapping[str, Any]]) -> list[Column]:
-    """Columns as they are stored, also those of the first days."""
+    """Stored columns, including those of early versions."""
     found = []
     for one in stored:
         old = "missing" not in one

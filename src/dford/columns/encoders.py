@@ -1,4 +1,4 @@
-"""Images as a model of the user's own sees them: any ONNX model that makes a vector of an image."""
+"""Images as the user's own model sees them: any ONNX model that turns an image into a vector."""
 
 import hashlib
 import os
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from dford.columns.images import Floats, middle
 
-_SIDE = 224  # pixels, where the model takes any
-# of ImageNet's images, red, green and blue: what nearly all published models were trained with
+_SIDE = 224  # pixels, if the model takes any number
+# of red, green and blue in ImageNet, on which nearly all published models were trained
 _MEAN = np.array([0.485, 0.456, 0.406], np.float32)
 _SPREAD = np.array([0.229, 0.224, 0.225], np.float32)
 
@@ -47,8 +47,8 @@ class Encoder:
         self.digest = hashlib.sha256(model).hexdigest()
         options = runtime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 4  # what goes wrong is raised
-        # weights in other files would not be in the digest: none are found below what is no folder
+        options.log_severity_level = 4  # errors are raised, not logged
+        # weights in other files would not be in the digest; in this "folder" none can be found
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", os.devnull)
         try:
             self._session = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
@@ -114,5 +114,5 @@ def _side(side: Any) -> int:
 
 
 def _first_line(error: Exception) -> str:
-    """Without the numbers and names that the runtime puts before its sentences."""
+    """The message without the numbers and names that the runtime puts before it."""
     return str(error).strip().partition("\n")[0].rpartition(" : ")[2]

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 class ImageReader:
-    """Makes numbers of images, by their names: those of our own descriptor, or of an encoder.
+    """Turns images, given by name, into numbers: those of our own descriptor, or of an encoder.
 
     Parameters
     ----------
     read : function of a name
-        The bytes of the image; it raises ValueError or OSError where there is none.
+        Returns the bytes of the image, or raises ValueError or OSError if there is none.
     encoder : path, optional
         An ONNX model: see `dford.columns.encoders.Encoder`.
     """
@@ -28,12 +28,12 @@ class ImageReader:
 
     @classmethod
     def of(cls, folder: str | os.PathLike[str], encoder: str | os.PathLike[str] | None = None) -> "ImageReader":
-        """Of a folder of one's own."""
+        """A reader of the images in a local folder."""
         return cls(lambda name: (Path(folder) / name).read_bytes(), encoder)
 
     @property
     def made_by(self) -> str:
-        """What makes the numbers, and which version of it."""
+        """What computes the numbers, and which version of it."""
         if self._path is not None:
             return f"encoder {self._model().digest[:16]}"
         from dford.columns import images
@@ -50,7 +50,7 @@ class ImageReader:
         return len(images.FEATURES)
 
     def see(self, name: str) -> Floats | None:
-        """The numbers of an image, or None where it cannot be read."""
+        """The numbers of an image, or None if it cannot be read."""
         from dford.columns import images
 
         try:

@@ -1,4 +1,4 @@
-"""What a learner is told of an image: a few dozen numbers, and the same ones for the same bytes everywhere."""
+"""What a learner sees of an image: a few dozen numbers, the same everywhere for the same bytes."""
 
 import io
 import itertools
@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 try:
     from PIL import Image, ImageOps
-    from PIL import WebPImagePlugin as _  # noqa: F401 or Pillow would import all that it has to find it
+    from PIL import WebPImagePlugin as _  # noqa: F401 or Pillow would import all its plugins to find it
 except ImportError as error:
     raise ImportError('images need Pillow: pip install "dford[images]"') from error
 
 Floats = NDArray[np.float64]
 Pixels = NDArray[np.int32]
 
-VERSION = 1  # of the numbers: another one where any of them changes, so that stored ones are made again
+VERSION = 1  # of the numbers: raise it if any of them changes, so that stored ones are computed again
 MOST_PIXELS = 50_000_000
-SIDE = 256  # pixels of the longer side of what is looked at
+SIDE = 256  # pixels of the longer side, after reduction
 
 
 class ImageType(NamedTuple):
@@ -36,7 +36,7 @@ START = 12  # bytes that tell the type
 
 
 def image_type(data: bytes) -> ImageType | None:
-    """By how the bytes start, whatever a name says. None for anything but PNG, JPEG, WebP and GIF."""
+    """The type by the first bytes, whatever the name says. None for anything but PNG, JPEG, WebP and GIF."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return _WEBP
     return next((kind for start, kind in _STARTS.items() if data.startswith(start)), None)
@@ -52,15 +52,15 @@ class Decoded(NamedTuple):
 
 
 def decode(data: bytes, side: int) -> Decoded:
-    """The image, or the first one of an animation; a large one is reduced, but no side to less than `side`.
+    """The image, or the first one of an animation. A large one is reduced, but no side to less than `side`.
 
-    ValueError says what is no image, is broken, or has more than `MOST_PIXELS`. It may take seconds, and 500 MB.
+    ValueError if it is not an image, is broken, or has more than `MOST_PIXELS`. It may take seconds and 500 MB.
     """
     kind = image_type(data)
     if kind is None:
         raise ValueError("this is not an image; expected a PNG, JPEG, WebP or GIF file")
     try:
-        if kind is _WEBP:  # its decoder takes memory for all pixels before it says how many there are
+        if kind is _WEBP:  # its decoder allocates memory for all pixels before it says how many there are
             _refuse_large(*_webp_size(data))
         image: Image.Image = Image.open(io.BytesIO(data), formats=[kind.name])
         _refuse_large(*image.size)
@@ -89,7 +89,7 @@ def decode(data: bytes, side: int) -> Decoded:
 
 
 def middle(data: bytes, height: int, width: int) -> NDArray[np.uint8]:
-    """The largest part of the image's middle that has these proportions, in this size: (height, width, 3)."""
+    """The largest central part of the image with these proportions, resized to (height, width, 3)."""
     image = decode(data, max(height, width)).image
     return np.asarray(ImageOps.fit(image, (width, height), Image.Resampling.BICUBIC))
 
@@ -104,7 +104,7 @@ def _refuse_large(width: int, height: int) -> None:
 
 
 def _webp_size(data: bytes) -> tuple[int, int]:
-    """The size that the header says; decoders refuse a file that holds more than it says."""
+    """The size in the header; decoders refuse a file that holds more than its header says."""
     if data[12:16] == b"VP8X":
         return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")
     if data[12:16] == b"VP8L":
@@ -128,7 +128,7 @@ _SIDEWAYS = (5, 6, 7, 8)
 
 
 def _plain(image: Image.Image) -> Image.Image:
-    """In RGB, or RGBA where some of it may be transparent."""
+    """In RGB, or in RGBA if some of it may be transparent."""
     if image.mode.startswith("I"):  # 16 bits of grey, which Pillow would clip to 255
         return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8)).convert("RGB")
     transparent = "transparency" in image.info or image.mode in ("LA", "PA", "RGBA")
@@ -179,7 +179,7 @@ def _tone(grey: Pixels) -> list[float]:
 
 
 def _cut(pixels: Pixels, parts: int, axis: int) -> list[Pixels]:
-    """So many parts of about the same size; each has a pixel, at least, which may be in two of them."""
+    """This many parts of about the same size; each has at least one pixel, which may be shared with another."""
     length = pixels.shape[axis]
     starts = [length * i // parts for i in range(parts)]
     ends = [max(length * (i + 1) // parts, starts[i] + 1) for i in range(parts)]
@@ -192,20 +192,20 @@ def _colour(red: Pixels, green: Pixels, blue: Pixels) -> list[float]:
     numbers = []
     for channel in (chroma, red - green, red + green - 2 * blue):
         numbers += [channel.mean() / 255, channel.std() / 255]
-    # which sixth of the circle of hues, each with its name in the middle: by the channels in the upper half
+    # which sixth of the colour circle, with the named hue in its middle: told by the channels in the upper half
     middle = (high + low + 1) // 2
     hue = (red >= middle) + 2 * (green >= middle) + 4 * (blue >= middle)
     weights = np.bincount(hue.ravel(), weights=chroma.ravel(), minlength=8)
     return numbers + [weights[code] / hue.size / 255 for code in (1, 3, 2, 6, 4, 5)]
 
 
-_FAINT = 1e-6  # a variance that nobody sees: less counts as little as that
+_FAINT = 1e-6  # a variance that is invisible, added so that none has a logarithm of -inf
 _DEGREES = np.arange(180)
 _WAVES = [wave(np.radians(turns * _DEGREES)) for turns in (2, 4) for wave in (np.cos, np.sin)]
 
 
 def _soft_bins(angles: range) -> Floats:
-    """How much an edge at each degree counts for each of the angles: less, the farther it is, to 0 at the next one."""
+    """How much an edge at each degree counts for each of the angles: less with distance, and 0 at the next angle."""
     apart = np.abs((_DEGREES[:, None] - np.array(angles) + 90) % 180 - 90)
     bins: Floats = np.maximum(0.0, 1.0 - apart / angles.step)
     return bins
@@ -215,13 +215,13 @@ _BINS, _FEW_BINS = _soft_bins(_ANGLES), _soft_bins(_FEW_ANGLES)
 
 
 def _edges(grey: Pixels) -> list[float]:
-    """How strong edges are and how they are turned: everywhere, in four corners, and above all."""
+    """How strong edges are and which way they run: everywhere, in the four corners, and mainly."""
     p = np.pad(grey, 1, mode="edge")
     rows, columns = p[:-2] + 2 * p[1:-1] + p[2:], p[:, :-2] + 2 * p[:, 1:-1] + p[:, 2:]
     across, down = rows[:, 2:] - rows[:, :-2], columns[2:] - columns[:-2]
     strength = np.sqrt(across * across + down * down) / 4
-    # An edge is at a right angle to where it gets brighter, and rows are counted downwards. No two whole numbers have
-    # an angle at the border between two degrees, so that the last bit of an arctangent is of no consequence.
+    # An edge is at a right angle to the direction in which it gets brighter, and rows count downwards. No two whole
+    # numbers have an angle on the border between two degrees, so the last bit of an arctangent does not matter.
     degree = np.floor(np.degrees(np.arctan2(across, down)) + 0.5).astype(np.int64) % 180
     height, width = grey.shape
     corner = 2 * (2 * np.arange(height) >= height)[:, None] + (2 * np.arange(width) >= width)
@@ -231,7 +231,7 @@ def _edges(grey: Pixels) -> list[float]:
     most = strength.size * 99 // 100
     numbers = [strength.mean() / 255, float(np.partition(strength, most, axis=None)[most]) / 255]
     for part, bins in ((whole, _BINS), *((corner, _FEW_BINS) for corner in counted)):
-        numbers += ((bins * part[:, None]).sum(axis=0) / total).tolist()  # no product of matrices: they differ in bits
+        numbers += ((bins * part[:, None]).sum(axis=0) / total).tolist()  # a matrix product's bits vary by machine
     numbers += [float((wave * whole).sum()) / total for wave in _WAVES]
     if not whole.any():
         return [*numbers, 0.0, 0.0]
@@ -241,7 +241,7 @@ def _edges(grey: Pixels) -> list[float]:
 
 
 def _detail(grey: Pixels) -> list[float]:
-    """How much there is at four scales, each twice as coarse, and how much finer ones have of the next or of all."""
+    """Detail at four scales, each twice as coarse, and how it compares with the next scale and with the whole."""
     found, now = [], grey / 255
     for _ in range(4):
         p = np.pad(now, 1, mode="edge")

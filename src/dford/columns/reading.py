@@ -1,4 +1,4 @@
-"""What a column is, by what is in it."""
+"""What a column is, judged by its values."""
 
 import itertools
 import math
@@ -13,14 +13,14 @@ from dford.columns.values import ColumnError, Values
 
 _MOST_CATEGORIES = 20
 _LONGEST_CATEGORY = 64
-_TRIED = 5  # images of a column, to see whether they are there
+_TRIED = 5  # images of a column that are looked for
 _IMAGE = re.compile(r".+\.(png|jpe?g|webp|gif)", re.IGNORECASE)
 _ID_NAME = re.compile(r"(.*[_ -])?(id|uuid|guid|key|index|nr|no)", re.IGNORECASE)
 _CODE = re.compile(r"0\d+")
 _ID = re.compile(r"[A-Za-z_-]*\d[\w-]*|[0-9a-fA-F-]{8,}")
 _NEARLY_ALL = 0.9
 _DIGITS = r"((0|[1-9]\d*)([.,]\d+)?|[1-9]\d{0,2}([.,'’\s]\d{3})+([.,]\d+)?)"
-_MEANT = {  # as people write them, and as they are to be written
+_MEANT = {  # as people write them, and how they should be written
     "numbers": (re.compile(rf"[-+−]?[€$£¥₹]?\s?{_DIGITS}\s?[%‰€$£¥₹]?"), "1234.5"),
     "dates": (re.compile(r"(\d{1,2}([./-])\d{1,2}\2\d{2}(\d\d)?|\d{4}([./-])\d{1,2}\4\d{1,2})([T ].*)?"), "2024-05-31"),
     "times": (re.compile(r"\d+:\d\d(:\d\d([.,]\d+)?)?"), "a number of seconds, such as 5025"),
@@ -35,7 +35,7 @@ def read_column(
 ) -> Column:
     """The column of these values, of the given kind, or of the kind they look like.
 
-    Where it is a list, of categories in order, the column is of the kind "order".
+    If the kind is a list of ordered categories, the column has the kind "order".
     """
     if isinstance(kind, str) and kind not in KINDS:
         raise ColumnError(f"{kind!r} is not a kind of column; expected one of {', '.join(KINDS)}", column=name)
@@ -91,13 +91,13 @@ def _make(name: str, kind: str, there: Sequence[Any], lost: bool) -> Column:
 
 
 def _guess(name: str, there: Sequence[Any]) -> tuple[str, str]:
-    """A kind, and why nothing can be learned from the column, or what it may be meant to be."""
+    """A kind, and a note: why nothing can be learned from the column, or what it may be meant to be."""
     if not there:
         return "shown", "it is empty"
     if all(values.vector(value) is not None for value in there):
         return ("vector", "") if len({len(values.vector(one) or ()) for one in there}) == 1 else ("text", "")
     numbers = [values.number(value) for value in there]
-    has_zeros = any(isinstance(value, str) and _CODE.fullmatch(value.strip()) for value in there)  # 01234 is no number
+    has_zeros = any(isinstance(value, str) and _CODE.fullmatch(value.strip()) for value in there)  # as in 01234: a code
     if not any(map(math.isnan, numbers)) and not has_zeros:
         return ("shown", "it numbers the rows") if _counts_rows(name, numbers) else ("number", "")
     if all(values.moment(value) is not None for value in there):
@@ -118,7 +118,7 @@ def _guess(name: str, there: Sequence[Any]) -> tuple[str, str]:
 
 
 def _hint(words: Sequence[str]) -> str:
-    """How to write what nearly all of them seem to mean; it is not guessed."""
+    """How to write what nearly all of them seem to mean; the column is not read that way on a guess."""
     if any(map(_CODE.fullmatch, words)):
         return ""
     for what, (pattern, how) in _MEANT.items():
@@ -132,7 +132,7 @@ def _hint(words: Sequence[str]) -> str:
 
 
 def _counts_rows(name: str, numbers: Sequence[float]) -> bool:
-    """Whether these number the rows, and so say nothing of them."""
+    """Whether these just number the rows, and so say nothing about them."""
     if len(numbers) < 10:
         return False
     if all(after - before == 1 for before, after in itertools.pairwise(numbers)):

@@ -1,4 +1,4 @@
-"""Features in deviations from their mean, for learners to whom the scale of features matters."""
+"""Features in standard deviations from their mean, for learners to which the scale of features matters."""
 
 from typing import Any, NamedTuple
 
@@ -9,14 +9,14 @@ from dford.engine._compiled import Floats
 
 
 class Scaling(NamedTuple):
-    """The mean and the deviation of the features that are not those of texts. One that never varied becomes 0."""
+    """The means and deviations of all features except those of texts. One that never varied becomes 0."""
 
     mean: list[float]
     deviation: list[float]
 
     @classmethod
     def of(cls, dense: Floats) -> "Scaling":
-        """Those of these rows."""
+        """The means and deviations of these rows."""
         mean, deviation = dense.mean(axis=0), dense.std(axis=0)
         return cls(mean.tolist(), np.where(deviation > 1e-6 * abs(mean), deviation, 0.0).tolist())
 
@@ -29,7 +29,7 @@ class Scaling(NamedTuple):
 
 
 def unit_rows(rows: Any) -> Any:
-    """Each row divided by its norm, where it has one."""
+    """Each row divided by its norm, unless that is 0."""
     is_sparse = sparse.issparse(rows)
     norms = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel()) if is_sparse else np.linalg.norm(rows, axis=1)
     divisors = np.where(norms > 0, norms, 1.0)

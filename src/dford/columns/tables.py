@@ -1,4 +1,4 @@
-"""Tables of any kind as columns of values: frames of pandas and polars, Arrow's tables, arrays, rows as dicts."""
+"""Tables of any kind as columns of values: pandas and polars frames, Arrow tables, arrays, rows as dicts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -31,15 +31,15 @@ def read_table(X: Any) -> Table:
 
 
 def categories_of(X: Any) -> dict[str, list[str] | None]:
-    """Of the columns whose type says that they are of categories: these, if they are in order."""
+    """The columns whose type says that they are categorical, each with its categories if these are ordered."""
     found: dict[str, list[str] | None] = {}
     labels = _labels(X)
     for label in () if labels is None else labels:
         column = X[label]
         kind: Any = getattr(column, "dtype", getattr(column, "type", None))
-        if hasattr(kind, "ordered"):  # of pandas, or of Arrow
+        if hasattr(kind, "ordered"):  # pandas or Arrow
             found[str(label)] = [word(value) for value in _categories(column, kind)] if kind.ordered else None
-        elif type(kind).__name__ in {"Enum", "Categorical"}:  # polars'
+        elif type(kind).__name__ in {"Enum", "Categorical"}:  # polars
             found[str(label)] = list(kind.categories) if type(kind).__name__ == "Enum" else None
     return found
 
@@ -51,7 +51,7 @@ def _categories(column: Any, kind: Any) -> Any:
 
 
 def has_more_than_numbers(X: Any) -> bool:
-    """Whether X is a table with more than columns of numbers."""
+    """Whether X is a table with columns that are not numbers."""
     if isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping):
         return True
     if _labels(X) is None:
@@ -60,19 +60,19 @@ def has_more_than_numbers(X: Any) -> bool:
 
 
 def has_missing_numbers(X: Any) -> bool:
-    """Whether some are missing of an array, or of a table of numbers."""
+    """Whether numbers are missing from an array, or from a table of numbers."""
     if _labels(X) is None and not (isinstance(X, np.ndarray) and X.ndim == 2):
         return False
     return any(column.dtype.kind == "f" and np.isnan(column).any() for column in read_table(X).values())
 
 
 def _labels(X: Any) -> Any:
-    """Those of the columns of Arrow's tables, and of frames."""
+    """The column labels of an Arrow table or of a frame."""
     return getattr(X, "column_names", getattr(X, "columns", None))
 
 
 def as_table(x: Any) -> Any:
-    """One row, which may be a dict, a Series or a vector, as a table of one."""
+    """A single row, which may be a dict, a Series or a vector, as a table."""
     if isinstance(x, Mapping):
         return [x]
     if hasattr(x, "iloc") and x.ndim == 1:
@@ -85,8 +85,8 @@ def length(table: Table) -> int:
 
 
 def _values(column: Any) -> Values:
-    """Numbers as an array, all else as a list."""
-    if hasattr(column, "to_pylist"):  # Arrow's
+    """Numbers as an array, anything else as a list."""
+    if hasattr(column, "to_pylist"):  # Arrow
         return list(column.to_pylist())
     array = np.asarray(column)
     if array.dtype.kind in "iufb" and array.ndim == 1:

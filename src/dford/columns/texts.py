@@ -1,4 +1,4 @@
-"""Texts in any language as sparse rows; nothing is learned for it, and so nothing is stored."""
+"""Texts in any language as sparse rows; this needs no fitting, so nothing is stored."""
 
 import unicodedata
 import zlib
@@ -13,7 +13,7 @@ PLACES = ngrams.PLACES
 
 
 def text_rows(texts: Sequence[str], column: str) -> sparse.csr_matrix:
-    """A row for each text. The same run of characters has other places in other columns."""
+    """A row for each text. The same run of characters has different places in different columns."""
     words = [" ".join(["", *unicodedata.normalize("NFC", text).casefold().split(), ""]) for text in texts]
     ends = np.zeros(len(texts) + 1, np.int64)
     np.cumsum([len(one) for one in words], out=ends[1:])
@@ -25,7 +25,7 @@ def text_rows(texts: Sequence[str], column: str) -> sparse.csr_matrix:
 
 
 def token_rows(tokens: Sequence[str], column: str) -> sparse.csr_matrix:
-    """A row for each token with a 1 in one place: for categories of which there are too many to have a column each."""
+    """A row for each token, with a 1 in one place: for categories too many to have a column each."""
     places = [_salt(f"{column}={token}") % PLACES if token else -1 for token in tokens]
     given = np.array([place >= 0 for place in places], dtype=np.bool_)
     indptr = np.concatenate([[0], np.cumsum(given)]).astype(np.int32)

@@ -1,4 +1,4 @@
-"""Single values of a table: which are missing, and what numbers, dates, lists and words they stand for."""
+"""Single values of a table: which are missing, and which numbers, dates, lists and words they stand for."""
 
 import json
 import math
@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 Values: TypeAlias = Any  # a sequence, or an array of one dimension
-LARGEST = 1e40  # more could not be squared and summed
+LARGEST = 1e40  # squares of larger ones could not be summed
 _NOTHING = {"", "NA", "NaN", "nan", "null"}
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?")
 
@@ -34,7 +34,7 @@ def is_missing(value: Any) -> bool:
 
 
 def number(value: Any) -> float:
-    """NaN where it is none that can be learned from."""
+    """The number, or NaN if it is not one that can be learned from."""
     if isinstance(value, str) and "_" in value:
         return math.nan
     try:
@@ -45,7 +45,7 @@ def number(value: Any) -> float:
 
 
 def moment(value: Any) -> datetime | None:
-    """The date, or the time of a date, that it stands for."""
+    """The date, or date and time, that it stands for."""
     if isinstance(value, np.datetime64):
         value = value.astype("datetime64[us]").item()
     if isinstance(value, str):
@@ -56,7 +56,7 @@ def moment(value: Any) -> datetime | None:
         except ValueError:
             return None
     if isinstance(value, datetime):
-        return value.replace(tzinfo=UTC)  # what the clock shows there
+        return value.replace(tzinfo=UTC)  # local time, as the clock there shows it
     return datetime(value.year, value.month, value.day, tzinfo=UTC) if isinstance(value, date) else None
 
 
@@ -67,7 +67,7 @@ def vector(value: Any) -> list[float] | None:
             value = json.loads(value)
         except (ValueError, RecursionError):
             return None
-    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "iuf":  # the short way
+    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "iuf":  # a shortcut
         return value.tolist() if len(value) and (abs(value) <= LARGEST).all() else None
     if isinstance(value, (str, bytes)) or not isinstance(value, (Sequence, np.ndarray)):
         return None
@@ -76,7 +76,7 @@ def vector(value: Any) -> list[float] | None:
 
 
 def word(value: Any) -> str:
-    """As text, the same for 3, 3.0 and NumPy's."""
+    """As text, the same for 3, 3.0 and their NumPy types."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:

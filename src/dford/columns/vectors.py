@@ -1,4 +1,4 @@
-"""Vectors that lie beside a table, in a .npy file of the same name: one more column of it."""
+"""Vectors in a .npy file of the same name beside a table: one more column of it."""
 
 import json
 from collections.abc import Container
@@ -10,7 +10,7 @@ import numpy as np
 from dford.columns.values import LARGEST
 
 VECTORS = "vector"
-"""What the column is called."""
+"""The name of the column."""
 
 
 def vectors_file(path: Path) -> Path:
@@ -19,7 +19,7 @@ def vectors_file(path: Path) -> Path:
 
 
 def vectors_beside(path: Path, names: Container[str], rows: int) -> list[Any] | None:
-    """The vector of each row of a table with these columns; None where no file of them lies beside it."""
+    """The vector of each row of a table with these columns; None if there is no such file beside it."""
     file = vectors_file(path)
     if not file.is_file():
         return None
@@ -46,7 +46,7 @@ def vectors_beside(path: Path, names: Container[str], rows: int) -> list[Any] | 
 
 
 def with_vectors(path: Path, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows of a table's file, each with its vector as text, if there are any beside the file."""
+    """The rows of a table's file, each with its vector as text if there is a file of them beside it."""
     vectors = vectors_beside(path, rows[0] if rows else (), len(rows))
     if vectors is None:
         return rows

@@ -8,7 +8,7 @@ from sklearn.utils import Bunch
 from dford.datasets.normalise import normalise as scaled
 
 Loaded = Any
-"""A Bunch, or (X, y); scikit-learn has no types to say it with."""
+"""A Bunch, or (X, y); scikit-learn has no types for it."""
 
 
 def bunch(
@@ -23,11 +23,11 @@ def bunch(
     as_frame: bool,
     **more: Any,
 ) -> Loaded:
-    """Rows and levels in scikit-learn's habit."""
+    """Rows and levels in the form scikit-learn's loaders use."""
     if hasattr(X, "tocsr"):
         if normalise != "none" or as_frame:
             raise ValueError('sparse=True works only with normalise="none" and as_frame=False; leave one of them out')
-    elif not isinstance(X, list):  # of texts
+    elif not isinstance(X, list):  # a list of texts
         X = scaled(X, normalise)
     frame = None
     if as_frame:

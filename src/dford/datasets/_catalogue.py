@@ -1,7 +1,7 @@
-"""The datasets: their files, what is known of them, and where they come from.
+"""The datasets: their files, what is known about them, and where they come from.
 
-No test reaches these addresses. A download is held to the sums and figures here, so one that has moved or changed
-is told, never taken.
+No test reaches these addresses. A download is checked against the checksums and figures here, so a file that has moved
+or changed is reported, never used.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from dford.datasets import _readers as readers
 from dford.datasets._data_folder import File, Folder
 
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
-# Torgo's own archives split bank in two files of another format; this collection has his data in one each.
+# Torgo's own archives split bank into two files of another format; this collection has each dataset in one file.
 _ARFF = "https://raw.githubusercontent.com/renatopp/arff-datasets/c59f172882592bb58982cc54d2d3c8a2b57e9b73/regression"
 
 
@@ -20,14 +20,14 @@ class Entry:
 
     files: tuple[File, ...]
     shape: str
-    """Rows and features as loaded by default, for people."""
+    """Rows and features as loaded by default, to show to people."""
     levels: int
     licence: str
     otherwise: tuple[File, ...] = ()
-    """Read where the folder has not `files`."""
+    """Read if the folder does not have `files`."""
 
     def present(self, data: Folder = None, parts: slice = slice(None)) -> tuple[File, ...]:
-        """The files to read: `otherwise`, where there is any, unless all of `files` are there."""
+        """The files to read: all of `files` if they are there, or else `otherwise`, if there is any."""
         files = self.files[parts]
         return files if all(file.path(data) for file in files) else self.otherwise[parts] or files
 

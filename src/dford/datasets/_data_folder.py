@@ -1,4 +1,4 @@
-"""Files of data: where they are looked for, and how a wrong or cut one is told."""
+"""Data files: where they are looked for, and how a wrong or truncated one is recognised."""
 
 import hashlib
 import os
@@ -29,11 +29,11 @@ def data_folder(data: Folder = None) -> Path:
 
 @dataclass(frozen=True)
 class File:
-    """A file of numbers, and what is known of it."""
+    """A file of numbers, and what is known about it."""
 
     dataset: str
     places: tuple[str, ...]
-    """Inside the folder, the first of them where a download goes; each is also looked for by its name alone."""
+    """Inside the folder; a download goes to the first. Each is also looked for by its name alone."""
     read: Callable[[bytes], Numbers]
     sha256: str = ""
     rows: int = 0
@@ -43,23 +43,23 @@ class File:
     """Of the target, to the digits given."""
     url: str = ""
     member: str = ""
-    """Where the url leads to an archive, the file's path in it, and what the archive's sum is."""
+    """If the url is that of an archive: the file's path in it and, below, the archive's checksum."""
     archive_sum: str = ""
     by_hand: str = ""
-    """What to do where nothing can be downloaded."""
+    """How to get the file if it cannot be downloaded."""
 
     @property
     def name(self) -> str:
         return Path(self.places[0]).name
 
     def path(self, data: Folder = None) -> Path | None:
-        """Where the file is, if it is."""
+        """The path of the file, or None if it is missing."""
         folder = data_folder(data)
         places = (*self.places, *(Path(place).name for place in self.places))
         return next((folder / place for place in places if (folder / place).is_file()), None)
 
     def find(self, data: Folder = None) -> Path:
-        """Where the file is, or FileNotFoundError."""
+        """The path of the file; raises FileNotFoundError if it is missing."""
         if path := self.path(data):
             return path
         raise FileNotFoundError(f"there is no {self.name} in {data_folder(data)}; {self.remedy}")
@@ -70,7 +70,7 @@ class File:
         return self.by_hand or f"get it with dford data --fetch {self.dataset}"
 
     def load(self, data: Folder = None) -> Numbers:
-        """The numbers of the file found, refused when they are not those of the dataset."""
+        """The numbers in the file, refused if they are not those of the dataset."""
         path = self.find(data)
         try:
             return self.checked(path.read_bytes())
@@ -84,7 +84,7 @@ class File:
     def checked(self, raw: bytes) -> Numbers:
         """The numbers in `raw`; ValueError says how they differ from what is known.
 
-        Other bytes with the known rows, columns and mean pass: editions differ in line ends and spaces.
+        Other bytes with the known rows, columns and mean pass: editions differ in line endings and spaces.
         """
         try:
             table = self.read(raw)

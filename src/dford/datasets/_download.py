@@ -1,4 +1,4 @@
-"""Downloads, made only when asked for: resumed where they were cut, and taken only when they are what is known."""
+"""Downloads, only on request: resumed after a lost connection, and kept only if they match what is known."""
 
 import hashlib
 import io
@@ -17,7 +17,7 @@ from dford.datasets._data_folder import File, Folder, data_folder
 from dford.datasets.registry import check_name
 
 Progress = Callable[[int, int | None], None]
-"""Called with the bytes so far and, where the server tells, those of the whole."""
+"""Called with the bytes so far and, if the server says it, the total."""
 
 TRIES = 4
 PAUSE = 1.0
@@ -89,7 +89,7 @@ def _member(raw: bytes, file: File) -> bytes:
 
 
 def fetch(url: str, part: Path, progress: Progress | None = None) -> None:
-    """Fetch `url` into the file `part`, going on where an earlier try left it; OSError where it cannot be done."""
+    """Fetch `url` into the file `part`, continuing an earlier attempt; raises OSError if that fails."""
     for attempt in range(TRIES):
         if attempt:
             time.sleep(PAUSE * 2 ** (attempt - 1))
@@ -97,7 +97,7 @@ def fetch(url: str, part: Path, progress: Progress | None = None) -> None:
             return _go_on(url, part, progress)
         except urllib.error.HTTPError as error:
             reason = f"{error.code} {error.reason}"
-            if error.code == 416:  # the part is no beginning of the file
+            if error.code == 416:  # the part is not the beginning of this file
                 part.unlink(missing_ok=True)
             elif error.code < 500 and error.code not in (408, 429):
                 break
@@ -112,7 +112,7 @@ def _go_on(url: str, part: Path, progress: Progress | None) -> None:
     done = part.stat().st_size if part.exists() else 0
     headers = {"User-Agent": "dford"} | ({"Range": f"bytes={done}-"} if done else {})
     with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=30) as answer:
-        if answer.status != 206:  # a server without ranges begins again
+        if answer.status != 206:  # a server without ranges starts over
             done = 0
         length = answer.headers.get("Content-Length")
         total = done + int(length) if length is not None else None

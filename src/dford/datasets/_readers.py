@@ -1,4 +1,4 @@
-"""Bytes of a file, to a table of numbers. What cannot be read raises ValueError."""
+"""From the bytes of a file to a table of numbers. What cannot be read raises ValueError."""
 
 import gzip
 import io
@@ -18,13 +18,13 @@ MSLR_FEATURES = 136
 
 
 def csv(raw: bytes) -> Numbers:
-    """Numbers between commas; a first line of names is passed over."""
+    """Numbers separated by commas; a first line of names is skipped."""
     lines = _lines(raw)
     return _numbers(lines[1:] if lines and re.search(r"[A-Za-z]{2}", lines[0]) else lines)
 
 
 def abalone(raw: bytes) -> Numbers:
-    """As csv, with the sex that begins each line as its place in "MIF"."""
+    """Like `csv`, with the sex at the start of each line as its place in "MIF"."""
     lines = _lines(raw)
     if wrong := [n for n, line in enumerate(lines, 1) if line[0] not in SEXES]:
         raise ValueError(f"line {wrong[0]} does not begin with M, I or F")
@@ -39,7 +39,7 @@ def arff(raw: bytes) -> Numbers:
 
 
 def rated_texts(raw: bytes) -> tuple[list[str], list[str], list[Numbers]]:
-    """Ids, texts, and the ratings of each text."""
+    """The ids, the texts, and the ratings of each text."""
     names, *rows = [*csv_lines(raw)] or [[]]
     if lacking := [name for name in ("id", "text", "ratings") if name not in names]:
         raise ValueError(f"it has no column {lacking[0]}")
@@ -72,7 +72,7 @@ def svmlight(raw: bytes) -> Numbers:
 
 
 def votes(raw: bytes) -> Numbers:
-    """Viewer, film and score. Columns go by their names, or come in this order where there are none.
+    """Viewer, film and score, found by column name, or in this order if there are no names.
 
     Reads the csv of MovieLens and of EachMovie, the tabs of ml-100k and the double colons of ml-1m, zipped or not.
     """

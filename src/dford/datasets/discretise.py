@@ -65,7 +65,7 @@ def equal_frequency(values: ArrayLike, n_levels: int, *, ties: Literal["value", 
         return levels
     if ties != "value":
         raise ValueError(f'ties must be "value" or "rank"; got {ties!r}')
-    # A quantile lies between two neighbours, so the lower one cuts alike, and no rounding can move a value past it.
+    # Cutting at the lower neighbour of a quantile is the same, and no rounding can move a value past it.
     levels = _above(values, np.sort(values)[np.arange(1, n_levels) * (len(values) - 1) // n_levels])
     if (filled := len(np.unique(levels))) < n_levels:
         distinct, counts = np.unique(values, return_counts=True)

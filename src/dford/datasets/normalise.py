@@ -31,7 +31,7 @@ def normalise(X: ArrayLike, how: str = "unit") -> NDArray[np.float64]:
     X = np.array(X, dtype=np.float64, order="C")
     if how == "none" or not len(X):
         return X
-    # compared exactly: the computed deviation of a constant column may be a rounding error above 0
+    # compared exactly, because rounding may leave a constant column a deviation above 0
     varies = X.max(axis=0) > X.min(axis=0)
     scale = np.where(varies, X.std(axis=0), 1.0)
     X = np.where(varies, (X - X.mean(axis=0)) / scale, 0.0)

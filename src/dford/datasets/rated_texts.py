@@ -1,4 +1,4 @@
-"""Texts that several people rated each, and did not agree about."""
+"""Texts that were each rated by several people, who did not agree."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""People who labelled the same items, did not agree, and can be told apart."""
+"""People who labelled the same items and did not agree, each identified."""
 
 from statistics import median_low
 
@@ -64,7 +64,7 @@ def load_raters(
 
 
 def _whole_numbers(file: File, data: Folder) -> NDArray[np.int64]:
-    """The rows of a file, whose last column is a level."""
+    """The rows of a file whose last column is a level."""
     table = file.load(data)
     if wrong := np.flatnonzero((table != np.floor(table)).any(axis=1) | ~np.isin(table[:, -1], (1, 2, 3, 4))).tolist():
         raise ValueError(

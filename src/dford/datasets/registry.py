@@ -40,7 +40,7 @@ def load(name: str, data: Folder = None, **options: Any) -> Loaded:
 
 
 def check_name(name: str, names: Any, what: str = "dataset") -> None:
-    """Raise ValueError where `name` is none of `names`, with the nearest of them."""
+    """Raise ValueError if `name` is not one of `names`, suggesting the closest one."""
     if name not in names:
         near = difflib.get_close_matches(str(name), names, n=1)
         meant = f" (did you mean {near[0]}?)" if near else ""
@@ -89,7 +89,7 @@ LOADERS: dict[str, Callable[..., Loaded]] = {
 
 
 class Found(NamedTuple):
-    """What a folder has of a dataset."""
+    """What a folder holds of a dataset."""
 
     state: str
     """there, missing or damaged."""

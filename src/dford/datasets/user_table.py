@@ -1,4 +1,4 @@
-"""A table of the user's: any CSV or Parquet file as rows and levels."""
+"""The user's own table: any CSV or Parquet file as rows and levels."""
 
 import math
 import os
@@ -87,9 +87,9 @@ def load_table(
 
 
 def read_table_file(path: Path) -> Any:
-    """The columns of a file by name: of a CSV file a dict of texts, as they are written; of Parquet pandas' frame.
+    """The columns of a file by name: for CSV a dict of texts as they are written, for Parquet a pandas frame.
 
-    Vectors in a .npy file beside it are one more of them.
+    Vectors in a .npy file beside it become one more column.
     """
     table = _read_file(path)
     vectors = vectors_beside(path, table, len(next(iter(table.values()))) if isinstance(table, dict) else len(table))
@@ -134,7 +134,7 @@ def _levels(
         found: Sequence[Any] = words
         numbers = [_number(name) for name in known]
         if None not in numbers and [str(number) for number in numbers] == known and None not in values:
-            known, found = numbers, values  # 5 and 5.0 are the same number, and 05 is a name
+            known, found = numbers, values  # 5 and 5.0 are the same number, but 05 is a name
         if strange := [one for one in found if one not in known]:
             raise ValueError(
                 f"{target} has {strange[0]!r}, which is not one of the levels {', '.join(map(str, known))}"
@@ -151,7 +151,7 @@ def _levels(
 
 
 def _number(word: str) -> int | float | None:
-    """The number that a text stands for, if it does: nan and inf are words."""
+    """The number that a text stands for, or None; nan and inf count as words."""
     try:
         value = float(word)
     except ValueError:

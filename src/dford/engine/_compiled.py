@@ -1,4 +1,4 @@
-"""The ways functions of the engine are compiled, and all that is used of numba beyond its documented interface."""
+"""How the engine's functions are compiled, and everything dford uses of numba beyond its documented interface."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
@@ -25,8 +25,8 @@ Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
 
-# An index that cannot be negative. Of a signed one, numba asks whether it counts from the end, and a loop that
-# asks does not become vector instructions: 4.8 against 2.8 ns an entry in `evaluate`, 0.9 against 0.3 in `add`.
+# An index that cannot be negative. For a signed one, numba checks whether it counts from the end, and a loop with
+# that check is not vectorised: 4.8 against 2.8 ns per entry in `evaluate`, 0.9 against 0.3 in `add`.
 place = np.uint64
 LANES = 8  # of a vector of float64
 
@@ -34,7 +34,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def compiled(function: F) -> F:
-    """Compile on first call and keep the machine code on disk: for loops, and all that Python calls.
+    """Compile on first call and keep the machine code on disk: for loops, and for everything that Python calls.
 
     No fastmath: it may reorder sums, and then a replay on another machine would not give the same bits.
     """
@@ -42,15 +42,15 @@ def compiled(function: F) -> F:
 
 
 def released(function: F) -> F:
-    """As `live`, for what takes long: other threads run Python meanwhile, so none of them may use these arrays."""
+    """Like `live`, for what takes long: other threads run Python meanwhile, so none of them may use these arrays."""
     return _kept(function, nogil=True, _nrt=False)
 
 
 def live(function: F) -> F:
-    """As `compiled`, for what Python calls once or twice a round: it must make no array, but may make views.
+    """Like `compiled`, for what Python calls once or twice per round: it must make no array, but may make views.
 
-    To count references, numba wraps every array that it is handed from Python: 60 ns each, where the
-    arithmetic of a round takes some hundred. The caller holds these arrays, so nothing need be counted.
+    To count references, numba wraps every array it gets from Python: 60 ns each, where the arithmetic of
+    a round takes about a hundred. The caller holds these arrays, so nothing need be counted.
     """
     return _kept(function, _nrt=False)
 
@@ -65,7 +65,7 @@ def _kept(function: F, **options: bool) -> F:
 
 
 def called(function: F) -> F:
-    """Compile on its own, for what a round seldom needs and makes no array: inlined, it would be in the way."""
+    """Compile separately: for what a round rarely needs and makes no array, as it would be in the way if inlined."""
     jitted: F = numba.njit(error_model="numpy", _nrt=False)(function)
     return jitted
 
@@ -73,8 +73,8 @@ def called(function: F) -> F:
 def inlined(function: F) -> F:
     """Compile into the caller: for the scalar functions of a round, which make no array.
 
-    Numba counts references to every array that a function is handed, atomically. At 8 features that
-    was 180 of 250 ns a round; `_nrt=False` leaves it out, and is right where nothing is allocated.
+    Numba counts references to every array a function gets, atomically. At 8 features that was 180 of
+    250 ns per round; `_nrt=False` leaves it out, which is right if nothing is allocated.
     """
     jitted: F = numba.njit(error_model="numpy", forceinline=True, _nrt=False)(function)
     return jitted

@@ -1,7 +1,7 @@
 """Columns as bins: what boosting sees of rows.
 
-A bin is a run of values; missing values (NaN) have a bin of their own, after the last. A column most of whose rows are
-in one bin is kept as a list of the rows that are not, so that counts of words cost what they store. The others stand
+A bin is a range of values; missing values (NaN) have a separate bin, after the last. A column with most rows in one bin
+is kept as a list of the other rows, so that counts of words cost only what they store. The other columns are packed
 four to a word, so that a pass over the rows reads each word once.
 """
 
@@ -12,33 +12,33 @@ from numpy.typing import NDArray
 
 from dford.engine._compiled import Floats, Ints, inlined, released
 
-MOST_BINS = 255  # with that of missing values they fit a byte
-SAMPLE = 10_000  # rows that a column's cuts are made from
-SPARSE_COLUMNS = 256  # of one list: its entries are two bytes
-RARE = 4  # a column is sparse if at most one row in so many is not in its usual bin
+MOST_BINS = 255  # with the one for missing values, they fit in a byte
+SAMPLE = 10_000  # rows that a column's cuts are computed from
+SPARSE_COLUMNS = 256  # in one list: its entries are two bytes
+RARE = 4  # a column is sparse if at most one row in this many is outside its usual bin
 
-# What is kept of a column.
+# What is kept for a column.
 NUMBER = 0
 FIRST = 1  # its first bin among those of all columns
-BINS = 2  # without that of missing values
+BINS = 2  # without the one for missing values
 MISSING = 3  # whether there are any
-USUAL = 4  # the bin that a sparse column leaves out; of a dense one, -1
+USUAL = 4  # the bin that a sparse column leaves out; -1 for a dense one
 CATEGORICAL = 5
-LISTED_AT = 6  # from where on its rows that are not in that bin are listed, and up to where
+LISTED_AT = 6  # where the list of its rows outside that bin begins, and where it ends
 LISTED_TO = 7
 FIELDS = 8
 
-# What is counted meanwhile.
+# What is counted along the way.
 DENSE = 0  # columns in words
 SPARSE = 1  # columns in lists
 ENTRIES = 2  # of all lists
-LIST_BINS = 3  # of the columns in the list that is being made
+LIST_BINS = 3  # of the columns in the current list
 COUNTERS = 4
 
 
 @released
 def take(block: Floats, first: int, begin: int, out: Floats) -> None:
-    """Columns of a block of rows, from `first` on, into the rows of `out`, from its column `begin` on."""
+    """Copy the columns of a block of rows, from `first` on, into the rows of `out`, from its column `begin` on."""
     for r in range(len(block)):
         for j in range(len(out)):
             out[j, begin + r] = block[r, first + j]
@@ -46,7 +46,7 @@ def take(block: Floats, first: int, begin: int, out: Floats) -> None:
 
 @released
 def take_sparse(data: Floats, indices: NDArray[Any], indptr: NDArray[Any], first: int, begin: int, out: Floats) -> None:
-    """The same of a block in CSR form."""
+    """The same for a block in CSR form."""
     for r in range(indptr.size - 1):
         for j in range(len(out)):
             out[j, begin + r] = 0.0
@@ -57,7 +57,7 @@ def take_sparse(data: Floats, indices: NDArray[Any], indptr: NDArray[Any], first
 
 @inlined
 def _distinct(sample: Floats, j: int, values: Floats, counts: Ints) -> tuple[int, int]:
-    """The different numbers of a sorted row, and how often each came: how many, and of how many. NaN comes last."""
+    """Fill in the distinct numbers of a sorted row and their counts; returns how many, and of how many. NaN is last."""
     n = total = 0
     while total < sample.shape[1] and sample[j, total] == sample[j, total]:
         if n > 0 and values[n - 1] == sample[j, total]:
@@ -78,10 +78,10 @@ def _between(low: float, high: float) -> float:
 
 @inlined
 def _cut(distinct: Floats, counts: Ints, n: int, total: int, limit: int, edges: Floats) -> int:
-    """The upper edges of all bins but the last; returns how many bins.
+    """Fill in the upper edges of all bins except the last; returns how many bins.
 
-    One for each value, if that is not too many. Else values that alone would fill a bin have one, and the others share
-    what is left, about as many rows to each.
+    One bin per value, if that is not too many. Otherwise, values that would fill a bin alone get one, and the others
+    share the rest, with about equally many rows each.
     """
     if n <= limit:
         for i in range(n - 1):
@@ -123,10 +123,10 @@ def bin_columns(
     columns: Ints, edges: Floats, counters: Ints, words: NDArray[np.uint32],
     rows: NDArray[np.int32], entries: NDArray[np.uint16], distinct: Floats, counts: Ints, found: NDArray[np.uint8],
 ) -> None:  # fmt: skip
-    """Bin columns `number`, `number` + 1, ... of all, which are the rows of `values`, by a sorted sample of each.
+    """Bin columns `number`, `number` + 1, ..., which are the rows of `values`, using a sorted sample of each.
 
-    Dense ones are noted from the front of `columns`, sparse ones from its end. A column of which fewer than `least`
-    rows are outside its usual bin can never be split, and is left out.
+    Dense ones are listed from the front of `columns`, sparse ones from its end. A column with fewer than `least` rows
+    outside its usual bin can never be split, and is left out.
     """
     n_rows = values.shape[1]
     for j in range(len(values)):
@@ -180,7 +180,7 @@ def bin_columns(
 def by_rows(
     rows: NDArray[np.int32], entries: NDArray[np.uint16], first: int, last: int, starts: Ints, out: NDArray[np.uint16]
 ) -> None:
-    """Entries `first` to `last`, listed column by column, row by row: row r has out[starts[r] : starts[r + 1]]."""
+    """Turn entries `first` to `last` from column order into row order: row r has out[starts[r] : starts[r + 1]]."""
     starts[:] = 0
     for e in range(first, last):
         starts[rows[e] + 1] += 1
@@ -196,5 +196,5 @@ def by_rows(
 
 
 def bins_for(n_rows: int, n_columns: int) -> int:
-    """How many bins a column may have: fewer where rows are few, or columns so many that bins cost more than rows."""
+    """How many bins a column may have: fewer if rows are few, or columns so many that bins cost more than rows."""
     return max(min(MOST_BINS, n_rows // 8, 2**15 // n_columns), 32)

@@ -1,10 +1,10 @@
-"""Boosted trees, grown: the logit of "is it above this level?", one tree after another, each from histograms.
+"""Growing boosted trees: the logit of "is it above this level?", one tree after another, each from histograms.
 
-A tree is grown leaf by leaf, the one that gains most first (as LightGBM and scikit-learn do). For every node and every
+A tree is grown leaf by leaf, the one that gains most first (as in LightGBM and scikit-learn). For every node and every
 column the gradients are summed bin by bin, and the best of all splits is kept. Of two children only the smaller is
-summed; the other is what is left of the parent.
+summed; the sums of the other are what remains of the parent's.
 
-`advance` does about as much work as it is told to, and goes on from there when it is called again.
+`advance` does about as much work as it is told to, and continues from there when it is called again.
 """
 
 from typing import Any, NamedTuple
@@ -19,16 +19,16 @@ from dford.engine.splits import Limits, best_split, best_value, hessian, saved
 
 # A node: its rows in `order`, its children, its best split and what that puts left, its place in the pool, its sums.
 BEGIN, END, LEFT, RIGHT, COLUMN, BIN, MISSING_LEFT, LEFT_G, LEFT_W, SLOT, G, W = range(12)
-GAIN, LOW, HIGH, VALUE = range(4)  # of its best split; the bounds of its value, and that itself
-# Where the growing is: trees done, nodes of this one, the two that are being summed (or -1), whether the larger has the
-# sums of its parent to begin with, the next block, what is written, and the work done, in nanoseconds or so.
+GAIN, LOW, HIGH, VALUE = range(4)  # the gain of its best split, the bounds of its value, and the value
+# The progress: trees done, nodes of this one, the two being summed (or -1), whether the larger starts with the sums of
+# its parent, the next block, what is written, and the work done, in nanoseconds or so.
 TREE, NODES, SMALL, LARGE, HEIR, NEXT_BLOCK, WRITTEN, ROOTS, SETS, WORK = range(10)
 # A block of columns: the first, the one after the last, its row in `words` or in `starts`, and whether it is in words.
 BLOCK_BEGIN, BLOCK_END, BLOCK_ROW, IN_WORDS = range(4)
 
 
 class Binned(NamedTuple):
-    """Rows as bins (see `binning`), and what was answered."""
+    """Rows as bins (see `binning`), and their answers."""
 
     columns: Ints
     blocks: Ints
@@ -42,29 +42,29 @@ class Binned(NamedTuple):
 
 
 class Growing(NamedTuple):
-    """Trees under way."""
+    """Trees being grown."""
 
     places: Ints
     logits: Floats
     sums: Ints  # of each row
     order: NDArray[np.int32]  # the rows, node by node
-    marked: Bools  # none, but while a node is parted
-    ordered: Ints  # the sums of the rows of the nodes that are being summed, in their order
+    marked: Bools  # all False, except while a node is being partitioned
+    ordered: Ints  # the sums of the rows of the nodes being summed, in their order
     nodes: Ints
     figures: Floats
-    left: NDArray[np.uint8]  # of each node, as bits, the categories that go left
-    pool: Ints  # histograms; the last two places are for nodes that find no other
-    lefts: Ints  # of the splits of one column: the sums on the left, the gains, and how categories are ranked
+    left: NDArray[np.uint8]  # for each node, the categories that go left, as bits
+    pool: Ints  # histograms; the last two places are for nodes that find no other place
+    lefts: Ints  # for the splits of one column: the sums on the left, the gains, and the ranking of categories
     gains: Floats
     ranked: Ints
-    numbers: Floats  # what is done, as `trees` has it
+    numbers: Floats  # the finished trees, in the form of `trees`
     links: Ints
     sets: NDArray[np.uint8]
     roots: Ints
 
 
 def begin(binned: Binned, limits: Limits, base: float, pool: int) -> Growing:
-    """No trees yet. The histograms to be kept take `pool` bytes, about; what is not kept is summed again."""
+    """Start without trees. The histograms that are kept take about `pool` bytes; others are summed again."""
     n, nodes = len(binned.higher), 2 * limits.leaves
     size = 2 * int(binned.columns[-1:, [FIRST, BINS, MISSING]].sum()) + 2
     return Growing(
@@ -89,7 +89,7 @@ def begin(binned: Binned, limits: Limits, base: float, pool: int) -> Growing:
 
 
 def with_room(growing: Growing, limits: Limits) -> Growing:
-    """The same, with room for another tree at least."""
+    """The same, with room for at least one more tree."""
     size = int(growing.places[WRITTEN]) + 2 * limits.leaves
     if size <= growing.numbers.size:
         return growing
@@ -103,8 +103,8 @@ def with_room(growing: Growing, limits: Limits) -> Growing:
 
 @released
 def advance(binned: Binned, limits: Limits, growing: Growing, work: int) -> None:
-    """Go on for so much work and a little more, to the end, or until there is no room to write another tree."""
-    # helpers get the arrays they use: compiling a function that is handed them all takes long
+    """Continue for this much work or a little more, to the end, or until there is no room to write another tree."""
+    # helpers get only the arrays they use, because compiling a function that gets them all takes long
     columns, blocks, words, starts, entries, rows, listed, edges, higher = binned
     places, logits, sums, order, marked, ordered, nodes, figures, left, pool, lefts, gains, ranked = growing[:13]
     numbers, links, sets, roots = growing[13:]
@@ -210,7 +210,7 @@ def _sum(
             for e in range(starts[row, r], starts[row, r + place(1)]):
                 add_pair(flat, histogram + place(first) + place(2) * place(entries[place(e)]), ordered, k)
                 n += 2
-        for j in range(begin, end):  # what is left of all is in the usual bin
+        for j in range(begin, end):  # what remains of the totals is in the usual bin
             g, w = nodes[node, G], nodes[node, W]
             for i in range(columns[j, FIRST], columns[j, FIRST] + columns[j, BINS] + columns[j, MISSING]):
                 g -= flat[histogram + place(2 * i)]
@@ -226,7 +226,7 @@ def _scan(
     limits: Limits, columns: Ints, blocks: Ints, places: Ints, nodes: Ints, figures: Floats,
     left: NDArray[np.uint8], pool: Ints, lefts: Ints, gains: Floats, ranked: Ints, block: int, node: int,
 ) -> None:  # fmt: skip
-    """The best split of a node in a block of columns; of equal ones that of the first column."""
+    """Find the best split of a node in a block of columns; in a tie, the first column wins."""
     g, w, slot, low, high = nodes[node, G], nodes[node, W], nodes[node, SLOT], figures[node, LOW], figures[node, HIGH]
     if w >> limits.shift < 2 * limits.least:
         return
@@ -260,7 +260,7 @@ def _part(
     order: NDArray[np.int32], marked: Bools, ordered: Ints, places: Ints, nodes: Ints, left: NDArray[np.uint8],
     goes: Ints, node: int,
 ) -> int:  # fmt: skip
-    """Order a node's rows, those of its left child first; returns where those of the right one begin."""
+    """Order a node's rows, those of its left child first; returns where those of its right child begin."""
     k, block = nodes[node, COLUMN], 0
     while blocks[block, BLOCK_END] <= k:
         block += 1
@@ -295,14 +295,14 @@ def _begin_children(
     limits: Limits, columns: Ints, sums: Ints, order: NDArray[np.int32], ordered: Ints, places: Ints, nodes: Ints,
     figures: Floats, pool: Ints, node: int, middle: int,
 ) -> None:  # fmt: skip
-    """Two leaves instead of one; they are to be summed, if there may be more leaves."""
+    """Replace a leaf by two, which are then summed if there may be more leaves."""
     begin, end, low, high = nodes[node, BEGIN], nodes[node, END], figures[node, LOW], figures[node, HIGH]
     left, g, w = places[NODES], nodes[node, LEFT_G], nodes[node, LEFT_W]
     _begin_node(limits, places, nodes, figures, begin, middle, 0, g, w, low, high)
     _begin_node(limits, places, nodes, figures, middle, end, 0, nodes[node, G] - g, nodes[node, W] - w, low, high)
     nodes[node, LEFT], nodes[node, RIGHT], figures[node, GAIN] = left, left + 1, 0.0
     if columns[nodes[node, COLUMN], NUMBER] == limits.falling:
-        # nothing on the left may come to lie below anything on the right
+        # no value on the left may ever be below one on the right
         half = 0.5 * (figures[left, VALUE] + figures[left + 1, VALUE])
         figures[left, LOW], figures[left + 1, HIGH] = half, half
 
@@ -326,7 +326,7 @@ def _end_tree(
     nodes: Ints, figures: Floats, left: NDArray[np.uint8], numbers: Floats, links: Ints, sets: NDArray[np.uint8],
     roots: Ints,
 ) -> None:  # fmt: skip
-    """Write the tree down, and add it to the logits. If it has no split it is the last, as no other would have any."""
+    """Write the tree, and add it to the logits. A tree without a split is the last, as no later one would have any."""
     if places[NODES] == 1:
         places[TREE] = limits.trees
         return
@@ -347,7 +347,7 @@ def _end_tree(
             places[SETS] += 1
             links[at, 3] += 2 * places[SETS]
             numbers[at] = 0.0
-        else:  # after the last edge: missing values alone go right
+        else:  # after the last edge: only missing values go right
             numbers[at] = (
                 edges[columns[k, NUMBER], nodes[node, BIN]] if nodes[node, BIN] + 1 < columns[k, BINS] else np.inf
             )

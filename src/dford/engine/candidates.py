@@ -1,10 +1,10 @@
 """Which of several candidates predicts: maps, trees, and the leading map with trees, judged by every answer.
 
 `scores` and `cuts` are those of each map at each row, `trees` the logits of trees, or none. A candidate's loss is the
-squared error of the probability that it gave the answer, and fades.
+squared error of the probability it gave the answer, and fades.
 
-Trees are too modest, by how much the answers say: each is as likely as the odds that the chosen candidate gave it, to a
-power. Of some powers, the one is taken under which the answers so far, which fade, are likeliest. As even odds stay
+Trees are too modest, and the answers show by how much: the odds that the chosen candidate gave each answer are taken to
+a power. Of several powers, the one is used under which the answers so far, which fade, are likeliest. As even odds stay
 even, no prediction changes.
 """
 
@@ -14,12 +14,12 @@ from dford.engine._compiled import Bools, Floats, Ints, inlined, live
 from dford.engine.elementary import exp_one, log_one, logs
 from dford.engine.logistic import sigmoid
 
-MEMORY = 0.999  # of past answers, at each: about the last thousand count
-MARGIN = 1.0  # in squared errors of probability: a lead that takes many answers, and no luck, to build up
-_UP = np.cumprod(np.full(10, 1.1))  # not 1.1 ** k, whose last bit is the machine's
+MEMORY = 0.999  # the weight of past answers shrinks by this at each one: about the last thousand count
+MARGIN = 1.0  # in squared errors of probability: a lead that takes many answers, not luck, to build up
+_UP = np.cumprod(np.full(10, 1.1))  # not 1.1 ** k, whose last bit depends on the machine
 POWERS: Floats = np.concatenate([1.0 / _UP[4::-1], [1.0], _UP])
-LASTING = 0.9995  # of what speaks against a power, at each answer
-_DOUBT = 20.0  # how much the powers' logarithms, squared, speak against them before any answer
+LASTING = 0.9995  # what speaks against a power shrinks by this at each answer
+_DOUBT = 20.0  # how much the squared logarithms of the powers speak against them before any answer
 
 
 @inlined
@@ -33,7 +33,7 @@ def _best(losses: Floats, n: int) -> int:
 
 @inlined
 def _logit(k: int, leader: int, scores: Floats, cuts: Floats, trees: Floats, r: int, i: int) -> float:
-    """Candidate k's log-odds that row r is above level i + 1. Where there are no trees, the leader speaks for them."""
+    """Candidate k's log-odds that row r is above level i + 1. If there are no trees, the leader stands in for them."""
     one = k if k < len(scores) else leader
     logit: float = scores[one, r] - cuts[one, r, i]
     if k >= len(scores) and len(trees) > 0:
@@ -61,7 +61,7 @@ def judge(
     losses: Floats, against: Floats, choice: int, scores: Floats, cuts: Floats, trees: Floats, asked: Ints,
     higher: Bools, predictions: Ints,
 ) -> int:  # fmt: skip
-    """Fill in the predictions of the chosen candidate, judge all by the answers, and return who is chosen then."""
+    """Fill in the predictions of the chosen candidate, judge all by the answers, and return the new choice."""
     n, n_maps = losses.size, len(scores)
     for r in range(asked.size):
         predictions[r] = _level(losses, choice, scores, cuts, trees, r)
@@ -85,7 +85,7 @@ def judge(
 def _weigh_powers(against: Floats, logit: float, higher: bool) -> None:
     for p in range(against.size):
         odds = POWERS[p] * (logit if higher else -logit)
-        unlikely = log_one(1.0 + exp_one(-abs(odds))) - min(odds, 0.0)  # minus the logarithm of the answer's chance
+        unlikely = log_one(1.0 + exp_one(-abs(odds))) - min(odds, 0.0)  # minus the log of the answer's probability
         against[p] = LASTING * against[p] + unlikely
 
 
@@ -95,7 +95,7 @@ def no_powers() -> Floats:
 
 
 def power(against: Floats) -> float:
-    """The one that the answers speak for."""
+    """The power that fits the answers best."""
     return float(POWERS[np.argmin(against)])
 
 
@@ -109,5 +109,5 @@ def logits(losses: Floats, choice: int, scores: Floats, cuts: Floats, trees: Flo
 
 
 def no_logits(n_levels: int) -> Floats:
-    """Those of trees, where there are none."""
+    """The logits of trees if there are none."""
     return np.empty((0, n_levels - 1))

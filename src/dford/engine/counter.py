@@ -38,7 +38,7 @@ def uniforms(seed: int, numbers: Ints) -> Floats:
 
 @compiled
 def key(seed: int) -> np.uint64:
-    """32 bits that name the stream of a seed and give none of its draws away."""
+    """32 bits that identify the stream of a seed without revealing any of its draws."""
     return bits(~seed, 0) >> np.uint64(32)
 
 

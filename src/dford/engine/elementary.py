@@ -12,7 +12,7 @@ from dford.engine._compiled import Floats, Ints, compiled, fma, inlined
 
 # exp(v) = 2**(k / 256) * exp(r) with k the nearest integer to 256 v / ln 2, so that |r| < 0.00136.
 _PER_STEP = 369.3299304675746  # 256 / ln 2
-_STEP = 0.0027076061740622863  # ln 2 / 256, and what its rounding left over
+_STEP = 0.0027076061740622863  # ln 2 / 256, and what its rounding leaves over
 _STEP_REST = 9.058776616587108e-20
 # 1.5 * 2**52: adding it rounds to the nearest integer, and leaves that integer in the last bits
 _ROUNDER = 6755399441055744.0
@@ -39,7 +39,7 @@ _POWERS = _powers()
 
 @inlined
 def exp_one(v: float) -> float:
-    """exp(v) for v <= 0, as `exp_negative` has it."""
+    """exp(v) for v <= 0, computed as in `exp_negative`."""
     k = fma(max(v, -708.0), _PER_STEP, _ROUNDER) - _ROUNDER
     r = fma(-k, _STEP_REST, fma(-k, _STEP, max(v, -708.0)))
     step = np.int64(k)
@@ -51,8 +51,8 @@ def exp_one(v: float) -> float:
 def exp_negative(scale: float, values: Floats, n: int) -> None:
     """values[0, :n] = exp(scale * values[0, :n]) for scale < 0 <= values, within two units in the last place.
 
-    Below exp(-708), about 3e-308, it is 0. The remainder of the polynomial, r**5 / 120, is below 4e-17. Two
-    passes, with rows 1 and 2 of `values` between them: one would be a chain too long for a processor to overlap.
+    Below exp(-708), about 3e-308, it is 0. The remainder of the polynomial, r**5 / 120, is below 4e-17. It takes
+    two passes, which share rows 1 and 2 of `values`: one would be a chain too long for a processor to overlap.
     """
     bits = values.view(np.int64)
     for i in range(n):
@@ -69,7 +69,7 @@ def exp_negative(scale: float, values: Floats, n: int) -> None:
 
 
 _PER_QUARTER = 0.6366197723675814  # 2 / pi
-_QUARTER = 1.5707963267948966  # pi / 2, what its rounding left over, and what that of the rest did
+_QUARTER = 1.5707963267948966  # pi / 2, what its rounding leaves over, and what the rounding of that leaves over
 _QUARTER_REST, _QUARTER_LAST = 6.123233995736766e-17, -1.4973849048591833e-33
 # Taylor's coefficients: at pi / 4 the next ones add less than 1e-19
 _SINE = tuple((-1.0) ** k / math.factorial(2 * k + 1) for k in range(1, 9))

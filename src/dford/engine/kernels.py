@@ -31,7 +31,7 @@ def self_kernel(kind: int, square: float, gamma: float, coef0: float, degree: in
 def self_kernels(kind: int, squares: Floats, gamma: float, coef0: float, degree: int) -> Floats:
     out = np.empty(squares.size)
     for r in range(squares.size):
-        # keep a row that is not finite visible: an rbf would make it 1
+        # keep a row that is not finite recognisable: an rbf would turn it into 1
         out[r] = self_kernel(kind, squares[r], gamma, coef0, degree) + 0.0 * squares[r]
     return out
 
@@ -126,6 +126,6 @@ def feature_weights(n_features: int, degree: int, gamma: float, coef0: float) ->
         rest = degree - len(variables)
         repeats = [math.factorial(variables.count(j)) for j in set(variables)]
         ways = math.factorial(degree) // math.prod([*repeats, math.factorial(rest)])
-        # products, as powers of the C library are not the same everywhere
+        # products, because the C library's powers are not the same everywhere
         roots.append(math.sqrt(ways * math.prod([gamma] * len(variables)) * math.prod([coef0] * rest)))
     return np.array(roots)

@@ -23,7 +23,7 @@ def mode_of_bit(a: float, v: float, bit: float) -> float:
     if high < low:
         low, high = high, low
     d, last = 0.0, high - low
-    for _ in range(100):  # three or four, but for great surprises
+    for _ in range(100):  # usually three or four, except for great surprises
         p = sigmoid(a + d)
         excess = d - v * (bit - p)
         if excess > 0.0:
@@ -31,7 +31,7 @@ def mode_of_bit(a: float, v: float, bit: float) -> float:
         else:
             low = d
         step = -excess / (1.0 + v * p * (1.0 - p))
-        # Newton's step, unless it leaves the bracket or fails to halve the one before: then half the bracket
+        # Newton's step, unless it leaves the bracket or does not halve the previous step: then bisect
         if not low < d + step < high or abs(step) > 0.5 * abs(last):
             step = 0.5 * (low + high) - d
         last = step
@@ -52,4 +52,4 @@ def mode_of_gap(gap: float, v: float) -> float:
             high = d
         else:
             low = d
-    return max(gap + high, 1e-9)  # even where two cuts are one and sure of it
+    return max(gap + high, 1e-9)  # even if two cuts coincide with certainty

@@ -1,6 +1,6 @@
 """The loops over rows for scores f(x) = <weights, x>, dense and sparse, and single steps for any score.
 
-A `Rule` says how a round is played: as a plain tuple, which compiled code takes apart.
+A `Rule` says how a round is played, as a plain tuple, which compiled code unpacks.
 """
 
 from typing import TypeAlias
@@ -22,9 +22,9 @@ Rule: TypeAlias = tuple[bool, bool, float, bool, bool]  # directional, single, c
 def learn_dense(
     state: Floats, n_levels: int, rule: Rule, table: Floats, seed: int, limit: float, X: Floats, lo: Ints, hi: Ints
 ) -> int:
-    """Rows are checked as they are read: returns the first that is not finite or too large, or their number.
+    """Rows are checked as they are read: returns the first that is not finite or too large, or the number of rows.
 
-    The update of a round rides along with the next one's product, so that the weights are passed once.
+    The update of a round is made along with the next one's product, so that each round passes over the weights once.
     """
     directional, single, clip, always, ordered = rule
     offset, none = CUTS + n_levels - 1, state[:0].reshape(2, 0)
@@ -49,7 +49,7 @@ def learn_dense(
 def ask_dense(
     state: Floats, n_levels: int, table: Floats, seed: int, ordered: bool, limit: float, x: Floats
 ) -> tuple[int, int, float, int]:
-    """As `rounds.ask`, or level 0 and nothing changed for a row that is not finite or too large."""
+    """Like `rounds.ask`; for a row that is not finite or too large, returns level 0 and changes nothing."""
     X = x.reshape(1, x.size)
     f, square = dot_and_square(state, CUTS + n_levels - 1, X, 0)
     if not square <= limit:
@@ -168,7 +168,7 @@ def choose(state: Floats, table: Floats, seed: int, prediction: int) -> tuple[in
 
 @live
 def weigh(state: Floats, n_levels: int, x: Floats, prediction: int, asked: int, propensity: float, higher: bool) -> int:
-    """For forms that learn by themselves: count the round, about row x, and returns how many there were."""
+    """For forms that learn on their own: count the round about row x, and return how many there were."""
     _weigh(state, n_levels, x.reshape(1, x.size), 0, prediction, asked, propensity, higher)
     return int(state[ROUNDS])
 
@@ -193,7 +193,7 @@ def _weigh(
 
 @live
 def note(state: Floats, prediction: int, asked: int, lo: int, hi: int) -> None:
-    """Add a round's error, where its label is known."""
+    """Add a round's error, if its label is known."""
     rounds.note(state, prediction, asked, lo, hi)
 
 
@@ -214,7 +214,7 @@ def play_predicted(
     state: Floats, n_levels: int, directional: bool, table: Floats, seed: int, X: Floats,
     predictions: Ints, lo: Ints, hi: Ints, answers: Ints,
 ) -> None:  # fmt: skip
-    """Rounds whose predictions are made: fills in (level asked, higher), or (0, label)."""
+    """Play rounds whose predictions are already made; fills in (level asked, higher), or (0, label)."""
     for r in range(len(predictions)):
         prediction = predictions[r]
         if directional:

@@ -1,4 +1,4 @@
-"""Rounds of the cumulative logit: a Gaussian over cuts and weights, one second-order step an answer.
+"""Rounds of the cumulative logit: a Gaussian over cuts and weights, one second-order step per answer.
 
 P(level > i | x) = sigmoid(<w, phi(x)> - cut_i), so an answer about level i is one logistic observation of the
 vector u = (-e_i, phi(x)). With mean m and covariance S over (cuts, weights) it moves both along s = S u alone:
@@ -13,13 +13,13 @@ sigmoid(a) * sigmoid(-b) * (1 - exp(-(cut_hi - cut_{lo-1}))): a "yes", a "no", a
 apart, each concave in one direction. So a label is at most three such steps, and no importance weights are needed:
 what was asked depends on x and the past alone.
 
-`covariance` is the diagonal, or the lower triangle row by row (of two parameters or more, so that its size tells).
-`work` has rows u, s and a scratch row. The last update of S is not made at once: it waits in work[1] and
-state[PENDING] and rides along with the next product, so that a step passes over the covariance once.
+`covariance` is the diagonal, or the lower triangle row by row (there are at least two parameters, so the size shows
+which). `work` has rows u, s and a scratch row. The last update of S is not made at once: it waits in work[1] and
+state[PENDING] and is made along with the next product, so that a step passes over the covariance once.
 
-Forgetting makes an answer's own direction doubtful again, before it is learned: v becomes v / (1 - forget) where it is
-below 1, by a growth of S along s (Kulhavy 1987). What no answer is about is never forgotten, so nothing grows without
-end, and it is part of the same update.
+Forgetting makes an answer's own direction uncertain again before it is learned: if v is below 1, it becomes
+v / (1 - forget), by a growth of S along s (Kulhavy 1987). What no answer is about is never forgotten, so nothing grows
+without bound, and it is part of the same update.
 """
 
 import math
@@ -35,7 +35,7 @@ from dford.engine.sketch import remember
 from dford.engine.vectors import add_dot_spread, add_first, dot_first, square
 
 LINEAR, POLY, FOURIER = 0, 1, 2
-FARTHEST = 3.0  # standard deviations that a feature may lie from its mean; beyond, it counts as this far
+FARTHEST = 3.0  # standard deviations; a feature further from its mean counts as this far
 VARIANCE_OF_CUTS, VARIANCE_OF_WEIGHTS = 4.0, 1.0  # at the start
 
 
@@ -50,7 +50,7 @@ def observe(state: Floats, moments: Floats, X: Floats, r: int) -> None:
         spread = moments[1, j] + away * (X[r, j] - mean)
         variance = spread / n
         moments[0, j], moments[1, j] = mean, spread
-        # what rounding leaves of a constant is no variance
+        # what rounding leaves of a constant does not count as variance
         moments[2, j] = 1.0 / math.sqrt(variance) if variance > 1e-24 * mean * mean else 0.0
 
 
@@ -58,9 +58,9 @@ def observe(state: Floats, moments: Floats, X: Floats, r: int) -> None:
 def embed(kind: int, n_levels: int, moments: Floats, X: Floats, r: int, maps: Floats, work: Floats) -> None:
     """The weights' part of u: the features of row r, standardised, and what is made of them.
 
-    First the row in standard deviations from the running mean, 0 where a feature has not varied yet, and at most
-    FARTHEST. Of products of two features the cuts are the constant, and 1 / sqrt(2) brings the others to about
-    variance 1. Cosines are those of Rahimi and Recht, beside the features themselves.
+    First the row in standard deviations from the running mean, 0 if a feature has not varied yet, and at most
+    FARTHEST. With products of two features, the cuts serve as the constant, and 1 / sqrt(2) brings the products to
+    about variance 1. Cosines are those of Rahimi and Recht, in addition to the features themselves.
     """
     d, z = X.shape[1], n_levels - 1
     for j in range(d):
@@ -75,13 +75,13 @@ def embed(kind: int, n_levels: int, moments: Floats, X: Floats, r: int, maps: Fl
         scale, flat = math.sqrt(2.0 / len(maps)), work.reshape(-1)
         for i in range(len(maps)):
             work[0, k + i] = maps[i, d] + dot_first(d, flat, z, maps, i)
-        for i in range(len(maps)):  # apart, so that it becomes vector instructions
+        for i in range(len(maps)):  # a separate loop, so that it is vectorised
             work[0, place(k + i)] = scale * cos_one(work[0, place(k + i)])
 
 
 @inlined
 def score(state: Floats, n_levels: int, n: int, work: Floats) -> float:
-    """f = <weights, phi>: what the cuts' part of u adds is taken off."""
+    """f = <weights, phi>: without what the cuts' part of u adds."""
     total = 0.0
     for j in range(n_levels - 1, n):
         total = fma(state[place(CUTS + j)], work[0, j], total)
@@ -90,7 +90,7 @@ def score(state: Floats, n_levels: int, n: int, work: Floats) -> float:
 
 @inlined
 def product(state: Floats, covariance: Floats, n: int, work: Floats) -> float:
-    """work[2] = S u / spread, after making the pending update; returns <u, S u>."""
+    """Set work[2] = S u / spread, after making the pending update; returns <u, S u>."""
     pending = state[PENDING]
     if covariance.size == n:
         for k in range(n):
@@ -98,7 +98,7 @@ def product(state: Floats, covariance: Floats, n: int, work: Floats) -> float:
             covariance[k] = variance
             work[2, k] = variance * work[0, k]
     else:
-        # rows of the lower triangle, one after the other: each number is read and written once
+        # row by row through the lower triangle: each number is read and written once
         for k in range(n):
             work[2, k] = 0.0
         offset = 0
@@ -133,7 +133,7 @@ def order_cuts(state: Floats, n_levels: int) -> None:
 def move(
     state: Floats, n_levels: int, n: int, work: Floats, v: float, grown: float, change: float, curvature: float
 ) -> None:  # fmt: skip
-    """Move the mean along s = S u so that <m, u> changes by `change`, and S, and keep the cuts in order.
+    """Move the mean along s = S u so that <m, u> changes by `change`, update S, and keep the cuts in order.
 
     S first grows along s until v is `grown`, and then shrinks by what the answer showed.
     """
@@ -228,7 +228,7 @@ def ask_newton(
     state: Floats, n_levels: int, table: Floats, seed: int, moments: Floats, kind: int, maps: Floats, work: Floats,
     limit: float, x: Floats,
 ) -> tuple[int, int, float, int]:  # fmt: skip
-    """As `loops.ask_dense`."""
+    """Like `loops.ask_dense`."""
     X = x.reshape(1, x.size)
     if not square(X, 0) <= limit:
         return 0, 0, 0.0, 0
@@ -257,7 +257,7 @@ def tell_newton(
 def score_newton(
     state: Floats, n_levels: int, moments: Floats, kind: int, maps: Floats, work: Floats, x: Floats
 ) -> float:  # fmt: skip
-    """The score of a row, which `learn_scored_newton` may then be told about."""
+    """The score of a row, whose answer `learn_scored_newton` may then learn."""
     embed(kind, n_levels, moments, x.reshape(1, x.size), 0, maps, work)
     return score(state, n_levels, work.shape[1], work)
 
@@ -267,7 +267,7 @@ def learn_scored_newton(
     state: Floats, n_levels: int, moments: Floats, covariance: Floats, work: Floats, forget: float, x: Floats,
     f: float, asked: int, higher: bool,
 ) -> None:  # fmt: skip
-    """Learn an answer about the row that `score_newton` has just seen."""
+    """Learn an answer about the row that `score_newton` has just scored."""
     if asked < n_levels:
         learn_bit(state, n_levels, covariance, work.shape[1], work, forget, f, asked, higher)
     observe(state, moments, x.reshape(1, x.size), 0)

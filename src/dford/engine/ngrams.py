@@ -17,11 +17,11 @@ def count_ngrams(
     codes: NDArray[np.uint32], ends: Ints, salt: int, indptr: NDArray[np.int32], indices: NDArray[np.int32],
     data: Floats,
 ) -> int:  # fmt: skip
-    """Fill in a CSR matrix, a row a text, and return how many entries it has.
+    """Fill in a CSR matrix, one row per text, and return how many entries it has.
 
     Text r is codes[ends[r] : ends[r + 1]], code points with single spaces around and between its words. Its counts are
-    scaled to length 1: a long text weighs no more than a short one. Whole numbers, a root and a division are the same
-    on every machine.
+    scaled to length 1, so that a long text weighs no more than a short one. Whole numbers, a root and a division are
+    the same on every machine.
     """
     total = 0
     for r in range(ends.size - 1):
@@ -34,7 +34,7 @@ def count_ngrams(
                     indices[total] = np.int32(h >> _48)
                     total += 1
                 if i > begin and codes[i] == _SPACE:
-                    break  # a run may begin and end with the space around a word, and holds none within
+                    break  # a run may begin or end with the space around a word, but has none inside
         places = indices[first:total]
         places.sort()
         total, squares = first, 0.0

@@ -1,11 +1,11 @@
-"""What people are like, by their answers about the same items, when neither the right levels nor the people are known.
+"""What people are like, from their answers about the same items, when neither right levels nor people are known.
 
-A person is of one of several kinds. How likely one of a kind answers yes hangs on how far the level is above the cut
-that was asked about: the chance is chances[kind, level - cut + K - 1], with levels and cuts from 0. What is known of an
-item tells what kind of person would have answered so, and what is known of a person which level the item may have.
-Both go back and forth along the answers (belief propagation). No answer is told what it has said itself, and where
-others have answered about the item neither what else the same person said of it: who errs about an item errs at every
-cut.
+A person is of one of several kinds. How likely a kind is to answer yes depends on how far the level is above the cut
+that was asked about: the probability is chances[kind, level - cut + K - 1], with levels and cuts from 0. What is known
+about an item shows which kind of person would have answered like this, and what is known about a person which level
+the item may have. Both are passed back and forth along the answers (belief propagation). No answer gets back what it
+said itself or, if others answered about the item, what else the same person said about it: someone who is wrong about
+an item is wrong at every cut.
 
 There are only sums, products, quotients and `elementary` here, in a fixed order: the same answers give the same bits.
 """
@@ -18,13 +18,13 @@ from dford.engine.elementary import exp_one, log_one
 
 @inlined
 def said(yes: float, higher: bool) -> float:
-    """How likely this answer was, where yes had this chance."""
+    """How likely this answer was, if a yes had this probability."""
     return yes if higher else 1.0 - yes
 
 
 @inlined
 def scale(row: Floats) -> None:
-    """Have a row sum to 1."""
+    """Make a row sum to 1."""
     total = 0.0
     for k in range(row.size):
         total += row[k]
@@ -34,7 +34,7 @@ def scale(row: Floats) -> None:
 
 @inlined
 def without(known: Floats, answer: Floats, out: Floats) -> None:
-    """What is known but for what one answer says."""
+    """What is known without one answer."""
     for k in range(known.size):
         out[k] = known[k] / answer[k]
     scale(out)
@@ -42,7 +42,7 @@ def without(known: Floats, answer: Floats, out: Floats) -> None:
 
 @inlined
 def likelihood(level: Floats, chances: Floats, cut: int, higher: bool) -> float:
-    """How likely an answer is of a person with these chances of yes, by what else is known of the level."""
+    """How likely an answer is from a person with these chances of yes, given what else is known about the level."""
     yes = 0.0
     for k in range(level.size):
         yes += level[k] * chances[k - cut + level.size - 1]
@@ -51,7 +51,7 @@ def likelihood(level: Floats, chances: Floats, cut: int, higher: bool) -> float:
 
 @inlined
 def but_for(items: Ints, together: Ints, beliefs: Floats, messages: Floats, others: Floats) -> None:
-    """What is known of the item of each answer, but for this one and those that go with it."""
+    """What is known about the item of each answer, without this answer and those that go with it."""
     for a in range(items.size):
         without(beliefs[items[a]], messages[a], others[a])
         also = together[a]
@@ -65,11 +65,11 @@ def agree(
     items: Ints, people: Ints, cuts: Ints, higher: Bools, together: Ints, prior: Floats, chances: Floats,
     weights: Floats, rounds: int, beliefs: Floats, kinds: Floats, others: Floats, messages: Floats, work: Floats,
 ) -> None:  # fmt: skip
-    """Find how likely each level is of each item, and each kind of each person; and the former but for each answer.
+    """Find how likely each level is for each item, each kind for each person, and the former without each answer.
 
-    `weights` are how likely the kinds are of each person before any answer. `together` leads from each answer to the
-    next that goes with it, in a circle; one that stands alone leads to itself. `messages`, what each answer says of its
-    item, have the shape of `others`, and `work` two rows as long as there are kinds.
+    `weights` are how likely the kinds are for each person before any answer. `together` leads from each answer to the
+    next one that goes with it, in a circle; a lone answer leads to itself. `messages`, what each answer says about its
+    item, has the shape of `others`, and `work` has two rows with one entry per kind.
     """
     n, n_levels, n_kinds = items.size, prior.shape[1], weights.shape[1]
     kind, likely = work[0], work[1]
@@ -108,9 +108,9 @@ def agree(
 
 @compiled
 def read_person(levels: Floats, cuts: Ints, higher: Bools, chances: Floats) -> tuple[Floats, Floats]:
-    """Of one person: how likely the answers are if it is of each kind (logarithms), and how many of them are wrong.
+    """For one person, by kind: the logarithm of how likely the answers are, and how many of them are wrong.
 
-    `levels` are how likely each level is of the item of each answer, but for that answer.
+    `levels` are how likely each level is for the item of each answer, without that answer.
     """
     logs, wrong, n_levels = np.zeros(len(chances)), np.zeros(len(chances)), levels.shape[1]
     for a in range(cuts.size):
@@ -123,7 +123,7 @@ def read_person(levels: Floats, cuts: Ints, higher: Bools, chances: Floats) -> t
 
 @compiled
 def mix(weights: Floats, rows: Floats) -> Floats:
-    """The mean of the rows by each of these weights, summed in order."""
+    """The mean of the rows with each of these weights, summed in order."""
     out = np.zeros((len(weights), rows.shape[1]))
     for i in range(len(weights)):
         for j in range(len(rows)):
@@ -134,7 +134,7 @@ def mix(weights: Floats, rows: Floats) -> Floats:
 
 @inlined
 def entropy(p: float) -> float:
-    """Of a yes with this chance, in nats."""
+    """The entropy of a yes with this probability, in nats."""
     if p <= 1e-300 or p >= 1.0:
         return 0.0
     return -p * log_one(p) - (1.0 - p) * log_one(1.0 - p)
@@ -142,10 +142,10 @@ def entropy(p: float) -> float:
 
 @compiled
 def most_telling(beliefs: Floats, rows: Ints, logs: Floats, costs: Floats, is_answered: Bools) -> tuple[int, int]:
-    """Which of these pairs of an item and a person to ask, and about which cut; -1 where no answer would tell anything.
+    """Which of these pairs of an item and a person to ask, and about which cut; -1 if no answer would tell anything.
 
-    It is the answer that is expected to tell most about the level for what it costs. `beliefs` are how likely each
-    level is, `rows` the person's among the logarithms of how likely a yes is, and what is answered is not asked.
+    The answer is the one expected to tell most about the level for its cost. `beliefs` are how likely each level is,
+    `rows` the person's row in `logs`, the logarithms of how likely a yes is. What is answered is not asked.
     """
     best, pair, found = 0.0, -1, -1
     n_levels = beliefs.shape[1]

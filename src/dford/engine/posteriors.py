@@ -1,11 +1,11 @@
-"""What is known of items: how likely each level is, and the cut whose answer would tell most.
+"""What is known about items: how likely each level is, and the cut whose answer would tell most.
 
 P(level k) of an item is proportional to prior[k] * exp(evidence[k]). The evidence is the sum of the logarithms of how
-likely each of the item's answers is if k is right, of whoever gave it. What somebody decided holds for sure: the level
-is between low and high. Levels count from 0 here, and cut c lies between levels c and c + 1.
+likely each of the item's answers is from its person if k is right. A decision is certain: the level is between low and
+high. Levels count from 0 here, and cut c is between levels c and c + 1.
 
-An answer about a cut tells most, in bits, where it is as likely yes as no: where the chance T of a level above it is
-nearest to a half. So the gap |T - 1/2| is all that is compared, and there are no logarithms.
+An answer about a cut tells most, in bits, if yes and no are equally likely: if the probability T of a level above it is
+closest to a half. So only the gap |T - 1/2| is compared, and no logarithms are needed.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ CLOSED = 2.0  # the gap of an item about which nothing is left to ask
 
 @compiled
 def gather(items: Ints, people: Ints, cuts: Ints, higher: Bools, logs: Floats, n_items: int) -> Floats:
-    """The evidence of all items. logs[person, higher, level - cut + K - 1] are those of how likely an answer is."""
+    """The evidence of all items. logs[person, higher, level - cut + K - 1] is the log-likelihood of an answer."""
     n_levels = (logs.shape[2] + 1) // 2
     out = np.zeros((n_items, n_levels))
     for a in range(items.size):
@@ -33,7 +33,7 @@ def gather(items: Ints, people: Ints, cuts: Ints, higher: Bools, logs: Floats, n
 
 @inlined
 def weigh(prior: Floats, evidence: Floats, low: int, high: int, out: Floats) -> None:
-    """What is known of one item."""
+    """What is known about one item."""
     most = evidence[low]
     for k in range(low, high + 1):
         most = max(most, evidence[k])
@@ -47,7 +47,7 @@ def weigh(prior: Floats, evidence: Floats, low: int, high: int, out: Floats) -> 
 
 @inlined
 def nearest(belief: Floats) -> tuple[float, int]:
-    """The least gap of a cut whose answer is not known, and the cut."""
+    """The smallest gap of a cut whose answer is not certain, and the cut."""
     last = belief.size - 1
     while belief[last] == 0.0:
         last -= 1
@@ -71,7 +71,7 @@ def look(items: Ints, prior: Floats, evidence: Floats, bounds: Any, belief: Floa
 
 @compiled
 def beliefs(items: Ints, prior: Floats, evidence: Floats, bounds: Any) -> Floats:
-    """What is known of some items, a row each."""
+    """What is known about some items, one row each."""
     out = np.empty((items.size, prior.shape[1]))
     for n in range(items.size):
         i = items[n]
@@ -109,7 +109,7 @@ def place_one(belief: Floats) -> int:
 
 @inlined
 def invert(yes: Floats, rate: float, out: Floats) -> None:
-    """From the chances of yes, which are those of answers, to the chances of levels.
+    """From the probabilities of answers to those of levels.
 
     P(yes) = e + (1 - 2e) P(above), so P(above) = (P(yes) - e) / (1 - 2e), made to fall with the cut.
     """
@@ -124,10 +124,10 @@ def invert(yes: Floats, rate: float, out: Floats) -> None:
 
 @inlined
 def sharpen(logs: Floats, power: float, usual: Floats, out: Floats) -> None:
-    """Chances whose logarithms these are, to a power, and summing to 1 again.
+    """The probabilities with these logarithms, to a power, scaled to sum to 1.
 
-    To a power below 1 they come nearer to the usual ones, of which these are the logarithms too: whoever knows nothing
-    of an item knows still how many there are of each level.
+    A power below 1 moves them towards the usual ones, also given as logarithms: even if nothing is known about an item,
+    the shares of the levels are.
     """
     rest, most = max(1.0 - power, 0.0), -1e300
     for k in range(logs.size):
@@ -143,10 +143,10 @@ def sharpen(logs: Floats, power: float, usual: Floats, out: Floats) -> None:
 
 @compiled
 def priors(yes: Floats, inversion: float, power: float, usual: Floats) -> Floats:
-    """The priors of items that learners give these chances of yes.
+    """The priors of items for which learners give these probabilities of yes.
 
-    Learners are too modest, and most of all about cuts that are hardly ever asked about. So the chances are taken for
-    those of answers that are wrong even more often than they are, and the priors are taken to a power.
+    Learners are too modest, most of all about cuts that are hardly ever asked about. So answers are assumed to be wrong
+    even more often than they are, and the priors are taken to a power.
     """
     out = np.empty((len(yes), yes.shape[1] + 1))
     logs = np.empty(out.shape[1])
@@ -162,7 +162,7 @@ def priors(yes: Floats, inversion: float, power: float, usual: Floats) -> Floats
 def likelihoods(
     yes: Floats, evidence: Floats, bounds: Any, inversions: Floats, exponents: Floats, usual: Floats
 ) -> Floats:
-    """The logarithm of how likely all the answers of these items are, by the two parameters of `priors`."""
+    """The logarithm of the likelihood of all answers about these items, by the two parameters of `priors`."""
     out = np.zeros((inversions.size, exponents.size))
     belief, logs = np.empty(yes.shape[1] + 1), np.empty(yes.shape[1] + 1)
     chances = np.empty(yes.shape[1] + 1)
@@ -185,10 +185,10 @@ def likelihoods(
 
 @compiled
 def expected_rate(repeats: int, differing: int, before: float) -> float:
-    """The mean error rate that is believed, after so many questions were asked again and so many answered otherwise.
+    """The mean of the posterior of the error rate, after this many repeated questions and differing answers.
 
-    Two answers to one question differ with probability 2e(1 - e). Before any, rates e up to 1/2 are believed in
-    proportion to (1 - e) ** before.
+    Two answers to one question differ with probability 2e(1 - e). The prior of rates e up to 1/2 is proportional to
+    (1 - e) ** before.
     """
     n, most, total, mean = 1000, -1e300, 0.0, 0.0
     logs = np.empty(n)
@@ -206,7 +206,7 @@ def expected_rate(repeats: int, differing: int, before: float) -> float:
 
 @compiled
 def expected_pair(first: Floats, second: Floats, logs: Floats) -> tuple[float, float]:
-    """The means of two parameters, pairs of which have likelihoods with these logarithms."""
+    """The means of two parameters, given the logarithms of the likelihoods of their pairs."""
     most, total, one, other = logs.max(), 0.0, 0.0, 0.0
     for i in range(first.size):
         for j in range(second.size):
@@ -221,10 +221,10 @@ def expected_pair(first: Floats, second: Floats, logs: Floats) -> tuple[float, f
 def answers_needed(
     prior: Floats, evidence: Floats, bounds: Any, logs: Floats, rate: float, seed: int, target: float, most: int
 ) -> int:
-    """How many answers about these items it takes until the error expected of their placements is at most the target.
+    """How many answers about these items it takes until the expected error of their placements is at most the target.
 
-    The right levels are drawn from what is known, answers are drawn, and questions chosen as they are of a pool; but no
-    answer teaches anything about another item. `logs` are those of an answer of somebody, as in `gather`.
+    The right levels are drawn from what is known, answers are drawn, and questions chosen as in a pool; but no answer
+    teaches anything about another item. `logs` are those of one person's answers, as in `gather`.
     """
     n_items, n_levels = prior.shape
     known = evidence.copy()

@@ -22,26 +22,26 @@ from dford.engine.counter import uniform
 from dford.engine.sketch import END, KEYS, PRINTS, PROPENSITY, TOLD
 
 ROUNDS = 0  # answers learned from
-ASKED = 1  # questions drawn: the number of the next draw of the stream
+ASKED = 1  # questions drawn, which is the number of the stream's next draw
 SCALE = 2
 NORM = 3  # squared (RKHS) norm of the weights, before scale
 RADIUS = 4  # largest k(x, x) learned from
-LABELLED = 5  # rounds whose label (or interval) was known, and over them:
+LABELLED = 5  # rounds whose label (or interval) was known; over these:
 ERROR = 6  # sum of |prediction - label|
 ASKED_ERROR = 7  # sum of |level asked - label|
 LOSS = 8  # sum of lambda times the regularised loss
 CROSSINGS = 9  # sum over all rounds of the cuts out of order
 START = 10  # the window's first entry in its buffers, and how many
 COUNT = 11
-PENDING = 12  # the weight of a covariance's update that is still to be made
+PENDING = 12  # the weight of a covariance update that is still to be made
 SEEN = 13  # rows in the running moments
-JUDGED = 14  # answers, and over them, without any label:
+JUDGED = 14  # answers; over these, without any label:
 FREE_ERROR = 15  # sum of terms that are |prediction - label| on average
 FREE_SPREAD = 16  # sum of squares of how far each was from the mean before it
 HEAVIEST = 17  # the largest 1 / propensity among them
-# TOLD and PROPENSITY, 18 and 19, are of the answer just learned, for the sketch
-BOUND = 20  # the most that an answer could weigh, known before any was given; 0 where it is not
-FIGURES = KEYS  # so many, some of them free
+# TOLD and PROPENSITY, 18 and 19, describe the answer just learned, for the sketch
+BOUND = 20  # the most that an answer could weigh, known before any was given; 0 if unknown
+FIGURES = KEYS  # this many, some of them unused
 CUTS = END  # where the cuts begin
 
 
@@ -56,8 +56,8 @@ def new_state(n_levels: int, n_weights: int) -> Floats:
 def level_of(f: float, cuts: Floats, offset: int, n_levels: int) -> int:
     """The paper's min rule: the first level whose cut is not below f (with <=; levels count from 1).
 
-    From the top and to the end: where a loop is left early depends on the data, and a processor that guesses it
-    wrong waits (12 of 81 ns a round, K = 5). The same goes for the draw, and for what is summed over the cuts.
+    From the top, and always to the end: where a loop could be left early depends on the data, and a processor that
+    guesses wrong waits (12 of 81 ns per round, K = 5). The same goes for the draw, and for sums over the cuts.
     """
     level = n_levels
     for i in range(n_levels - 1):
@@ -77,7 +77,7 @@ def count_crossings(state: Floats, n_levels: int) -> int:
 
 @inlined
 def ordered_level_of(f: float, cuts: Floats, offset: int, n_levels: int) -> int:
-    """The min rule on the nearest ordered cuts, without making them.
+    """The min rule on the nearest ordered cuts, without computing them.
 
     The cuts that isotonic regression puts below f are the first m, for the smallest m that minimises the
     sum over i <= m of cut_i - f.
@@ -99,7 +99,7 @@ def predict(state: Floats, n_levels: int, f: float, ordered: bool) -> int:
 
 @inlined
 def draw(u: float, table: Floats, prediction: int) -> int:
-    """The level whose share of [0, 1) holds u: running sums grow, and the last is exactly 1."""
+    """The level whose share of [0, 1) contains u: running sums increase, and the last is exactly 1."""
     level = 1
     for i in range(table.shape[2] - 1):
         level += 1 if u >= table[1, place(prediction - 1), i] else 0
@@ -129,7 +129,7 @@ def _square_cuts(state: Floats, n_levels: int) -> float:
 
 @inlined
 def tell_label(state: Floats) -> None:
-    """Say that the round is learned from its label, and not from an answer."""
+    """Record that the round is learned from its label, not from an answer."""
     state[TOLD] = state[PROPENSITY] = 0.0
 
 
@@ -143,12 +143,12 @@ def note(state: Floats, prediction: int, asked: int, lo: int, hi: int) -> None:
 
 @inlined
 def weigh(state: Floats, n_levels: int, prediction: int, asked: int, propensity: float, higher: bool) -> None:
-    """Add what an answer shows of the error, without any label.
+    """Add what an answer shows about the error, without any label.
 
-    |p - y| counts the cuts between p and y. The answer shows whether the asked cut is one of them; over the
-    probability of asking it, that is right on average.
+    |p - y| counts the cuts between p and y. The answer shows whether the cut asked about is one of them; divided
+    by the probability of asking about it, that is right on average.
     """
-    weight = 1.0 / propensity if asked < n_levels else 0.0  # all are not above the top
+    weight = 1.0 / propensity if asked < n_levels else 0.0  # nothing is above the top
     term = weight if (prediction > asked) != higher else 0.0
     away = term - state[FREE_ERROR] / max(state[JUDGED], 1.0)
     state[JUDGED] += 1.0
@@ -163,7 +163,7 @@ def judge(state: Floats, n_levels: int, f: float, prediction: int, asked: int, l
     """Add this round's error and regularised loss (what a label shows, before learning from it), and its crossings."""
     note(state, prediction, asked, lo, hi)
     crossings, hinge, squares, before = 0, 0.0, 0.0, -math.inf
-    for i in range(1, n_levels):  # one pass over the cuts for all that is to be known of them
+    for i in range(1, n_levels):  # one pass over the cuts for everything needed
         cut = state[place(CUTS + i - 1)]
         crossings += 1 if before > cut else 0
         wrong = cut - f if i < lo else (f - cut if i >= hi else 0.0)
@@ -180,7 +180,7 @@ def _fold(
     state: Floats, terms: Floats, f: float, lo: int, hi: int, first: int, last: int, weight: float,
     c: float, scale: float,
 ) -> None:  # fmt: skip
-    """Move the cuts where the new scale cannot be kept beside them: apply it to the numbers themselves."""
+    """Move the cuts if the new scale cannot be kept separately: apply it to the numbers themselves."""
     for k in range(CUTS, state.size):
         i = k - CUTS + 1
         tau = _pull(f, state[k], i, lo, hi, weight) if first <= i <= last else 0.0
@@ -199,7 +199,7 @@ def learn(
 ) -> float:  # fmt: skip
     """One step on what cuts first..last say of "the level is in [lo, hi]".
 
-    Returns the coefficient with which phi(x) enters the weights; adding it is the caller's part.
+    Returns the coefficient with which phi(x) enters the weights; the caller adds it.
     """
     total = along = energy = 0.0
     for i in range(first, last + 1):
@@ -221,7 +221,7 @@ def learn(
             c = clip / norm
     elif energy == 0.0:
         return 0.0
-    # unclipped, the factor is exactly 1, and nobody need wait for the division
+    # unclipped, the factor is exactly 1, and the processor need not wait for the division
     scale = state[SCALE] * ((t - c) / (t - 1.0)) if c != 1.0 else state[SCALE]
     if 1e-100 < scale < 1e100:
         state[SCALE] = scale
@@ -229,7 +229,7 @@ def learn(
         for i in range(first, last + 1):
             k = place(CUTS + i - 1)
             state[k] -= step * _pull(f, state[k], i, lo, hi, weight)
-    else:  # only always rescaling gets here: its c may reach or pass t
+    else:  # only `always` gets here, as its c may reach or pass t
         _fold(state, terms, f, lo, hi, first, last, weight, c, scale)
         f *= scale
     coefficient: float = c / state[SCALE] * total
@@ -242,7 +242,7 @@ def learn_answer(
     state: Floats, terms: Floats, n_levels: int, f: float, square: float,
     prediction: int, asked: int, propensity: float, higher: bool, single: bool, clip: float, always: bool,
 ) -> float:  # fmt: skip
-    """Learn from one answer. It is an interval; `single` uses the asked cut alone, by importance (DFORD)."""
+    """Learn from one answer, which is an interval; `single` uses only the cut asked about, by importance (DFORD)."""
     weigh(state, n_levels, prediction, asked, propensity, higher)
     lo, hi = (asked + 1, n_levels) if higher else (1, asked)
     first, last, weight = 1, n_levels - 1, 1.0
@@ -256,7 +256,7 @@ def answer(
     state: Floats, terms: Floats, n_levels: int, f: float, square: float,
     prediction: int, asked: int, propensity: float, higher: bool, single: bool, clip: float, always: bool,
 ) -> float:  # fmt: skip
-    """A round whose question was put before, and whose label is not known."""
+    """A round whose question was asked before, and whose label is not known."""
     state[CROSSINGS] += count_crossings(state, n_levels)
     return learn_answer(state, terms, n_levels, f, square, prediction, asked, propensity, higher, single, clip, always)
 

@@ -1,14 +1,14 @@
 """What a model learned from, remembered in a few numbers: a bottom-k sketch of fingerprints of its rounds.
 
-A fingerprint is a hash of the row, the level asked, the answer and the propensity; of a label learned as such, of the
-row alone. The sketch holds the SIZE smallest there have been. Which these are does not depend on the order of the
-rounds, nor on how often one came: of another set of rounds, those with fingerprints up to the largest in the sketch can
-be looked up, and they are a random sample of it (Broder 1997).
+A fingerprint is a hash of the row, the level asked about, the answer and the propensity; if the label itself was
+learned, of the row alone. The sketch holds the SIZE smallest so far. Which these are depends neither on the order of
+the rounds nor on how often one came. So of any other set of rounds, those with fingerprints up to the largest in the
+sketch can be looked up, and they are a random sample of that set (Broder 1997).
 
-A fingerprint has two parts, compared in this order. The key is a hash of |x|**2 (of k(x, x), where there is a kernel),
-the level and the answer: it is there in a few instructions, and most rounds are done with it. The print is a hash of
-every entry of the row and all else, and is made only where the key is small enough. Both are multiples of 2**-53 in
-[0, 1), as the state is of such numbers; an empty place has a key of 1.
+A fingerprint has two parts, compared in this order. The key is a hash of |x|**2 (of k(x, x) if there is a kernel), the
+level and the answer: it takes a few instructions, and most rounds need no more. The print is a hash of every entry of
+the row and everything else, computed only if the key is small enough. Both are multiples of 2**-53 in [0, 1), as the
+state holds floats; an empty place has a key of 1.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ from dford.engine._compiled import Floats, Ints, called, compiled, inlined, plac
 from dford.engine.counter import GOLDEN, mix
 
 SIZE = 128
-# places in the state: of the round just learned, the answer (0 for a label, else twice the level, and one if higher)
+# places in the state: the answer of the round just learned (0 for a label, else twice the level, plus one if higher)
 TOLD, PROPENSITY = 18, 19
 KEYS = 24
 PRINTS = KEYS + SIZE
@@ -31,7 +31,7 @@ _11, _24, _40 = np.uint64(11), np.uint64(24), np.uint64(40)
 
 @inlined
 def bits(x: float) -> np.uint64:
-    """The same for all NaNs, and for 0.0 and -0.0."""
+    """The bits of a number, the same for all NaNs, and for 0.0 and -0.0."""
     return np.float64(x + 0.0).view(np.uint64) if x == x else _NOT_A_NUMBER
 
 
@@ -48,7 +48,7 @@ def key_of(square: float, told: float) -> float:
 
 @inlined
 def entry(x: float, j: int) -> np.uint64:
-    """What entry j adds to the hash of a row: nothing where it is 0, so that sparse rows are as dense ones."""
+    """What entry j adds to the hash of a row: nothing if it is 0, so that sparse and dense rows have the same hash."""
     return mix(bits(x) + np.uint64(j) * GOLDEN) if x != 0.0 else _NOTHING
 
 
@@ -67,7 +67,7 @@ def print_of(row: np.uint64, told: float, propensity: float) -> float:
 
 @inlined
 def find(state: Floats, key: float, own: float) -> tuple[int, bool]:
-    """Where a fingerprint stands among those of the sketch, or would; and whether it is there."""
+    """The place of a fingerprint in the sketch, or where it would be, and whether it is there."""
     low, high = 0, SIZE
     while low < high:
         middle = (low + high) >> 1
@@ -138,7 +138,7 @@ def sparse_row_hashes(data: Floats, indices: Ints, indptr: Ints) -> NDArray[np.u
 def look_up(
     state: Floats, hashes: NDArray[np.uint64], squares: Floats, told: Ints, propensity: Floats
 ) -> tuple[int, int]:  # fmt: skip
-    """How many of these rounds would be in the sketch, had they been learned; and how many of them are."""
+    """How many of these rounds would be in the sketch if they had been learned, and how many of them are."""
     last, last_print = state[PRINTS - 1], state[END - 1]
     checked = found = 0
     for r in range(len(hashes)):

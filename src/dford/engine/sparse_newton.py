@@ -4,14 +4,14 @@ A row touches its stored entries and one cut, so a round costs what the row stor
 parameters at once:
 
     centring    none, as it would fill the row. A feature is divided by its root mean square over the rows that
-                have it, and counts by the share of its mean square over all rows that is variance: one that all
-                rows have alike would be another threshold, and many of them, which a diagonal takes for as many
-                directions, would swing the score. `moments` holds how many rows have it, the sum of its squares,
-                and its sum.
+                have it, and weighted by the share of variance in its mean square over all rows: one with the same
+                value in all rows would act as another threshold, and many of them, which a diagonal takes for as
+                many directions, would make the score swing. `moments` holds how many rows have it, the sum of its
+                squares, and its sum.
     the step    is made at once; nothing is pending.
     forgetting  reaches the parameters that the answer is about, and never past the variance they began with.
 
-Entries that are stored and zero count as not stored.
+Stored zeros count as not stored.
 """
 
 import math
@@ -39,7 +39,7 @@ def observe(moments: Floats, data: Floats, indices: Ints, begin: int, end: int) 
 
 @inlined
 def scaled(state: Floats, moments: Floats, x: float, j: int) -> float:
-    """Feature j by its root mean square, at most FARTHEST, and by how much it varies; 0 where it was never seen."""
+    """Feature j over its root mean square, at most FARTHEST, times how much it varies; 0 if it was never seen."""
     count, square, total = moments[0, place(j)], moments[1, place(j)], moments[2, place(j)]
     if square == 0.0:
         return 0.0
@@ -51,7 +51,7 @@ def scaled(state: Floats, moments: Floats, x: float, j: int) -> float:
 def embed(
     state: Floats, moments: Floats, longest: float, data: Floats, indices: Ints, begin: int, end: int, z: Floats
 ) -> None:  # fmt: skip
-    """z[k - begin] is stored entry k, scaled; rows whose sum of squares is above `longest` are shortened to it."""
+    """Set z[k - begin] to stored entry k, scaled; a row whose sum of squares is above `longest` is shortened to it."""
     total = 0.0
     for k in range(begin, end):
         z[k - begin] = scaled(state, moments, data[k], indices[k])
@@ -92,7 +92,7 @@ def learn_bit(
     state: Floats, n_levels: int, covariance: Floats, forget: float, indices: Ints, begin: int, end: int, z: Floats,
     f: float, level: int, higher: bool,
 ) -> float:  # fmt: skip
-    """As `newton.learn_bit`."""
+    """Like `newton.learn_bit`."""
     n_cuts, cut = n_levels - 1, level - 1
     v = variance(covariance, n_cuts, indices, begin, end, z, covariance[cut])
     if forget > 0.0 and v < 1.0:
@@ -116,7 +116,7 @@ def learn_bit(
 
 @inlined
 def learn_gap(state: Floats, n_levels: int, covariance: Floats, lo: int, hi: int) -> None:
-    """The cuts around [lo, hi] apart."""
+    """Push the cuts around [lo, hi] apart."""
     v = covariance[hi - 1] + covariance[lo - 2]
     before = state[CUTS + hi - 1] - state[CUTS + lo - 2]
     after = mode_of_gap(before, v)
@@ -134,7 +134,7 @@ def learn_interval(
     state: Floats, n_levels: int, covariance: Floats, forget: float, indices: Ints, begin: int, end: int, z: Floats,
     f: float, lo: int, hi: int,
 ) -> None:  # fmt: skip
-    """As `newton.learn_interval`."""
+    """Like `newton.learn_interval`."""
     if lo > 1:
         f = learn_bit(state, n_levels, covariance, forget, indices, begin, end, z, f, lo - 1, True)
     if hi < n_levels:
@@ -190,7 +190,7 @@ def tell_sparse_newton(
 def score_sparse_newton(
     state: Floats, n_levels: int, moments: Floats, longest: float, data: Floats, indices: Ints, z: Floats
 ) -> float:  # fmt: skip
-    """The score of a row, which `learn_scored_sparse_newton` may then be told about; z has room for it."""
+    """The score of a row, whose answer `learn_scored_sparse_newton` may then learn; z has room for the row."""
     embed(state, moments, longest, data, indices, 0, data.size, z)
     return score(state, n_levels - 1, indices, 0, data.size, z)
 
@@ -200,7 +200,7 @@ def learn_scored_sparse_newton(
     state: Floats, n_levels: int, moments: Floats, covariance: Floats, forget: float, data: Floats, indices: Ints,
     z: Floats, f: float, asked: int, higher: bool,
 ) -> None:  # fmt: skip
-    """Learn an answer about the row that `score_sparse_newton` has just seen."""
+    """Learn an answer about the row that `score_sparse_newton` has just scored."""
     if asked < n_levels:
         learn_bit(state, n_levels, covariance, forget, indices, 0, data.size, z, f, asked, higher)
     observe(moments, data, indices, 0, data.size)

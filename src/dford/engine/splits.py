@@ -1,9 +1,9 @@
 """Where to split a node of a tree: the best threshold of a column, or the best set of its categories.
 
-Sums are whole numbers: a gradient is rounded once, to a multiple of a power of two as small as the sums allow, and from
-there on nothing is rounded. So sums depend neither on the order of the rows, nor on what was added and what was taken
-away, nor on the machine. There are two for every bin: that of the gradients, and that of the hessians (in its lower
-bits) and the rows (in its upper ones).
+Sums are whole numbers: a gradient is rounded once, to a multiple of a power of two as small as the sums allow, and
+nothing is rounded after that. So sums depend neither on the order of the rows, nor on what was added and subtracted,
+nor on the machine. There are two for every bin: one of the gradients, and one of the hessians (in its lower bits) and
+the rows (in its upper bits).
 """
 
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ import numpy as np
 from dford.engine._compiled import Floats, Ints, inlined, place
 
 LEAST_HESSIAN = 1e-3  # of a child
-CATEGORY_ROWS = 10  # that a category must have in a node to be told apart, and that smooth its gradient
+CATEGORY_ROWS = 10  # rows a category must have in a node to be told apart, and by which its gradient is smoothed
 
 
 class Limits(NamedTuple):
@@ -24,7 +24,7 @@ class Limits(NamedTuple):
     least: int  # rows of a leaf
     learning_rate: float
     l2: float
-    falling: int  # the number of the column with which trees fall
+    falling: int  # the number of the column in which trees decrease
     gradient: float  # the unit of gradients, and of hessians
     hessian: float
     shift: int  # from this bit on, rows are counted
@@ -33,7 +33,7 @@ class Limits(NamedTuple):
 def limits_for(
     n_rows: int, trees: int, leaves: int | None, least: int, learning_rate: float, l2: float, falling: int
 ) -> Limits:
-    """With units so small that no sum of `n_rows` overflows."""
+    """Limits with the smallest units at which no sum over `n_rows` overflows."""
     bits, most = n_rows.bit_length(), max(n_rows // least, 1)
     return Limits(
         trees,
@@ -70,9 +70,9 @@ def _best(
     limits: Limits, n: int, g: int, w: int, own: float, low: float, high: float, falling: bool, sums: Ints,
     gains: Floats,
 ) -> int:  # fmt: skip
-    """The first of the best of n splits, whose left sums are in `sums`, or -1 where none gains anything.
+    """The first of the best of n splits, whose left sums are in `sums`, or -1 if none gains anything.
 
-    Without branches, so that it becomes vector instructions: positive numbers are ordered as their bits are.
+    Without branches, so that it is vectorised: positive numbers have the same order as their bits.
     """
     all_g, all_h = g * limits.gradient, hessian(limits, w)
     least = np.int64(limits.least) << limits.shift
@@ -100,14 +100,14 @@ def best_split(
     limits: Limits, pool: Ints, slot: int, first: int, bins: int, missing: bool, categorical: bool,
     g: int, w: int, own: float, low: float, high: float, falling: bool, sums: Ints, gains: Floats, ranked: Ints,
 ) -> tuple[float, int, bool, Any, Any]:  # fmt: skip
-    """Of the bins from `first` on: what two children save more than the `own` of the node, the last bin of the left
-    one, whether missing values go there too, and its sums.
+    """For the bins from `first` on: what two children save beyond the `own` of the node, the last bin of the left one,
+    whether missing values go there too, and its sums.
 
-    Missing values are tried on the right and then on the left; where there are none, they go with most rows.
+    Missing values are tried on the right and then on the left; if there are none, they go with most rows.
 
-    Categories are ranked by gradient over hessian, and `ranked` up to the one that is returned goes left. They are
-    taken from either end: of all ways to part them, one of these is the best (Fisher 1958). Missing values are one of
-    them, and rare ones go right.
+    Categories are ranked by gradient over hessian, and `ranked` up to the returned one goes left. They are taken from
+    either end: of all ways to divide them, one of these is the best (Fisher 1958). Missing values count as a category,
+    and rare categories go right.
     """
     missing_g = missing_w = np.int64(0)
     if missing:

@@ -1,4 +1,4 @@
-"""Boosted trees, evaluated: the logit of "is it above level i?" for all levels in one walk of each tree.
+"""Evaluating boosted trees: the logit of "is it above level i?" for all levels in one walk of each tree.
 
 A tree is a run of nodes. `numbers` holds a split's threshold or a leaf's value, `links` the rest, and `sets` bits for
 the categories that go left. The level is the feature after the last column of Z; every tree falls with it.
@@ -22,7 +22,7 @@ GUIDE = 3  # whether missing values go left (1), plus twice the number of the se
 def walk(
     numbers: Floats, links: Ints, sets: NDArray[np.uint8], node: int, Z: Floats, r: int, level: int, last: int
 ) -> tuple[int, int]:
-    """The leaf of row r at a level, and the last level, up to `last`, for which it is the same."""
+    """The leaf of row r at a level, and the last level, up to `last`, with the same leaf."""
     while links[node, FEATURE] >= 0:
         j = links[node, FEATURE]
         guide = links[node, GUIDE]

@@ -4,8 +4,8 @@ import numpy as np
 
 from dford.engine._compiled import LANES, Floats, Ints, compiled, fma, inlined, place, sum_products
 
-# Vectors are named by an array and a place in it (an offset, or a row): making a view costs a reference
-# count, which at a few features is dearer than the arithmetic.
+# Vectors are given as an array and a place in it (an offset, or a row): making a view costs a reference
+# count, which for a few features takes longer than the arithmetic.
 
 _dot_blocks = sum_products()
 _dot_and_square_blocks = sum_products(with_square=True)
@@ -43,7 +43,7 @@ def dot_and_square(weights: Floats, offset: int, X: Floats, r: int) -> tuple[flo
 def add_dot_and_square(
     scale: float, X: Floats, added: int, weights: Floats, offset: int, r: int
 ) -> tuple[float, float]:
-    """`add` of row `added`, then `dot_and_square` of row r: the same bits in one pass over the weights."""
+    """`add` for row `added`, then `dot_and_square` for row r: the same bits in one pass over the weights."""
     blocks = X.shape[1] // LANES
     total, square = _add_dot_and_square_blocks(weights, offset, X, r, blocks, scale, added, 0.0, r)
     for j in range(blocks * LANES, X.shape[1]):

@@ -3,9 +3,9 @@
     explicit   f(x) = <weights, phi(x)>, the window's terms added and taken away
     direct     f(x) = sum over the window of coefficient * k(row, x)
 
-The window's buffers are `rows`, `terms` (the coefficients, and below them what `settle_direct` says) and `stamps`
-(the rounds they came in). The loops return the row they stopped before when these are full: making room is not
-compiled work.
+The window's buffers are `rows`, `terms` (the coefficients, and below them the sums that `settle_direct` describes) and
+`stamps` (the rounds they came in). When these are full, the loops return the row they stopped before, because making
+room is left to Python.
 """
 
 from typing import TypeAlias
@@ -70,7 +70,7 @@ def learn_explicit(
 ) -> int:  # fmt: skip
     directional, single, clip, always, ordered = rule
     offset = CUTS + n_levels - 1
-    phi = np.empty((2, state.size - offset))  # of this row, and of the one that leaves
+    phi = np.empty((2, state.size - offset))  # for this row, and for the one that leaves
     for r in range(begin, len(X)):
         if window > 0 and state[START] + state[COUNT] == terms.shape[1]:
             return r
@@ -126,10 +126,10 @@ def settle_direct(
     state: Floats, rows: Floats, terms: Floats, stamps: Ints, window: int, kernel: Kernel, c: float,
     X: Floats, r: int, values: Floats,
 ) -> None:  # fmt: skip
-    """As `settle_explicit`; `values` must still be those of the kernel between the window and this row.
+    """Like `settle_explicit`; `values` must still be the kernel values between the window and this row.
 
-    The norm needs f at the row that leaves. First in, first out: that is the row's own term plus all that
-    came after it, and terms[1] has summed these as they came. So nothing is evaluated twice.
+    The norm needs f at the row that leaves. First in, first out: that is the row's own term plus all terms
+    that came after it, which terms[1] has summed along the way. So nothing is evaluated twice.
     """
     if c != 0.0:
         start, count = int(state[START]), int(state[COUNT])

@@ -191,18 +191,18 @@ def corrected(running: Estimate, error_rate: float | Estimate, n_levels: int) ->
 
 
 def _at_rates(judge: Callable[[float, float], Estimate], error_rate: Rate, confidence: float) -> Estimate:
-    """The figure at an error rate, with an interval that holds for all rates that there may be."""
+    """The figure at an error rate, with an interval that holds for all possible rates."""
     rates = [0.0] if error_rate is None else list(error_rate) if isinstance(error_rate, Estimate) else [error_rate]
     for rate in rates:
         if not 0 <= rate < 0.5:
             raise ValueError(f"an error rate must be a share below 0.5; got {rate!r}")
-    both = confidence if len(rates) == 1 else (1.0 + confidence) / 2  # of the figure, and of the rate
+    both = confidence if len(rates) == 1 else (1.0 + confidence) / 2  # half of the doubt is left to the rate
     found = [judge(float(rate), both) for rate in rates]
     return Estimate(found[0].value, min(one.low for one in found), max(one.high for one in found))
 
 
 def _inverted(seen: Floats, asked: Floats, rate: float) -> Floats:
-    """The terms as they would be on the mean if no answer were wrong; `asked` is what each would be if it were 1."""
+    """The terms as they would be on average if no answer were wrong; `asked` is each term if it were 1."""
     return (seen - rate * asked) / (1.0 - 2.0 * rate) if rate else seen
 
 
@@ -211,7 +211,7 @@ def _mismatch(p: NDArray[np.int64], asked: NDArray[np.int64], higher: NDArray[np
 
 
 def _heaviest(log: FeedbackLog, weights: Floats, policy: Policy | None) -> float:
-    """The most that an answer may weigh: by the policy, or else as far as the log shows."""
+    """The most that an answer can weigh: according to the policy, or else the most in the log."""
     known = 0.0 if policy is None else policy.heaviest(len(log.scale))
     return max(float(weights.max()), known)
 
@@ -219,7 +219,7 @@ def _heaviest(log: FeedbackLog, weights: Floats, policy: Policy | None) -> float
 def _terms(
     log: FeedbackLog, predictions: Any, term: Callable[..., Floats], policy: Policy | None
 ) -> tuple[Floats, Floats]:
-    """Each row's term over its propensity, and the weight itself; both 0 where the top level was asked."""
+    """Each row's term divided by its propensity, and the weight itself; both are 0 if the top level was asked about."""
     K, asked = len(log.scale), log._places(0)
     if len(log) < 2:
         raise ValueError(f"an estimate needs at least two answers; the log has {len(log)}")

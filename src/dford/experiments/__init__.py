@@ -1,4 +1,4 @@
-"""Experiments: learners run on data and compared. They compute; the report and the command line show."""
+"""Experiments: learners run on data and compared. They only compute; the report and the command line show results."""
 
 from dford.experiments.reproduction.claims import (
     Claim,

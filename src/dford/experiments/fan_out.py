@@ -1,4 +1,4 @@
-"""One function, many inputs: in this process, in others, or on a cluster. What one call does takes no other down."""
+"""One function, many inputs: in this process, in others, or on a cluster. A call that fails does not affect others."""
 
 import os
 from collections.abc import Callable, Generator, Sequence
@@ -26,7 +26,7 @@ def fan_out(
 
 
 def _dask(function: Callable[[T], Any], inputs: Sequence[T], jobs: int) -> Generator[Done, None, None]:
-    """The cluster of DASK_SCHEDULER_ADDRESS, or of the client there is; else one of this machine."""
+    """On the cluster of DASK_SCHEDULER_ADDRESS or of an existing client, or else a local one."""
     from distributed import Client, as_completed, get_client
 
     try:
@@ -43,9 +43,9 @@ def _dask(function: Callable[[T], Any], inputs: Sequence[T], jobs: int) -> Gener
 
 
 def _ray(function: Callable[[T], Any], inputs: Sequence[T], jobs: int) -> Generator[Done, None, None]:
-    """The cluster of RAY_ADDRESS, or the one connected to; else this machine.
+    """On the cluster of RAY_ADDRESS or the one already connected to, or else on this machine.
 
-    As tasks, what a dead node was at is played again elsewhere.
+    Ray runs the tasks of a dead node again elsewhere.
     """
     import ray
 

@@ -1,4 +1,4 @@
-"""One pass over a table: one question a row, answered by its label."""
+"""One pass over a table: one question per row, answered by its label."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from dford.log import FeedbackLog
 from dford.scale import Scale
 
 SCALED = ("dford", "prank", "pril")
-"""Learners to whom the scale of features matters; the others see to it themselves."""
+"""Learners to which the scale of features matters; the others scale them on their own."""
 
 
 class Pass(NamedTuple):
@@ -82,7 +82,7 @@ def one_pass(
     parameters |= {"levels": scale.names, "random_state": seed}
     model = new_own(learner, **parameters) if is_own(learner) else LEARNERS[learner](**parameters)
     y = scale.encode(y)
-    # a logit on sparse rows does not centre them, which numbers beside texts need
+    # the logit for sparse rows does not centre them, but numbers beside texts need it
     is_scaled = learner in SCALED or (learner == "newton" and texts)
     if columns is not None:
         model.check_columns(columns)
@@ -107,7 +107,7 @@ def _play(
         model.set_params(checkpoints=range(1, len(y) + 1))
         model.fit(X, scale.array[y - 1])
         sums = model.trace_.mae * np.arange(1, len(y) + 1)
-        return Pass(model, np.round(np.diff(sums, prepend=0.0)), None)  # whole numbers, but for rounding
+        return Pass(model, np.round(np.diff(sums, prepend=0.0)), None)  # whole numbers up to rounding errors
     if feature_names is not None and len(set(feature_names)) < X.shape[1]:
         raise ValueError(f"{X.shape[1]} features need as many distinct names; got {list(feature_names)}")
     log, errors, number = FeedbackLog(scale.names, feature_names), np.empty(len(y)), scale.index
@@ -124,10 +124,10 @@ def _play(
 
 
 def scaled_as_they_come(X: Rows, unit: bool = True, dense: int | None = None) -> Rows:
-    """Rows in deviations from the mean, both over the rows up to each, and then divided by their norms.
+    """Rows in standard deviations from the mean, both over the rows up to each, and then divided by their norms.
 
-    As in the reproduction of the paper, but with nothing from the future. Without `unit` they keep their norms. Of
-    sparse rows the first columns (`dense`) alone are deviations.
+    As in the reproduction of the paper, but using nothing from the future. Without `unit` they keep their norms. In
+    sparse rows, only the first `dense` columns are scaled this way.
 
     >>> scaled_as_they_come(np.array([[1.0, 5.0], [3.0, 5.0], [5.0, 5.0]]))
     array([[0., 0.],
@@ -139,14 +139,14 @@ def scaled_as_they_come(X: Rows, unit: bool = True, dense: int | None = None) ->
         rows = sparse.hstack([block, X[:, block.shape[1] :]], "csr")
         return unit_rows(rows) if unit else rows
     count = np.arange(1.0, len(X) + 1)[:, None]
-    away = np.asarray(X, dtype=np.float64) - X[0]  # near the mean already, so that squares lose nothing
+    away = np.asarray(X, dtype=np.float64) - X[0]  # already near the mean, so that squares lose no digits
     mean, square = away.cumsum(axis=0) / count, (away**2).cumsum(axis=0) / count
     variance = square - mean**2
-    varied = variance > 1e-12 * square  # else nothing but rounding
+    varied = variance > 1e-12 * square  # less is only rounding
     rows = np.where(varied, away - mean, 0.0) / np.sqrt(np.where(varied, variance, 1.0))
     return np.ascontiguousarray(unit_rows(rows) if unit else rows)
 
 
 def _dense(X: Rows, columns: int) -> Floats:
-    """The first columns, which are not those of texts."""
+    """The first columns, before those of texts."""
     return X[:, :columns].toarray() if sparse.issparse(X) else np.asarray(X, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Learners that are not part of the package, by where they are."""
+"""Learners outside the package, named by where they are."""
 
 import sys
 from importlib import import_module
@@ -9,7 +9,7 @@ from dford.learners import OrdinalLearner
 
 
 def is_own(name: str) -> bool:
-    """Whether this says where a learner is, and is not the name of a known one."""
+    """Whether this says where a learner is, instead of naming a built-in one."""
     return ":" in name
 
 
@@ -27,7 +27,7 @@ def own_learner(name: str) -> type[OrdinalLearner]:
         sys.path.insert(0, folder)
     try:
         found = getattr(import_module(file.stem if file.suffix == ".py" else place), wanted, None)
-    except Exception as error:  # whatever the module does when it is run
+    except Exception as error:  # importing runs the module, which may raise anything
         raise ValueError(f"{place} cannot be imported ({type(error).__name__}: {error})") from None
     if not (isinstance(found, type) and issubclass(found, OrdinalLearner)):
         what = "nothing" if found is None else repr(found)
@@ -39,7 +39,7 @@ def own_learner(name: str) -> type[OrdinalLearner]:
 
 
 def new_own(name: str, **parameters: Any) -> OrdinalLearner:
-    """A new one of that class."""
+    """A new learner of that class."""
     try:
         return own_learner(name)(**parameters)
     except TypeError as error:

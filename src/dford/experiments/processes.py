@@ -1,7 +1,7 @@
-"""Work in other processes of this machine, none of which Ctrl-C in a terminal reaches: this one ends them, quietly.
+"""Work in other processes of this machine, which Ctrl-C in a terminal does not reach: this one ends them, quietly.
 
-Each is in a process group of its own from its first moment on. (The pools of other libraries start theirs in the group
-of the terminal, and one that is interrupted while it starts says so at length.)
+Each is in its own process group from the start. (The pools of other libraries start theirs in the terminal's group, and
+a process that is interrupted while it starts prints a long traceback.)
 """
 
 import os
@@ -19,11 +19,11 @@ _SERVE = "from dford.experiments.processes import serve; serve()"
 
 
 class WorkerDiedError(RuntimeError):
-    """The worker that did the work is gone: it was killed, or ended itself."""
+    """The worker that did the work is gone: it was killed or exited."""
 
 
 class Done(NamedTuple):
-    """What came of one input: a value, or what was raised."""
+    """The outcome of one input: a value, or what was raised."""
 
     place: int
     value: Any = None
@@ -49,7 +49,7 @@ def in_processes(function: Callable[[T], Any], inputs: Sequence[T], jobs: int) -
 
 
 class _Worker(threading.Thread):
-    """A thread that waits for a process, and starts another when it dies."""
+    """A thread that waits for a process, and starts another if it dies."""
 
     def __init__(self, function: Callable[[T], Any], waiting: Any, ended: Any) -> None:
         super().__init__(daemon=True)
@@ -105,11 +105,11 @@ def _start() -> "subprocess.Popen[bytes]":
 
 
 def serve() -> None:
-    """What such a process does: calls come in, and outcomes go out. It ends when nobody is there any more."""
+    """The loop of such a process: calls come in, outcomes go out. It ends when the other side is gone."""
     calls: IO[bytes] = sys.stdin.buffer
     outcomes = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what is printed is no outcome
-    # the other side may end at any moment, the first one too, and in the middle of a word
+    os.dup2(2, 1)  # what calls print must not mix with outcomes
+    # the other side may end at any moment, even before the first call or in the middle of one
     with suppress(EOFError, BrokenPipeError, pickle.UnpicklingError):
         sys.path = pickle.load(calls)
         while True:
@@ -119,7 +119,7 @@ def serve() -> None:
 
 
 def attempt(function: Callable[[T], Any], given: T) -> tuple[Any, Exception | None]:
-    """What the function returns, or raises."""
+    """What the function returns, or the error it raises."""
     try:
         return function(given), None
     except Exception as error:

@@ -45,9 +45,9 @@ LEARNERS: dict[str, type[OrdinalLearner]] = {
     "prank": PRank,
     "pril": PRIL,
 }
-"""All learners, by the names that they have on the command line."""
+"""All learners, by their names on the command line."""
 CLASSES = {learner.__name__: learner for learner in LEARNERS.values()}
-"""The same, by the names that they have in files, in the service and in experiments: those of their classes."""
+"""The same, by their names in files, in the service and in experiments: those of their classes."""
 
 
 def load(
@@ -64,7 +64,7 @@ def load(
 
 
 def loads(content: bytes, name: str, learner: type[OrdinalLearner] | None = None) -> OrdinalLearner:
-    """As `load`, of a file's content; `name` stands for the file in errors."""
+    """Like `load`, from a file's content; `name` stands for the file in errors."""
     return restored(*persistence.unpack(content, name), name, learner=learner)
 
 
@@ -72,7 +72,7 @@ def restored(
     header: dict[str, Any], arrays: dict[str, NDArray[Any]], path: str | os.PathLike[str],
     kernel: KernelFunction | None = None, learner: type[OrdinalLearner] | None = None,
 ) -> OrdinalLearner:  # fmt: skip
-    """As `load`, of a file that was read."""
+    """Like `load`, from a file that was already read."""
     try:
         own = {} if learner is None else {learner.__name__: learner}
         model = {**CLASSES, **own}[header["learner"]](**_saving.to_params(header["params"], kernel))

@@ -17,14 +17,14 @@ from dford.learners._trees.schedule import TreeSchedule
 from dford.learners._trees.tree_learner import TreeForm
 
 COSINES = 300
-_LONGEST = 8.0  # of sparse rows: a long text weighs no more than a short one, and no row moves all weights at once
+_LONGEST = 8.0  # for sparse rows: a long text weighs no more than a short one, and no row moves all weights at once
 
 
 class AutoForm(TreeForm):
     """Logits of several maps, a schedule of trees, and a running comparison of them.
 
-    Of sparse rows (where `n_dense` is given) the first map sees all but the first `n_dense` columns. The others and the
-    trees see these, and what the first map says of the rest: its score, made before it learns the answer.
+    If rows are sparse (`n_dense` is given), the first map sees all but the first `n_dense` columns. The others and the
+    trees see these columns, and the first map's score of the rest, from before it learns the answer.
     """
 
     def __init__(self, n_features: int, n_dense: int | None = None) -> None:
@@ -47,7 +47,7 @@ class AutoForm(TreeForm):
         for one in self.maps.values():
             one.start(n_levels)
         self.schedule = TreeSchedule(Growth(), self.n_dense + len(self.maps), n_levels, len(self.maps))
-        self.losses = np.zeros(len(self.maps) + 2)  # of the maps, the trees, and the leading map with trees
+        self.losses = np.zeros(len(self.maps) + 2)  # for each map, the trees, and the leading map with trees
         self.choice = 0
         self.against = candidates.no_powers()
         self._ahead: Floats | None = None  # the maps' cuts at the answer that is being judged
@@ -59,7 +59,7 @@ class AutoForm(TreeForm):
         return cuts
 
     def scores(self, X: Rows) -> Floats:
-        """Those of the leading map."""
+        """The scores of the leading map."""
         scores: Floats = self._all_scores(X)[1][self._leader()]
         return scores
 
@@ -146,7 +146,7 @@ class AutoForm(TreeForm):
     ) -> Generator[tuple[Floats, Any], None, None]:
         dense, rest = self.dense(X), X if self.sparse is None else self._rest(X)
         forks = {name: one.fork() for name, one in self.maps.items()}
-        pools = [ThreadPoolExecutor(1, "dford-maps") for _ in forks]  # one each, so that its answers stay in order
+        pools = [ThreadPoolExecutor(1, "dford-maps") for _ in forks]  # one per map, so that its answers stay in order
         looks: dict[str, list[Future[tuple[Floats, Floats]]]] = {}
 
         def look(name: str, part: int) -> tuple[Floats, Floats]:
@@ -213,7 +213,7 @@ class AutoForm(TreeForm):
     def adopt(self, other: Form, cuts: Ints, numbers: Ints) -> None:
         assert isinstance(other, AutoForm)
         self.state[: rounds.CUTS] = other.state[: rounds.CUTS]
-        kept = [list(other.maps).index(name) for name in self.maps]  # products may have become too many
+        kept = [list(other.maps).index(name) for name in self.maps]  # there may be too many products by now
         for name, one in self.maps.items():
             one.adopt(other.maps[name], cuts, numbers)
         self.losses, self.against = other.losses[[*kept, -2, -1]], other.against
@@ -235,7 +235,7 @@ class AutoForm(TreeForm):
             one.restore(n_levels, own)
         self.schedule.restore(arrays)
         losses, choice = arrays["losses"], arrays["choice"]
-        against = arrays.get("against", self.against)  # which files of the first days do not have
+        against = arrays.get("against", self.against)  # missing in files of early versions
         shapes = (losses.shape, against.shape, choice.shape)
         if shapes != (self.losses.shape, self.against.shape, (1,)) or not 0 <= choice[0] < len(losses):
             raise ValueError("the comparison of candidates has an invalid shape")
@@ -243,13 +243,13 @@ class AutoForm(TreeForm):
 
 
 class _Seen(NamedTuple):
-    """What is seen of a row before its answer."""
+    """What is seen of a row before its answer is learned."""
 
     columns: Floats
-    """What the maps see of it, but for the sparse one, and"""
+    """What the maps see, except the sparse one, and"""
     rest: Rows
     """what that one sees."""
     Z: Floats
-    """What trees see of it."""
+    """What trees see."""
     candidates: tuple[Floats, Floats, Floats]
     """The scores and cuts of the maps, and the logits of the trees."""

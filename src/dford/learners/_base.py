@@ -150,17 +150,17 @@ class OrdinalLearner(ClassifierMixin, RowReader):  # type: ignore[misc]
         return self.packing()()
 
     def packing(self, log: bool = True) -> Callable[[], bytes]:
-        """`to_bytes` in two steps: all is copied now, and made into bytes when called, by any thread.
+        """`to_bytes` in two steps: everything is copied now, and the returned function makes the bytes, in any thread.
 
-        Without the log that trees grow on, that log must be at hand when it is loaded.
+        Without the log that trees grow on, that log must be available when the model is loaded.
         """
         return _saving.packing(self, log)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(writable(state))  # arrays of another kind would be compiled for anew
+        super().__setstate__(writable(state))  # for other kinds of arrays numba would compile again
 
     def _make_form(self, n_features: int, is_sparse: bool) -> Form:
-        """An empty form for so many features, of dense or sparse rows."""
+        """An empty form for this many features, of dense or sparse rows."""
         raise missing(self, "_make_form(n_features, is_sparse)", "the form that holds its score")
 
     def _make_rule(self) -> loops.Rule:
@@ -168,19 +168,19 @@ class OrdinalLearner(ClassifierMixin, RowReader):  # type: ignore[misc]
         return True, True, math.inf, False, bool(self.ordered)
 
     def _unit(self) -> float:
-        """From the state's units to those of the score."""
+        """The factor from the state's units to those of the score."""
         return 1.0
 
     def _policy(self) -> Policy:
-        """How questions are chosen where labels (or people) answer them."""
+        """How questions are chosen if labels (or people) answer them."""
         raise missing(self, "_policy()", "the policy by which questions are chosen")
 
     def _bound_exploration(self) -> float | None:
-        """The exploration of the paper's bound on the regret, where the bound holds."""
+        """The exploration in the paper's bound on the regret, or None if the bound does not hold."""
         return None
 
     def _directional(self, y: Ints) -> bool:
-        """Whether these labels are to be hidden behind questions."""
+        """Whether these labels should be hidden behind questions."""
         raise missing(self, "_directional(y)", "which says whether labels are hidden behind questions")
 
     def _labels(self, y: Any) -> Any:
@@ -192,7 +192,7 @@ class OrdinalLearner(ClassifierMixin, RowReader):  # type: ignore[misc]
         validate_parameter_constraints(constraints, parameters, caller_name=type(self).__name__)
 
     def _learn(self, X: Any, y: Any, classes: Sequence[Any] | None, anew: bool) -> Self:
-        # Everything is checked, and a new form made, before anything of the model changes.
+        # Everything is checked, and a new form made, before the model changes.
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if anew:
@@ -244,7 +244,7 @@ class OrdinalLearner(ClassifierMixin, RowReader):  # type: ignore[misc]
             begin = end
 
     def _learn_one(self, X: Rows, number: int) -> None:
-        """One row and the place of its level, both checked; for adapters, which know their types."""
+        """Learn one row and the place of its level, both already checked: for adapters, which know their types."""
         level = np.array([number])
         rule = (self._directional(level), *self._rule[1:])
         if not self._form.learn(rule, self._table, self.seed_, X, self._form.check(X), level, level):
@@ -255,9 +255,9 @@ class OrdinalLearner(ClassifierMixin, RowReader):  # type: ignore[misc]
         return self._scale.names[self._form.levels(X, self._rule[4])[0] - 1]
 
     def _grow(self, scale: Scale, n_features: int) -> None:
-        """Take in new features, which were 0 so far, and new levels, whose cuts start equal to a neighbour's."""
+        """Add new features, which were 0 so far, and new levels, whose cuts start equal to a neighbour's."""
         form, old = self._new_form(n_features, len(scale), self._form.takes_sparse), self._scale.index
-        # cut i stands above level i: it is the cut above the highest old level up to i, or else the lowest one
+        # cut i is the one above level i: it copies the cut above the highest old level up to i, or else the lowest cut
         above, cuts = 0, []
         for name in scale.names[:-1]:
             above = old.get(name, above)
@@ -278,14 +278,14 @@ class OrdinalLearner(ClassifierMixin, RowReader):  # type: ignore[misc]
         return form
 
     def _begin(self, scale: Scale, form: Form, seed: int | None = None) -> None:
-        """Take up learning with these."""
+        """Start learning with these."""
         checkpoints = DEFAULT_CHECKPOINTS if self.checkpoints is None else np.asarray(self.checkpoints)
         if checkpoints.ndim != 1 or checkpoints.dtype.kind not in "iu" or (np.diff(checkpoints) <= 0).any():
             raise ValueError(f"checkpoints must be increasing whole numbers of rounds; got {self.checkpoints!r}")
         if seed is None and isinstance(self.random_state, (int, np.integer)):
             seed = int(self.random_state)
         elif seed is None:
-            # one that could have been given: it is saved in place of a RandomState
+            # a valid seed, as it is saved in place of a RandomState
             seed = int(check_random_state(self.random_state).randint(2**32, dtype=np.int64))
         self._scale, self._form, self.seed_ = scale, form, seed
         self._checkpoints: list[int] = [*checkpoints.tolist(), sys.maxsize]
@@ -300,7 +300,7 @@ class OrdinalLearner(ClassifierMixin, RowReader):  # type: ignore[misc]
         self._next_checkpoint = self._checkpoints[bisect_right(self._checkpoints, self.rounds_)]
 
     def _record(self) -> None:
-        """Note the figures of the run where it has come to a checkpoint."""
+        """Record the figures of the run if it has reached a checkpoint."""
         if self._form.state[rounds.ROUNDS] == self._next_checkpoint:
             self._records.append(self._new_record())
             self._next_checkpoint = self._checkpoints[bisect_right(self._checkpoints, self._next_checkpoint)]
@@ -308,11 +308,11 @@ class OrdinalLearner(ClassifierMixin, RowReader):  # type: ignore[misc]
     def _new_record(self) -> Floats:
         cuts = getattr(self, "thresholds_", np.full(len(self._scale) - 1, np.nan))  # trees have none
         record = np.append(self._form.state[: rounds.FIGURES], cuts)
-        record[rounds.START] = 0.0  # where the window's buffers begin is no figure of the run
+        record[rounds.START] = 0.0  # where the window's buffers begin is not a figure of the run
         return record
 
     def _table_of_records(self) -> Floats:
-        """What was noted at the checkpoints, and would be now."""
+        """The records of all checkpoints, and one of now."""
         check_is_fitted(self)
         records = list(self._records)
         if self.rounds_ and (not records or records[-1][rounds.ROUNDS] != self.rounds_):
@@ -328,8 +328,8 @@ class OrdinalLearner(ClassifierMixin, RowReader):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        # The toy of scikit-learn's checks is three blobs in no order: no line with two cuts classifies more than
-        # 72% of it (a test shows this), where 83% are asked for, and one pass of one bit each cannot bend it.
+        # The toy data of scikit-learn's checks is three blobs in no order: no line with two cuts classifies more than
+        # 72% of it (a test shows this), but 83% are required, and one pass of one bit each cannot bend the line.
         tags.classifier_tags.poor_score = True
         tags.input_tags.sparse = self._takes_sparse()
         tags.input_tags.allow_nan = self._fills_missing()

@@ -1,4 +1,4 @@
-"""The form in which a score is kept: what the engine's loops need beside the state. Here, the linear one."""
+"""The form in which a score is kept: what the engine's loops need besides the state. Here, the linear one."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -14,22 +14,22 @@ from dford.engine._compiled import Bools, Floats, Ints
 Rows: TypeAlias = Any
 """Rows of features as learners pass them to their forms: a float64 array or a CSR matrix."""
 KernelFunction: TypeAlias = Callable[[Floats, Floats], Floats]
-# Sums of products of such rows stay finite for any stream; beyond it nothing could be learned anyway.
+# Sums of products of rows up to this size stay finite for any stream; from larger ones nothing could be learned.
 LARGEST_SQUARE = 1e100
 
 
 def missing(owner: object, method: str, purpose: str) -> NotImplementedError:
-    """What a base class raises for a method that only its subclasses can have."""
+    """The error that a base class raises for a method that a subclass must define."""
     return NotImplementedError(f"{type(owner).__name__} must define {method}, {purpose}")
 
 
 def writable(state: dict[str, Any]) -> dict[str, Any]:
-    """What was pickled, with copies of the arrays that may not be written to: joblib maps those of a file to memory."""
+    """A pickled state, with copies of its read-only arrays: joblib maps the arrays of a file into memory."""
 
     def own(value: Any) -> Any:
         if isinstance(value, list):
             return [own(one) for one in value]
-        if hasattr(value, "_make"):  # trees, of several arrays
+        if hasattr(value, "_make"):  # trees are tuples of arrays
             return value._make(map(own, value))
         return np.array(value) if isinstance(value, np.ndarray) and not value.flags.writeable else value
 
@@ -55,7 +55,7 @@ class Form:
 
     def __init__(self, n_features: int) -> None:
         self.n_features = n_features
-        self.row_shape: tuple[int, ...] = (n_features,)  # of a bare row, where the names of features need no look
+        self.row_shape: tuple[int, ...] = (n_features,)  # of a bare row; () if feature names must be checked
         self.state: Floats = np.empty(0)
         self.n_levels = 0
 
@@ -113,7 +113,7 @@ class Form:
         raise missing(self, "learn(...)", "which plays a round for each row")
 
     def ask(self, rule: loops.Rule, table: Floats, seed: int, x: Rows) -> tuple[int, int, float, int]:
-        """As the engine's `rounds.ask`, about one row: a vector or a CSR matrix. It is refused if it must be."""
+        """Like the engine's `rounds.ask`, about one row: a vector or a CSR matrix. It is refused if it is invalid."""
         scores = self.scores(x if x.ndim == 2 else x[None])
         return loops.ask_scored(self.state, self.n_levels, table, seed, rule[4], scores[0])
 
@@ -128,9 +128,9 @@ class Form:
         self, rule: loops.Rule, X: Rows, asked: Ints, higher: Bools, propensity: Floats, prediction: Ints | None,
         stops: Sequence[int], note: Callable[[], None],
     ) -> Ints:  # fmt: skip
-        """Learn from answers about many rows, which are checked, as `tell` does; returns the predictions before each.
+        """Learn from answers about many checked rows, as `tell` does; returns the predictions made before each.
 
-        These are what is judged, unless others are given. After the rounds in `stops`, `note` is called.
+        These are judged, unless others are given. After the rounds in `stops`, `note` is called.
         """
         predictions = np.empty(len(asked), np.int64)
         for n in range(len(asked)):
@@ -142,7 +142,7 @@ class Form:
         return predictions
 
     def adopt(self, other: "Form", cuts: Ints, numbers: Ints) -> None:
-        """Go on from a form of fewer features, or levels.
+        """Continue from a form with fewer features or levels.
 
         Cut i is a copy of the other's cut cuts[i]; the other's level i, from 1, is now level numbers[i - 1].
         """
@@ -155,11 +155,11 @@ class Form:
         return slice(other.n_weights)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Copies of all that changes, but for a log of answers."""
+        """Copies of everything that changes, except a log of answers."""
         return {"state": self.state.copy()}
 
     def log_arrays(self) -> dict[str, NDArray[Any]]:
-        """Copies of the features and answers of a log, where it is kept."""
+        """Copies of the features and answers of a log, if one is kept."""
         return {}
 
     def restore(self, n_levels: int, arrays: dict[str, NDArray[Any]]) -> None:

@@ -70,12 +70,12 @@ class LiveLearner(OrdinalLearner):
             self._begin_live(x)
         form = self._form
         if type(x) is np.ndarray and x.dtype is _FLOAT64 and x.shape == form.row_shape:
-            row: Rows = x.copy()  # the short way of most rows: half a microsecond
+            row: Rows = x.copy()  # a shortcut for most rows, which saves half a microsecond
         else:
             row = self._one_row(x)
         prediction, level, propensity, n = form.ask(self._rule, self._table, self.seed_, row)
         names = self._scale.names
-        # what Question(...) does, without the names of its fields: a quarter of a microsecond
+        # the same as Question(...), without parsing its arguments: this saves a quarter of a microsecond
         question = tuple.__new__(
             Question, (f"{self._key}-{n}", row, names[level - 1], names[prediction - 1], propensity, n)
         )
@@ -179,7 +179,7 @@ class LiveLearner(OrdinalLearner):
             raise TypeError(f"higher must be True or False; got {told}")
         _check(self._form, rows)
         known = self._is_known(asked, believed, given)
-        first = len(asked) if known.all() else int(np.argmin(known))  # from there on, records say that it is not
+        first = len(asked) if known.all() else int(np.argmin(known))  # from there on, the bound is unknown
         for part in slice(first), slice(first, None):
             self._note_policy(None, asked[part], believed[part], given[part])
             self._learn_answers(rows[part], asked[part], given[part], told[part], believed[part])
@@ -239,7 +239,7 @@ class LiveLearner(OrdinalLearner):
         return self.classes_[self._learn_answers(X, level, propensity, higher, None) - 1]
 
     def _learn_answers(self, X: Rows, level: Ints, propensity: Floats, higher: Bools, prediction: Ints | None) -> Ints:
-        """Checked answers, in order; returns the predictions before each."""
+        """Learn checked answers, in order; returns the predictions made before each."""
         if not len(level):
             return np.empty(0, np.int64)
         done = self.rounds_
@@ -259,9 +259,9 @@ class LiveLearner(OrdinalLearner):
         return self
 
     def _note_policy(self, policy: Policy | None, level: Ints, prediction: Ints, propensity: Floats) -> None:
-        """Note what is known, before they are learned, of the weights of answers to questions that were kept elsewhere.
+        """Note how much answers to questions stored elsewhere can weigh, as far as that is known before learning them.
 
-        Without a policy, they are known if this model, or a uniform policy, would have asked just so.
+        Without a policy, it is known if this model or a uniform policy would have asked with the same probabilities.
         """
         state = self._form.state
         if policy is not None and state[rounds.BOUND] > 0:
@@ -299,9 +299,9 @@ class LiveLearner(OrdinalLearner):
 
     def _begin(self, scale: Scale, form: Form, seed: int | None = None) -> None:
         super()._begin(scale, form, seed)
-        self._key = f"{int(counter.key(self.seed_)):08x}"  # names the model in its questions' ids
+        self._key = f"{int(counter.key(self.seed_)):08x}"  # identifies the model in its questions' ids
         self._open: dict[str, Question] = {}
-        self._fates = bytearray()  # two bits a question: enough to tell a repeated answer from another one
+        self._fates = bytearray()  # two bits per question: enough to tell a repeated answer from a different one
 
     def _begin_live(self, x: Any) -> None:
         if self.levels is None:
@@ -317,7 +317,7 @@ class LiveLearner(OrdinalLearner):
             self._look_at_names()
 
     def _one_row(self, x: Any) -> Rows:
-        """A copy of x, which the caller cannot change while the question is open; sparse ones as a matrix."""
+        """A copy of x, which the caller cannot change while the question is open; a sparse row stays a matrix."""
         if self._columns is not None and not self._is_encoded(x):
             x = self._columns.transform(as_table(x))
         if sparse.issparse(x):
@@ -341,7 +341,7 @@ class LiveLearner(OrdinalLearner):
         return row
 
     def _find(self, question: Question) -> Question | None:
-        """The open question that this is, or None if it was settled."""
+        """The open question that equals this one, or None if it was closed."""
         if not isinstance(question, Question):
             raise TypeError(f"expected a Question that this model asked; got {question!r}")
         if "_form" in self.__dict__:
@@ -376,7 +376,7 @@ class LiveLearner(OrdinalLearner):
 
 
 def _slack(weight: float) -> float:
-    """Propensities may have lost their last digits in some other file."""
+    """The weight, a bit larger: propensities may have lost their last digits in a file."""
     return weight * (1 + 1e-9)
 
 
@@ -395,6 +395,6 @@ def _check_policy(policy: Policy, log: FeedbackLog) -> None:
 
 
 def _check(form: Form, X: Rows) -> None:
-    """Refuse rows that could not be learned, before any of them is."""
+    """Refuse rows that cannot be learned, before any of them is."""
     if form.check(X) is None and form.may_refuse and X.shape[0]:
         refuse_large(X, vectors.squares(X))

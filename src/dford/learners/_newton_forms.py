@@ -10,7 +10,7 @@ from dford.engine import counter, elementary, kernels, loops, newton, rounds, ve
 from dford.engine._compiled import Bools, Floats, Ints
 from dford.learners._forms import LARGEST_SQUARE, Form, Rows, missing, refuse_large
 
-_MOST_FULL = 600  # parameters; beyond, a full covariance costs more than a third of a millisecond an answer
+_MOST_FULL = 600  # parameters; with more, a full covariance takes over a third of a millisecond per answer
 _VARIANCE_OF_COSINES = 10.0
 
 
@@ -30,7 +30,7 @@ class GaussianForm(Form):
         return self.scores(X)[:, None] - self.cuts
 
     def above(self, X: Rows) -> Floats:
-        """P(level > i), with the uncertainty of the weights taken in (MacKay 1992)."""
+        """P(level > i), taking the uncertainty of the weights into account (MacKay 1992)."""
         spread = np.sqrt(1.0 + np.pi / 8.0 * np.maximum(self.variances(X), 0.0))
         # one spread for all thresholds, so that P(level > i) falls with i for every row
         return loops.sigmoids(self.logits(X) / spread[:, None])
@@ -44,11 +44,11 @@ class GaussianForm(Form):
         raise missing(self, "learn_scored(...)", "which learns an answer about a row that was scored")
 
     def learn_many(self, X: Rows, asked: Ints, higher: Bools) -> tuple[Floats, Floats]:
-        """Both for many rows: the score of each before its answer, the cuts before each and after the last."""
+        """Both for many rows: the score of each before its answer, and the cuts before each and after the last."""
         raise missing(self, "learn_many(...)", "which scores and learns many rows")
 
     def fork(self) -> Self:
-        """One that learns, while this stays as it is."""
+        """A copy that can learn while this one stays as it is."""
         other = copy.copy(self)
         other.become(self, copied=True)
         return other
@@ -101,7 +101,7 @@ class NewtonForm(GaussianForm):
         return newton.variances_newton(self.n_levels, self.moments, settled, self.kind, self.maps, n, X)
 
     def _settled(self) -> Floats:
-        """The covariance over its spread, with nothing pending."""
+        """The covariance divided by its spread, with nothing pending."""
         return newton.settled(self.state, self.covariance, self.work)
 
     def learn(
@@ -149,7 +149,7 @@ class NewtonForm(GaussianForm):
         assert isinstance(other, NewtonForm)
         self.state[rounds.PENDING] = 0.0
         self.moments[:, : other.n_features] = other.moments
-        # what two new numbers have in common is what the old ones they stand for have; a new weight has its own
+        # two new parameters have the covariance of the old ones they copy; a new weight keeps its starting variance
         old_cuts = other.n_levels - 1
         source = np.full(self.work.shape[1], -1)
         source[: len(cuts)] = cuts
@@ -159,7 +159,7 @@ class NewtonForm(GaussianForm):
         mine, theirs = self.matrix(), other.matrix()
         kept = mine[np.diag_indices_from(mine)].copy()
         mine[np.ix_(known, known)] = theirs[np.ix_(source[known], source[known])]
-        # a cut that is a copy of another is free to leave it
+        # a cut that copies another is free to move away from it
         twice = np.flatnonzero(np.diff(cuts, prepend=-1) == 0)
         mine[twice, twice] = kept[twice]
         self._set_matrix(mine)
@@ -188,7 +188,7 @@ class NewtonForm(GaussianForm):
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         state = self.state.copy()
-        state[rounds.PENDING] = 0.0  # it is made in the covariance, so that equal models make equal files
+        state[rounds.PENDING] = 0.0  # it is applied to the covariance below, so that equal models make equal files
         return {"state": state, "moments": self.moments.copy(), "covariance": self._settled()}
 
     def restore(self, n_levels: int, arrays: dict[str, NDArray[Any]]) -> None:
@@ -198,7 +198,7 @@ class NewtonForm(GaussianForm):
 
 
 def even_cuts(n_levels: int) -> Floats:
-    """Where all levels are equally likely at f = 0."""
+    """Cuts that make all levels equally likely at f = 0."""
     shares = np.arange(1, n_levels) / n_levels
     return elementary.logs(shares / (1 - shares))
 
@@ -210,7 +210,7 @@ def start_variances(n_levels: int, n_weights: int) -> Floats:
 
 
 def of_shape(shape: tuple[int, ...], name: str, arrays: dict[str, NDArray[Any]]) -> NDArray[Any]:
-    """An array of a file, which compiled code will trust."""
+    """An array from a file, checked because compiled code will trust it."""
     found = arrays[name]
     if found.shape != shape or not np.isfinite(found).all():
         raise ValueError(f"{name} of shape {found.shape} where finite ones of {shape} were expected")
@@ -218,10 +218,10 @@ def of_shape(shape: tuple[int, ...], name: str, arrays: dict[str, NDArray[Any]])
 
 
 def _cosines(n_components: int, n_features: int) -> Floats:
-    """Frequencies and a phase for each cosine, from a stream of their own: the same map for every model.
+    """Frequencies and a phase for each cosine, from separate streams: the same map for every model.
 
-    Frequencies are normal with variance 1 / n_features, so that the kernel they stand for is
-    exp(-|z - z'|**2 / (2 n_features)). Feature j's are the same however many there are, so that new ones may come.
+    Frequencies are normal with variance 1 / n_features, so that they approximate the kernel
+    exp(-|z - z'|**2 / (2 n_features)). The draws for feature j do not depend on n_features, so features can be added.
     """
     numbers = np.arange(n_components * (n_features + 1)).reshape(n_features + 1, n_components)
     one, two = (counter.uniforms(seed, numbers.ravel()) for seed in (1, 2))

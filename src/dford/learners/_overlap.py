@@ -1,4 +1,4 @@
-"""What a model has in common with a log: whether it is judged by answers that it learned from."""
+"""What a model has in common with a log: whether it is judged by answers it learned from."""
 
 import math
 from typing import NamedTuple
@@ -30,7 +30,7 @@ class Overlap(NamedTuple):
 
 
 def overlap(form: Form, X: Rows, log: FeedbackLog) -> Overlap:
-    """X are the log's rows."""
+    """The overlap of a form and a log whose rows are X."""
     if not len(log):
         return Overlap(0, 0, 0)
     if sparse.issparse(X):
@@ -44,7 +44,7 @@ def overlap(form: Form, X: Rows, log: FeedbackLog) -> Overlap:
         hashes = sketch.row_hashes(X)
     told, propensity = 2 * log._places(0) + log.higher, log.propensity
     none = np.zeros(len(log))
-    # rows may have been learned from with their labels, which answer every question
+    # the model may have learned rows with their labels, which answer every question
     found = [
         sketch.look_up(form.state, hashes, squares, *how) for how in ((told, propensity), (none.astype(np.int64), none))
     ]

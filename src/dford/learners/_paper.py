@@ -33,7 +33,7 @@ class PaperLearner(OrdinalLearner):
         "ordered": ["boolean"],
     }
 
-    _single = False  # an answer moves the asked cut alone, weighted by 1 / propensity
+    _single = False  # whether an answer moves only the cut asked about, weighted by 1 / propensity
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class PaperLearner(OrdinalLearner):
 
     @property
     def coef_(self) -> Floats:
-        """The weights of the features, where the kernel is linear."""
+        """The weights of the features, if the kernel is linear."""
         check_is_fitted(self)
         if self.kernel != "linear":
             raise AttributeError("only a linear kernel has feature weights; use predict_projection")

@@ -1,4 +1,4 @@
-"""What a learner's parameters may be: all that is used of scikit-learn beyond its documented interface."""
+"""Constraints on parameters: everything dford uses of scikit-learn beyond its documented interface."""
 
 import sklearn
 

@@ -17,4 +17,4 @@ class ProbabilisticLearner(LiveLearner):
         check_is_fitted(self)
         above = self._form.above(self._rows(X, anew=False))
         edges = np.pad(above, ((0, 0), (1, 1)), constant_values=((0, 0), (1.0, 0.0)))
-        return edges[:, :-1] - edges[:, 1:]  # not -np.diff, in which what is impossible has the probability -0.0
+        return edges[:, :-1] - edges[:, 1:]  # not -np.diff, which would give an impossible level the probability -0.0

@@ -1,4 +1,4 @@
-"""How rows come in: as arrays, sparse matrices and tables, with the names of their features."""
+"""Reading rows: arrays, sparse matrices and tables, with the names of their features."""
 
 import warnings
 from typing import Any, Self
@@ -19,10 +19,10 @@ from dford.scale import Scale
 
 
 class RowReader(BaseEstimator):  # type: ignore[misc]
-    """What a learner reads rows by.
+    """The part of a learner that reads rows.
 
-    A table of more than numbers goes through `columns_`, which the first one makes. What the engine reads, and what
-    questions and logs hold, are the features that come out.
+    A table with more than numbers goes through `columns_`, which the first such table determines. The engine,
+    questions and logs only see the features that come out.
     """
 
     _form: Form
@@ -33,13 +33,13 @@ class RowReader(BaseEstimator):  # type: ignore[misc]
         return False
 
     def _prefers_sparse(self) -> bool:
-        """Whether rows that could be either, as dicts can, are to be sparse ones."""
+        """Whether rows that could be either dense or sparse, such as dicts, should be sparse."""
         return self._takes_sparse()
 
     def _read_columns(self, X: Any) -> Columns | None:
-        """What turns X into numbers, where it is a table of more than these, or where some are missing.
+        """What turns X into numbers, if it is a table with more than numbers, or if some are missing.
 
-        Of numbers alone every column is learned from, as everywhere in scikit-learn, also one that counts the rows.
+        In a table of numbers every column is learned from, as elsewhere in scikit-learn, even one that counts the rows.
         """
         if has_more_than_numbers(X):
             columns = Columns().fit(X)
@@ -59,7 +59,7 @@ class RowReader(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"there is nothing to learn from: {'; '.join(one.sentence for one in columns.describe())}")
 
     def take_columns(self, columns: Columns) -> Self:
-        """Read tables by these columns from now on: their features are those that this model learned from."""
+        """Read tables with these columns from now on. Their features must be those this model learned from."""
         check_is_fitted(self)
         self.check_columns(columns)
         if columns.width_ != self._form.n_features:
@@ -80,7 +80,7 @@ class RowReader(BaseEstimator):  # type: ignore[misc]
             self._form.row_shape = ()
 
     def _fills_missing(self) -> bool:
-        """Whether missing numbers are filled in, and said to be missing by a feature."""
+        """Whether missing numbers are filled in, with a feature that says so."""
         return False
 
     def _rows(self, X: Any, anew: bool) -> Rows:
@@ -88,7 +88,7 @@ class RowReader(BaseEstimator):  # type: ignore[misc]
         columns = None if anew else self._columns
         if columns is not None and not self._is_encoded(X):
             X = columns.transform(X)
-        # Rows that are not finite show in their squares, so that memory is read once.
+        # Not checked to be finite: that shows in the rows' squares, so memory is read only once.
         rows = check_array(
             X,
             accept_sparse="csr" if self._takes_sparse() else False,
@@ -102,23 +102,23 @@ class RowReader(BaseEstimator):  # type: ignore[misc]
             validate_data(self, X, reset=False, skip_check_array=True)
         if sparse.issparse(rows):
             rows.sum_duplicates()
-            if rows.indices.dtype != np.int32 and rows.nnz < 2**31:  # wider than need be: one kind is compiled
+            if rows.indices.dtype != np.int32 and rows.nnz < 2**31:  # only int32 is compiled
                 parts = rows.data, rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
                 rows = type(rows)(parts, shape=rows.shape)
         return rows
 
     def _is_encoded(self, X: Any) -> bool:
-        """Whether these are features already, and not a table: where numbers are missing there are more of them."""
+        """Whether X already holds features, and not a table, which has fewer columns if numbers may be missing."""
         is_numbers = sparse.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "iufb")
         return is_numbers and bool(X.shape[-1] == self._form.n_features)
 
     def _look_at_names(self) -> None:
-        """Where features have names, have `ask` go its long way, on which these are compared."""
+        """If features have names, make `ask` skip its shortcut, so that names are compared."""
         if self._known_names() is not None:
             self._form.row_shape = ()
 
     def _check_names(self, names: list[str] | None) -> None:
-        """The rule of scikit-learn, for features that are not those of a frame."""
+        """scikit-learn's rule on feature names, for rows that are not frames."""
         known, own = self._known_names(), type(self).__name__
         if (names is None) != (known is None):
             has, had = ("has", "without") if known is None else ("does not have valid", "with")
@@ -134,14 +134,14 @@ class RowReader(BaseEstimator):  # type: ignore[misc]
         return names
 
     def _log_rows(self, log: FeedbackLog) -> Rows:
-        """The rows of a log whose levels and features are those of this model."""
+        """The rows of a log, which must have the levels and features of this model."""
         if log.scale.names != self._scale.names:
             raise ValueError(f"the model has the levels {self._scale.names}, but the log has {log.scale.names}")
         X, names = log.X, log.feature_names
         width = self._form.n_features
         if len(log) and X.shape[1] != width:
             raise ValueError(f"the model learned with {width} features, but the log has {X.shape[1]}")
-        # a file may have names that were given, and look as if they were not
+        # names like x0, x1, ... in a file look invented, but may have been given
         if names is None and self._known_names() == invented(width):
             names = self._known_names()
         if len(log) and self._columns is None:

@@ -21,7 +21,7 @@ from dford.scale import Scale
 
 
 class Model(Protocol):
-    """What a learner is to be saved by."""
+    """What a learner needs to be saved."""
 
     seed_: int
     n_features_in_: int
@@ -30,7 +30,7 @@ class Model(Protocol):
     _form: Form
     _records: list[NDArray[np.float64]]
     _columns: Columns | None
-    # of learners that ask alone
+    # only in learners that ask
     _key: str
     _open: dict[str, Question]
     _fates: bytearray
@@ -48,7 +48,7 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
 
 
 def packing(model: Model, log: bool) -> Callable[[], bytes]:
-    """What `save` writes, once it is called; without a log, less what `recall` takes."""
+    """A function that returns what `save` writes; without the log, all but what `recall` gives back."""
     return partial(persistence.pack, *_parts(model, log))
 
 
@@ -83,7 +83,7 @@ def restore(model: Model, header: dict[str, Any], arrays: dict[str, NDArray[Any]
             raise ValueError(f"{name} has the invalid value {header[name]!r}")
     scale = Scale(header["levels"])
     columns = None if header.get("columns") is None else Columns.from_json(header["columns"])
-    # sparse and columns are later additions
+    # files of early versions have neither sparse nor columns
     form = model._new_form(header["features"], len(scale), header.get("sparse") is True, columns)
     _check(form, arrays)
     form.restore(len(scale), arrays)
@@ -107,7 +107,7 @@ def restore(model: Model, header: dict[str, Any], arrays: dict[str, NDArray[Any]
 
 
 def _check(form: Form, arrays: dict[str, NDArray[Any]]) -> None:
-    """Refuse arrays of other types than a new model's, or with numbers that none has: compiled code trusts them."""
+    """Refuse arrays of other types than a new model's, or with invalid numbers: compiled code trusts them."""
     rows = _save_rows([], form.n_features)
     new = form.arrays() | form.log_arrays() | rows | {"records": np.empty(0), "fates": np.empty(0, np.uint8)}
     for name, array in arrays.items():
@@ -115,7 +115,7 @@ def _check(form: Form, arrays: dict[str, NDArray[Any]]) -> None:
         if form.takes_missing and name in {"log_rows", "log_data", *rows}:
             strange = np.isinf(array)
         elif name == "trees_numbers":
-            strange = np.isnan(array)  # a split may be above all numbers
+            strange = np.isnan(array)  # a split may be at infinity
         elif name == "records":
             strange[:, rounds.FIGURES :] = np.isinf(array[:, rounds.FIGURES :])  # NaN where there are no thresholds
         if strange.any() or (name in new and new[name].dtype.kind != array.dtype.kind):

@@ -14,7 +14,7 @@ from dford.learners._newton_forms import GaussianForm, even_cuts, of_shape, star
 
 
 class SparseNewtonForm(GaussianForm):
-    """For rows of which most entries are zero: features scaled, by how much they vary, and a diagonal covariance.
+    """For rows whose entries are mostly zero: features scaled and weighted by how much they vary; diagonal covariance.
 
     A row whose scaled features have a sum of squares above `longest` is shortened to it.
     """
@@ -31,7 +31,7 @@ class SparseNewtonForm(GaussianForm):
         self.cuts[:] = even_cuts(n_levels)
         self.covariance = start_variances(n_levels, self.n_weights)
         self.moments = np.zeros((3, self.n_features))
-        self.work = np.empty(0)  # a row, scaled
+        self.work = np.empty(0)  # holds a scaled row
 
     def squares(self, X: Rows) -> Floats:
         X = as_csr(X)
@@ -111,11 +111,11 @@ class SparseNewtonForm(GaussianForm):
         self.moments[:, : other.n_features] = other.moments
         old_cuts = other.n_levels - 1
         self.covariance[len(cuts) + np.arange(other.n_weights)] = other.covariance[old_cuts:]
-        once = np.flatnonzero(np.diff(cuts, prepend=-1))  # a cut that is a copy of another is free to leave it
+        once = np.flatnonzero(np.diff(cuts, prepend=-1))  # a cut that copies another is free to move away from it
         self.covariance[once] = other.covariance[cuts[once]]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Of features that were never seen nothing is kept: they are as they were at the start."""
+        """Nothing is kept for features that were never seen: they are as they were at the start."""
         seen = np.flatnonzero(self.moments[0])
         first = self.n_levels - 1 + seen
         return {
@@ -127,7 +127,7 @@ class SparseNewtonForm(GaussianForm):
 
     def restore(self, n_levels: int, arrays: dict[str, NDArray[Any]]) -> None:
         self.start(n_levels)
-        seen = arrays.get("seen", np.arange(self.n_features))  # files of the first days have all
+        seen = arrays.get("seen", np.arange(self.n_features))  # files of early versions have all features
         if seen.ndim != 1 or seen.dtype.kind != "i" or (np.diff(seen, prepend=-1) <= 0).any():
             raise ValueError("the features that were seen are not in order")
         if len(seen) and seen[-1] >= self.n_features:
@@ -143,7 +143,7 @@ class SparseNewtonForm(GaussianForm):
         self.covariance[:cuts], self.covariance[cuts + seen] = covariance[:cuts], covariance[cuts:]
 
     def _unseen(self, seen: Ints, first: int) -> Ints:
-        """Where the weights of the other features are in the state."""
+        """The places in the state of the weights of all other features."""
         return first + self.n_levels - 1 + np.setdiff1d(np.arange(self.n_features), seen)
 
 

@@ -9,7 +9,7 @@ from dford.engine import elementary, rounds
 from dford.engine._compiled import Floats, Ints
 from dford.estimates import sequence
 
-# ten a decade: 1, 2, 3, 4, 5, 6, 8, 10, 13, ...
+# ten per decade: 1, 2, 3, 4, 5, 6, 8, 10, 13, ...
 DEFAULT_CHECKPOINTS: Ints = np.unique(np.round(10.0 ** (np.arange(0, 151) / 10))).astype(np.int64)
 
 
@@ -32,7 +32,7 @@ class Trace(NamedTuple):
     bound: Floats
     """The bound of the paper's Theorem 2 (linear) or 3 (kernel) on the expected regret; NaN where none is proved."""
     estimate: Floats
-    """`mae` without labels: what the answers alone show of it, in [0, K - 1]. NaN where some level is never asked."""
+    """`mae` without labels: estimated from the answers alone, in [0, K - 1]. NaN if some level is never asked about."""
     low: Floats
     """With 95% confidence, at all rounds at once, the mean error over the rounds answered is not below this,"""
     high: Floats
@@ -40,7 +40,7 @@ class Trace(NamedTuple):
 
 
 def make_trace(table: Floats, n_levels: int, regularization: float, exploration: float | None, bound: float) -> Trace:
-    """`bound` is the most that an answer could weigh so far, as in the state; NaN where some cut is never asked."""
+    """`bound` is the most that an answer could weigh so far, as in the state; NaN if some cut is never asked about."""
     columns = table.T
     done, labelled = columns[rounds.ROUNDS], columns[rounds.LABELLED]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -61,17 +61,17 @@ def make_trace(table: Floats, n_levels: int, regularization: float, exploration:
 
 
 def free_figures(table: Floats, bound: float, n_levels: int) -> tuple[Floats, ...]:
-    """(estimate, low, high) of each record, none of which leaves what is possible.
+    """(estimate, low, high) of each record, all within the possible range.
 
-    The interval is proved for terms whose bound is known before they come. Where an answer weighed more than was known,
-    or nothing was, it is all that is possible.
+    The interval is proved for terms whose bound is known in advance. If an answer weighed more than the known bound, or
+    none was known, the interval is the whole range.
     """
     figures, most = np.full((3, len(table)), np.nan), n_levels - 1.0
     some = table[:, rounds.JUDGED] > 0
     if not math.isnan(bound) and some.any():
         names = (rounds.JUDGED, rounds.FREE_ERROR, rounds.FREE_SPREAD, rounds.HEAVIEST, rounds.BOUND)
         judged, error, spread, heaviest, known = table[some][:, names].T
-        # of a run that met with heavier answers later on, and knew it, all of it is judged by their bound
+        # if a later policy raised the bound, the whole run is judged by the raised bound
         known = np.where(known > 0, np.maximum(known, bound), 0.0)
         value, low, high = sequence(judged, error, spread, np.maximum(known, 1.0), most=most)
         proved = (known > 0) & (heaviest <= known)

@@ -29,8 +29,8 @@ def make_form(
     if kernel == "poly":
         code = (kernels.POLY, float(gamma), float(coef0), int(degree))
         n_monomials = kernels.feature_count(n_features, degree)
-        # Explicit features cost a few passes over the monomials, whatever the window; a direct evaluation
-        # costs one over the window's rows, of which a part is empty. Small maps are cheap either way.
+        # Explicit features cost a few passes over the monomials, whatever the window; direct evaluation costs
+        # one pass over the window's rows, some of which are empty. Small maps are cheap either way.
         if n_monomials <= min(max(1000, (window or _FOR_EVER) * n_features // 2), MOST_MONOMIALS):
             return Explicit(code, window, n_features)
         return Direct(code, window, n_features)
@@ -38,12 +38,12 @@ def make_form(
 
 
 class _Windowed(Form):
-    """Buffers of rows, terms and the rounds they came in, the live ones always side by side.
+    """Buffers of rows, terms and the rounds they came in, with the live entries always contiguous.
 
-    Rounds that taught nothing take a place in the window and no memory.
+    Rounds that taught nothing count towards the window but take no memory.
     """
 
-    by_column = False  # rows as columns, where the engine runs along entries
+    by_column = False  # whether rows are stored as columns, so that the engine's loops run along entries
 
     def __init__(self, window: int | None, n_features: int) -> None:
         super().__init__(n_features)
@@ -62,7 +62,7 @@ class _Windowed(Form):
         return self.rows[:, part] if self.by_column else self.rows[part], self.terms[:, part], self.stamps[part]
 
     def make_room(self) -> None:
-        """Where the buffers are full, move the live entries to the front of buffers twice their size."""
+        """If the buffers are full, move the live entries to the front of buffers twice as large."""
         if self.state[rounds.START] + self.state[rounds.COUNT] < self.stamps.size:
             return
         rows, terms, stamps = self.live()
@@ -127,7 +127,7 @@ class Explicit(_Compiled):
     def __init__(self, kernel: windows.Kernel, window: int | None, n_features: int) -> None:
         super().__init__(kernel, window, n_features)
         if window is None:
-            self.window = 0  # the weights hold the whole sum; no row need be kept
+            self.window = 0  # the weights hold the whole sum, so no row is kept
         kind, gamma, coef0, degree = kernel
         self.roots = np.ones(0)
         self.n_weights = n_features
@@ -244,7 +244,7 @@ class Foreign(_Windowed):
         return int(self.state[rounds.ROUNDS])
 
     def _settle(self, c: float, values: Floats, x: Floats) -> None:
-        """As the engine's `settle_direct`."""
+        """Like the engine's `settle_direct`."""
         state = self.state
         start, count = int(state[rounds.START]), int(state[rounds.COUNT])
         if c != 0.0:

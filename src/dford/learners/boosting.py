@@ -149,7 +149,7 @@ class DirectionalBoosting(TreeLearner):
 
 
 class BoostingForm(TreeForm):
-    """No score: the probabilities of trees."""
+    """No score, only the probabilities of trees."""
 
     takes_missing = True
 
@@ -172,7 +172,7 @@ class BoostingForm(TreeForm):
         return self.schedule.trees.logits(X, self.n_levels)
 
     def table(self, table: Floats) -> Floats:
-        """How to ask: all cuts alike, until there are trees."""
+        """How to ask: evenly about all cuts until there are trees."""
         return table if self.schedule.grown_on else self.evenly
 
     def learn(

@@ -1,4 +1,4 @@
-"""Items in a file that may be larger than memory, placed."""
+"""Placing the items of a file that may be larger than memory."""
 
 from dford.placing.place import Placing, place
 

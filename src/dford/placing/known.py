@@ -1,4 +1,4 @@
-"""What a log of answers says of the items of a file, before the file is read."""
+"""What a log of answers says about the items of a file, before the file is read."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -26,7 +26,7 @@ class Told(NamedTuple):
     """What the log says. Cuts and levels count from 0."""
 
     items: Ints
-    """-1 where an answer is about none."""
+    """-1 for an answer that is about no item."""
     cuts: Ints
     levels: Ints
     propensities: Floats
@@ -34,13 +34,13 @@ class Told(NamedTuple):
     people: Ints
     X: Floats
     answered: Ints
-    """The items that there are answers about, in order."""
+    """The items with answers, in order."""
     own: Floats
     """Their features."""
 
 
 class Known(NamedTuple):
-    """All that is known before the file is read."""
+    """Everything known before the file is read."""
 
     scale: Scale
     names: list[str]
@@ -48,7 +48,7 @@ class Known(NamedTuple):
     filling: Filling
     sure: Sureness
     usual: Floats
-    """The prior of an item of which a feature is missing that the log always has: nothing was learned of such ones."""
+    """The prior of an item that lacks a feature which the log always has: nothing was learned about such items."""
     answered: Ints
     own: Floats
     evidence: Floats
@@ -80,7 +80,7 @@ def write_known(
     rate: float | None,
     seed: int,
 ) -> float:
-    """Make it from the log; returns the error rate of answers."""
+    """Compute it from the log and write it to a file; returns the error rate of answers."""
     own, filling = Items(len(scale), seed), Filling.of(told.X)
     own.add(len(told.answered))
     about = np.flatnonzero((told.items >= 0) & (told.cuts < len(scale) - 1))  # nothing is above the top
@@ -96,7 +96,7 @@ def write_known(
     reliability = alike(believed_rate(rate, repeats, differing), len(scale))
 
     def calibration() -> Calibration:
-        """By what is known of the items so far."""
+        """The calibration by what is known about the items so far."""
         rows = reliability.rows(answers.person)
         evidence = posteriors.gather(places, rows, answers.cut, answers.higher, reliability.logs, len(own))
         own.believe(own.prior, evidence)

@@ -1,8 +1,8 @@
 """Items in a Parquet file that may be larger than memory, placed row group by row group, here or on a cluster.
 
-All that is known of them is a log of answers, which has the features of the items that it is about. Copies of a learner
-learn from it, none of them the answers about its own part of the items, as in a pool. Then every item is placed by what
-its copy says of it and by its own answers. The same log and the same file give the same bits, wherever it is done.
+All that is known about them is a log of answers, with the features of the items it is about. Copies of a learner learn
+from it, each leaving out the answers about its own part of the items, as in a pool. Then every item is placed by what
+its copy predicts and by its own answers. The same log and file give the same bits, wherever this runs.
 """
 
 import operator
@@ -28,7 +28,7 @@ from dford.pool.items import Items
 from dford.scale import Scale
 
 T = TypeVar("T")
-_BATCH = 2**16  # items that are in memory at once, in each process
+_BATCH = 2**16  # items in memory at once, in each process
 
 
 class Placing(NamedTuple):
@@ -183,7 +183,7 @@ def _starts(path: Path, names: list[str], first: int) -> list[int]:
 
 
 def _learn(given: _Fold) -> bytes:
-    """A copy of the learner, with all answers but those about items of its fold."""
+    """A copy of the learner, trained on all answers except those about items of its fold."""
     own, told = FoldLearners(given.learner, Scale(given.levels), given.seed), given.told
     of = (own.folds(told.items) != given.fold) | (told.items < 0)
     rows = Filling.of(told.X).fill(told.X)[of]
@@ -192,7 +192,7 @@ def _learn(given: _Fold) -> bytes:
 
 
 def _place_group(given: _Group) -> float:
-    """Place the items of one row group; returns the sum of the errors that are expected of them."""
+    """Place the items of one row group; returns the sum of their expected errors."""
     from pyarrow import parquet
 
     known, start, total = read_known(given.known, given.kind), given.start, 0.0

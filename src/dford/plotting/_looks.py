@@ -10,14 +10,14 @@ from matplotlib.colors import to_hex, to_rgb
 
 
 class Look(NamedTuple):
-    """How a line is drawn. Dashes and marker differ too, for print and for any eye."""
+    """How a line is drawn. Dashes and markers differ too, for print and for colour-blind readers."""
 
     colour: str
     dashes: str
     marker: str
 
 
-# The learners have Okabe and Ito's colours. Black and grey are for what is no learner.
+# The learners have Okabe and Ito's colours. Black and grey are for anything else.
 LOOKS = {
     "Auto": Look("#0072B2", "-", "D"),
     "NewtonLogit": Look("#009E73", "-", "v"),
@@ -30,26 +30,26 @@ LOOKS = {
     "exact labels": Look("#882255", "-", "^"),
     "the theorem's bound": Look("#000000", "--", "s"),
 }
-# For learners that are not in the table: colours that none of these has (Paul Tol's).
+# For learners that are not in the table: other colours (Paul Tol's).
 _OWN = ("#332288", "#117733", "#999933", "#661100", "#AA4499", "#44AA99", "#DDCC77", "#6E7FD6")
 _DASHES, _MARKERS = ("-", "--", "-.", ":"), ("o", "s", "^", "D", "v", "P", "X")
 
 
 def learner_of(label: str) -> str:
-    """The learner that a label is about: the one whose name it starts with, else a learner of that very name."""
+    """The learner that a label is about: the one whose name it starts with, or else one with the label as its name."""
     return next((name for name in LOOKS if re.match(rf"{name}(?!\w)", label)), label)
 
 
 def looks_of(labels: Iterable[str], *, settings: bool = False) -> dict[str, Look]:
-    """The look of each label: its learner's.
+    """The look of each label, which is its learner's.
 
-    A learner that is not in the table has a colour by its name, the same in every picture, unless another one of this
-    picture has that already. With `settings`, further labels of one learner get shades of its colour, from light to
-    dark, and dashes and markers of their own; its bare name keeps the colour.
+    A learner that is not in the table gets a colour by its name, the same in every picture, unless another learner in
+    this picture already has it. With `settings`, further labels of one learner get shades of its colour, from light to
+    dark, and different dashes and markers; its bare name keeps the colour.
     """
     learners = {label: learner_of(label) for label in labels}
     looks, free = dict(LOOKS), list(_OWN)
-    for name in sorted(set(learners.values()) - set(LOOKS)):  # in an order that does not hang on the picture's
+    for name in sorted(set(learners.values()) - set(LOOKS)):  # in an order that does not depend on the picture
         number = crc32(name.encode())
         colour = _OWN[number % len(_OWN)]
         colour = colour if colour in free or not free else free[0]

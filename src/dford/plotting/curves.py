@@ -14,10 +14,10 @@ _PANELS = (
 
 
 def draw_curves(traces: Mapping[str, Trace], path: str | os.PathLike[str], *, title: str) -> None:
-    """Draw running MAE and crossings per round against rounds, one line a trace, into a picture file.
+    """Draw running MAE and crossings per round against rounds, one line per trace, into a picture file.
 
-    A trace whose name starts with that of a learner has the colour of this learner. The ending of `path` says the
-    format. The file appears whole or not at all.
+    A trace whose name starts with that of a learner gets that learner's colour. The ending of `path` gives the format.
+    The file is written atomically.
     """
     figure, panels = new_figure(len(_PANELS), height=3.9)
     looks = looks_of(traces, settings=True)

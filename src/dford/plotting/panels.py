@@ -12,13 +12,13 @@ from dford.plotting._looks import LOOKS, looks_of
 
 
 class Line(NamedTuple):
-    """A line of a panel, with a band of one spread to either side."""
+    """A line in a panel, with a band of one spread on either side."""
 
     x: ArrayLike
     y: ArrayLike
     spread: ArrayLike | None = None
     crosses: str | None = None
-    """For figures that are somebody else's: crosses alone, in the colour of this label."""
+    """For figures from elsewhere: only crosses, in the colour of this label."""
 
 
 def draw_lines(
@@ -26,7 +26,7 @@ def draw_lines(
 ) -> None:
     """Draw one panel for each title, and in it one line for each label; the same label looks the same everywhere.
 
-    A label that starts with the name of a learner has the colour of this learner.
+    A label that starts with the name of a learner gets that learner's colour.
     """
     every = {label: line for lines in panels.values() for label, line in lines.items()}
     looks = looks_of((label for label, line in every.items() if line.crosses is None), settings=True)
@@ -67,7 +67,7 @@ class HeatRow(NamedTuple):
 def draw_heat_rows(
     rows: Mapping[str, HeatRow], path: str | os.PathLike[str], *, columns: Sequence[str], x: str, title: str
 ) -> None:
-    """Draw one row for each name: the darker the lower within its row, every value written in its place."""
+    """Draw one row for each name: darker means lower within the row, and every value is written in its place."""
     figure, (panel,) = new_figure(1, height=0.5 + 0.4 * len(rows))
     for place, row in enumerate(rows.values()):
         values = np.asarray(row.values, dtype=float)

@@ -1,4 +1,4 @@
-"""The pictures of `dford compare`: a panel a dataset."""
+"""The pictures of `dford compare`: one panel per dataset."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -16,14 +16,14 @@ Records = Sequence[Mapping[str, Any]]
 
 
 def draw_pass(records: Records, path: Path) -> None:
-    """Draw the running error of every learner against answers, a panel a dataset."""
+    """Draw the running error of every learner against answers, one panel per dataset."""
     figure, panels = _panels(records)
     looks = _looks(records, "learner")
     for dataset, panel in panels.items():
         own = [record for record in records if record["dataset"] == dataset]
         shown = []
         for learner, (name, look) in looks.items():
-            # of several settings the best in hindsight, as in the table
+            # if there are several settings, the best in hindsight, as in the table
             settings = {r["setting"] for r in own if r["learner"] == learner}
             tables = [_by_run([r for r in own if (r["learner"], r["setting"]) == (learner, s)]) for s in settings]
             if not tables:
@@ -47,7 +47,7 @@ def draw_pass(records: Records, path: Path) -> None:
 
 
 def draw_flips(records: Records, path: Path) -> None:
-    """Draw the running error against the share of wrong answers, a panel a dataset."""
+    """Draw the running error against the share of wrong answers, one panel per dataset."""
     figure, panels = _panels(records)
     looks = _looks(records, "learner")
     for dataset, panel in panels.items():
@@ -56,7 +56,7 @@ def draw_flips(records: Records, path: Path) -> None:
             flips = sorted({r["flip"] for r in own})
             if flips:
                 errors = [[r["mae"] for r in own if r["flip"] == flip] for flip in flips]
-                # a little beside each other, where equal errors do not hide each other
+                # shifted a little, so that equal errors do not hide each other
                 places = np.array(flips) + 0.004 * (place - (len(looks) - 1) / 2)
                 panel.errorbar(
                     places, np.mean(errors, axis=1), np.std(errors, axis=1), color=look.colour, marker=look.marker,
@@ -69,7 +69,7 @@ def draw_flips(records: Records, path: Path) -> None:
 
 
 def draw_drift(records: Records, path: Path) -> None:
-    """Draw the error in short windows against answers, a panel a dataset, with a line where the scale turns round."""
+    """Draw the error in short windows against answers, one panel per dataset, and mark where the scale turns round."""
     figure, panels = _panels(records)
     looks = _looks(records, "learner")
     for dataset, panel in panels.items():
@@ -85,7 +85,7 @@ def draw_drift(records: Records, path: Path) -> None:
 
 
 def draw_reliability(records: Records, path: Path) -> None:
-    """Draw how often a level was above a cut against the probability given, and below it how many were in each bin."""
+    """Draw how often a level was above a cut against the predicted probability, and below it the counts per bin."""
     figure, panels = _panels(records, height=3.4)
     looks = _looks(records, "model")
     width, bottoms = 0.08 / len(looks), []
@@ -120,7 +120,7 @@ def draw_reliability(records: Records, path: Path) -> None:
 
 
 def draw_pool(records: Records, path: Path) -> None:
-    """Draw the error of the placements against answers per item, a panel a dataset."""
+    """Draw the error of the placements against answers per item, one panel per dataset."""
     figure, panels = _panels(records)
     looks = looks_of(_PLACED.values())
     for dataset, panel in panels.items():
@@ -149,9 +149,9 @@ def draw_pool(records: Records, path: Path) -> None:
 
 
 def draw_people(records: Records, path: Path) -> None:
-    """Draw the error of the placements against answers per item, by what is made of who answered; a panel a dataset.
+    """Draw the error of the placements against answers per item, by the use of who answered, one panel per dataset.
 
-    Where a judge answered, too, the error against what it cost is a picture of its own, `.judge` in its name.
+    If a judge answered too, the error against the cost is a separate picture, with `.judge` in its name.
     """
     if judged := [record for record in records if record["part"] == "judge"]:
         _draw_judge(judged, path.with_suffix(f".judge{path.suffix}"))
@@ -180,7 +180,7 @@ def _draw_judge(records: Records, path: Path) -> None:
     for dataset, panel in panels.items():
         for mix, (name, look) in _MIXES.items():
             own = [r for r in records if (r["dataset"], r["way"]) == (dataset, mix)]
-            for run in dict.fromkeys(r["run"] for r in own):  # each ends where it has reached the target
+            for run in dict.fromkeys(r["run"] for r in own):  # each run ends where it reaches the target
                 costs, errors = ([r[key] for r in own if r["run"] == run] for key in ("cost", "mae"))
                 panel.plot(costs, errors, color=look.colour, linestyle=look.dashes, label=name)
         panel.axhline(0.1, color="black", linestyle=":", linewidth=1, label="the target")
@@ -231,7 +231,7 @@ _MIXES = {
 
 
 def _panels(records: Records, height: float = 0.0) -> tuple[Figure, dict[str, Axes]]:
-    """A figure with a panel a dataset."""
+    """A figure with one panel per dataset."""
     datasets = list(dict.fromkeys(record["dataset"] for record in records))
     figure, panels = new_figure(len(datasets), height=height)
     for dataset, panel in zip(datasets, panels, strict=True):
@@ -240,7 +240,7 @@ def _panels(records: Records, height: float = 0.0) -> tuple[Figure, dict[str, Ax
 
 
 def _looks(records: Records, column: str) -> dict[str, tuple[str, Look]]:
-    """Of each learner of the records, its name and its look."""
+    """The name and the look of each learner in the records."""
     names = {
         key: _NAMES.get(key, key.rpartition(":")[2]) for key in dict.fromkeys(record[column] for record in records)
     }
@@ -249,7 +249,7 @@ def _looks(records: Records, column: str) -> dict[str, tuple[str, Look]]:
 
 
 def _plot(panel: Axes, answers: Any, runs: Any, look: Look, line: str, name: str) -> None:
-    """The mean of runs, and a band of one standard deviation."""
+    """Plot the mean of runs, with a band of one standard deviation."""
     mean, spread = runs.mean(axis=0), runs.std(axis=0)
     panel.plot(answers, mean, color=look.colour, linestyle=line, label=name)
     panel.fill_between(answers, mean - spread, mean + spread, color=look.colour, alpha=0.15, linewidth=0)

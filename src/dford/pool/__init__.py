@@ -1,4 +1,4 @@
-"""The pool: items to be placed, what is known of each, and which question comes next."""
+"""The pool: items to be placed, what is known about each, and which question comes next."""
 
 import os
 from collections.abc import Callable

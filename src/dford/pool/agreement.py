@@ -8,27 +8,27 @@ import numpy as np
 from dford.engine import people as engine
 from dford.engine._compiled import Bools, Floats, Ints
 
-_ROUNDS = 8  # of going back and forth
-_SHARING, _STILL = 20, 1e-3  # times that the shares of the levels are found, at most, and when they stay as they are
+_ROUNDS = 8  # of messages back and forth
+_SHARING, _STILL = 20, 1e-3  # the most iterations for the shares of the levels, and the change at which they stop
 _ERRORS = np.array([0.005, 0.03, 0.07, 0.13, 0.22, 0.33, 0.48])
 _STRICT = np.array([0.2, 0.45, 0.7, 1.0, 1.5, 2.5, 4.0])
-_SPREAD = 0.2  # levels, by which people are stricter or milder than others
+_SPREAD = 0.2  # levels by which people are stricter or milder than others
 
 
 class Kinds(NamedTuple):
-    """Kinds of people. The thresholds of one lie `strictness` levels above everybody's, and some answers are flipped.
+    """Kinds of people. Each kind's thresholds are `strictness` levels above everybody's, and some answers are flipped.
 
-    Within its level, an item may stand anywhere. So somebody stricter by a quarter of a level says no to a quarter of
-    the items that are just above a cut.
+    An item may be anywhere within its level. So someone stricter by a quarter of a level says no to a quarter of the
+    items just above a cut.
     """
 
     error: Floats
     strictness: Floats
     weights: Floats
-    """How likely each is of somebody of whom nothing is known."""
+    """How likely each kind is for someone about whom nothing is known."""
 
     def chances(self, n_levels: int) -> Floats:
-        """How likely each kind says yes, by how far the level is above the cut: see `engine.people`."""
+        """How likely each kind is to say yes, by how far the level is above the cut: see `engine.people`."""
         above = np.arange(1 - n_levels, n_levels) - self.strictness[:, None]
         error = self.error[:, None]
         found: Floats = error + (1.0 - 2.0 * error) * np.clip(above, 0.0, 1.0)
@@ -36,10 +36,10 @@ class Kinds(NamedTuple):
 
 
 def kinds_of(errors: Floats, strict: Floats, sure: bool) -> Kinds:
-    """Wrong answers are rare, the more so the surer one is of anybody; and few people are strict or mild."""
+    """Wrong answers are assumed to be rare, even more so if `sure`, and few people to be strict or mild."""
     both = np.concatenate([-strict[::-1], [0.0], strict])
     error, strictness = (grid.ravel() for grid in np.meshgrid(errors, both, indexing="ij"))
-    # no powers or exponentials, of which machines have different bits
+    # no powers or exponentials, whose bits differ between machines
     rare, near = (1.0 - error) * (1.0 - error), 1.0 / (1.0 + (strictness / _SPREAD) * (strictness / _SPREAD) / 8.0)
     rare, near = rare * rare, near * near  # nearly a normal distribution, with longer tails
     weights = (rare * rare if sure else rare) * near * near
@@ -50,9 +50,9 @@ KINDS = kinds_of(_ERRORS, _STRICT, sure=True)
 
 
 def _sure(eighths: int) -> Floats:
-    """How likely each kind is of somebody who says that answers are right with this probability, in eighths.
+    """How likely each kind is for someone who says their answer is right with this probability, in eighths.
 
-    It counts like eight answers, of which so many are right.
+    It counts like eight answers of which `eighths` are right.
     """
     weights = KINDS.weights.copy()
     for i in range(8 if eighths else 0):
@@ -65,20 +65,20 @@ WEIGHTS = np.stack([_sure(eighths) for eighths in range(9)])
 
 
 class Voice(NamedTuple):
-    """A person, when they are so sure of an answer. What they say of that is compared with others' answers, too."""
+    """A person being this sure of an answer. How much that is worth is judged by others' answers, too."""
 
     name: str
     eighths: int = 0
-    """Of the probability with which they say that their answer is right, or 0 where they say nothing of it."""
+    """The probability they give that their answer is right, in eighths, or 0 if they give none."""
 
     @classmethod
     def of(cls, name: str, confidence: float) -> "Voice":
-        """By the confidence from 0.5 to 1, or NaN."""
+        """The voice for a confidence from 0.5 to 1, or NaN."""
         return cls(name) if np.isnan(confidence) else cls(name, round(8 * confidence))
 
 
 def people_of(voices: Sequence[Voice]) -> Ints:
-    """Whose each voice is, by the number of their first one."""
+    """Whose voice each is, given as the number of that person's first voice."""
     first: dict[str, int] = {}
     return np.array([first.setdefault(voice.name, n) for n, voice in enumerate(voices)], dtype=np.int64)
 
@@ -97,23 +97,23 @@ class AnswerColumns(NamedTuple):
     higher: Bools
 
     def where(self, which: Any) -> "AnswerColumns":
-        """Some of them."""
+        """A selection of the answers."""
         return AnswerColumns(self.item[which], self.person[which], self.cut[which], self.higher[which])
 
 
 class Agreed(NamedTuple):
-    """What answers say of items and people together."""
+    """What answers say about items and people together."""
 
     beliefs: Floats
-    """How likely each level is, of every item."""
+    """How likely each level is, for every item."""
     kinds: Floats
-    """How likely each of `KINDS` is, of every person."""
+    """How likely each of `KINDS` is, for every person."""
     others: Floats
-    """How likely each level is of the item of each answer, but for what its person said of it."""
+    """How likely each level is for the item of each answer, leaving out what the same person said about it."""
 
 
 def agree(told: AnswerColumns, prior: Floats, voices: Sequence[Voice]) -> Agreed:
-    """Find levels and voices together, while other threads run."""
+    """Find levels and voices together; other threads can run meanwhile."""
     n_levels, weights = prior.shape[1], WEIGHTS[[voice.eighths for voice in voices]]
     found = Agreed(np.empty(prior.shape), np.empty(weights.shape), np.empty((len(told.item), n_levels)))
     messages, work = np.empty(found.others.shape), np.empty((2, weights.shape[1]))
@@ -123,7 +123,7 @@ def agree(told: AnswerColumns, prior: Floats, voices: Sequence[Voice]) -> Agreed
 
 
 def _together(told: AnswerColumns, voices: Sequence[Voice]) -> Ints:
-    """From each answer to the next that the same person gave about the item, in a circle, if others answered, too."""
+    """From each answer to the next one by the same person about the item, in a circle, if others answered about it."""
     alone, person = np.arange(len(told.item)), people_of(voices)[told.person]
     order = np.lexsort((person, told.item))
     keys = np.stack([told.item, person])[:, order]
@@ -136,7 +136,7 @@ def _together(told: AnswerColumns, voices: Sequence[Voice]) -> Ints:
 
 
 def is_shared(told: AnswerColumns, voices: Sequence[Voice]) -> Bools:
-    """Which answers are about items that somebody else answered about, too."""
+    """Which answers are about items that someone else answered about too."""
     pairs = np.unique(np.stack([told.item, people_of(voices)[told.person]], axis=1), axis=0)
     people = np.bincount(pairs[:, 0], minlength=1 + int(told.item.max(initial=-1)))
     found: Bools = people[told.item] > 1
@@ -146,9 +146,9 @@ def is_shared(told: AnswerColumns, voices: Sequence[Voice]) -> Bools:
 def known_or_shared(
     told: AnswerColumns, voices: Sequence[Voice], n_items: int, n_levels: int, known: Mapping[int, int]
 ) -> Floats:
-    """Priors of items by the shares of the levels, which these answers tell; of what is known, the level itself.
+    """Priors of items: the shares of the levels according to these answers, or the level itself where it is known.
 
-    They are found to the end: shares that are too even would make everybody strict, or mild.
+    They are iterated to convergence: shares that are too even would make everybody look strict or mild.
     """
     shares, is_known = np.full(n_levels, 1.0 / n_levels), np.isin(np.arange(n_items), list(known))
     for _ in range(_SHARING):
@@ -163,9 +163,9 @@ def known_or_shared(
 
 
 def modest_shares(beliefs: Floats) -> Floats:
-    """How many items there are of each level, as a prior for one of which nothing else is known.
+    """The shares of the levels, as a prior for an item about which nothing else is known.
 
-    They are the root of the shares: these rest on the same answers, and would have the rare levels vanish.
+    Their square roots, because the shares rest on the same answers and would make rare levels vanish.
     """
     shares = np.sqrt(1.0 + beliefs.sum(axis=0))
     found: Floats = shares / shares.sum()

@@ -15,18 +15,18 @@ class Answer(NamedTuple):
     """An answer, with the question as it was asked. Items, cuts and levels count from 0."""
 
     question: int
-    """The number of the question: no two have the same."""
+    """The number of the question, which is unique."""
     item: int
     cut: int
     placement: int
-    """Where the item stood when it was asked about."""
+    """The placement of the item when it was asked about."""
     propensity: float
     higher: bool
     purpose: int
     checks: int
-    """The number of the question that was asked again, or -1."""
+    """The number of the question that this one repeats, or -1."""
     person: int = 0
-    """Who gave it, by the number among all voices that ever did."""
+    """Who gave it: the number of the voice."""
     is_taught: bool = True
     """Whether the learners learn from it."""
 
@@ -68,7 +68,7 @@ class Answers:
         return found
 
     def of(self, question: int) -> int | None:
-        """Which one answers this question."""
+        """The place of the answer to this question, or None."""
         found = np.flatnonzero(self["question"] == question)
         return int(found[0]) if len(found) else None
 

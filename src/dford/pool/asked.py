@@ -1,4 +1,4 @@
-"""The questions that a pool has asked: those that wait for an answer, and what became of the others."""
+"""The questions that a pool has asked: those still open, and what became of the others."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,7 @@ _FATES = {TOLD_NO: "answered no", TOLD_YES: "answered yes", DROPPED: "dropped"}
 
 
 class AskedQuestions:
-    """Numbered from 0. Each is open until it is told or dropped, once."""
+    """Questions numbered from 0. Each is open until it is answered or dropped, once."""
 
     def __init__(self, seed: int) -> None:
         self._key = f"{int(counter.key(seed)):08x}"
@@ -22,20 +22,20 @@ class AskedQuestions:
         self._fates = bytearray()
 
     def __len__(self) -> int:
-        """How many were ever asked."""
+        """How many have been asked so far."""
         return len(self._fates)
 
     def __iter__(self) -> Iterator[ItemQuestion]:
-        """Those that are open."""
+        """The open ones."""
         return (question for question, _ in self._open.values())
 
     def add(self, question: tuple[Any, ...], checks: int) -> ItemQuestion:
-        """Open the next one: all its fields but the id, and the number of the question that is asked again, or -1."""
+        """Open the next one: all its fields except the id, and the number of the question that it repeats, or -1."""
         self._fates.append(OPEN)
         return self._put(question, checks)
 
     def find(self, question: ItemQuestion, fate: int) -> ItemQuestion | None:
-        """The open question that this is, or None if it was closed in this way before."""
+        """The open question that equals this one, or None if it was already closed in this way."""
         if not isinstance(question, ItemQuestion):
             raise TypeError(f"expected a question that this pool asked; got {question!r}")
         asked = self._open.get(question.id, (None, -1))[0]
@@ -49,12 +49,12 @@ class AskedQuestions:
         return None
 
     def close(self, question: ItemQuestion, fate: int) -> int:
-        """Returns the number of the question that this one asked again, or -1."""
+        """Close it; returns the number of the question that it repeats, or -1."""
         self._fates[question.round] = fate
         return self._open.pop(question.id)[1]
 
     def parts(self) -> tuple[list[list[Any]], Ints]:
-        """As a file holds them: the open ones, and the fates of all."""
+        """What a file holds of them: the open ones, and the fates of all."""
         waiting = [[*question[1:], checks] for question, checks in self._open.values()]
         return waiting, np.frombuffer(bytes(self._fates), np.uint8)
 

@@ -1,4 +1,4 @@
-"""The audit: items drawn at random are settled by answers of their own, which judge the placements of today."""
+"""The audit: items drawn at random are settled by separate answers, which judge the current placements."""
 
 from collections.abc import Collection
 
@@ -9,15 +9,15 @@ from dford.engine._compiled import Floats, Ints
 from dford.estimates import Estimate, interval
 from dford.pool.items import Items
 
-_SETTLED = 0.98  # of certainty
-_LEAST = 8  # settled items, for a figure: the interval is made for few, but not for fewer
-_AT_ONCE = 100  # items that are being settled, at most
+_SETTLED = 0.98  # the probability of a level at which an item counts as settled
+_LEAST = 8  # settled items needed for a figure: the interval is made for few terms, but not for fewer
+_AT_ONCE = 100  # items being settled, at most
 
 
 class Audit:
-    """Items in a random order, but for those that are decided. Of each, all levels are as likely before its answers.
+    """Items in a random order, except decided ones. For each, all levels are equally likely before its answers.
 
-    The answers are kept from the items until they are released, so they know nothing of the placements that they judge.
+    The answers are kept from the items until they are released, so the placements they judge do not depend on them.
     """
 
     def __init__(self, pool: Items, seed: int) -> None:
@@ -27,28 +27,28 @@ class Audit:
     def clear(self) -> None:
         self.known = Items(self._pool.n_levels, self._seed)
         self.items: list[int] = []
-        self._places: dict[int, int] = {}  # of the items among those that are known
+        self._places: dict[int, int] = {}  # of the items in `known`
         self._settled: list[bool] = []
         self.look()
 
     def look(self) -> None:
-        """The pool has other items than before."""
+        """Take note that the pool's items have changed."""
         draws = counter.uniforms(self._seed, np.arange(len(self._pool)))
         self._order, self._next = np.argsort(draws, kind="stable"), 0
 
     def places(self, items: Ints) -> Ints:
-        """Of audited items, their places among those that are."""
+        """The places of these items among the audited ones."""
         return np.array([self._places[item] for item in items.tolist()], dtype=np.int64)
 
     def believe(self, evidence: Floats) -> None:
-        """Another evidence of what is audited."""
+        """Replace the evidence for the audited items."""
         self.known.believe(self.known.prior, evidence)
         self._settled = [self._is_settled(place) for place in range(len(self.items))]
 
     def pick(self, auditing: Collection[int]) -> tuple[int, int] | None:
-        """The item to ask about, and the cut. None where all are judged, and while one is asked about by others.
+        """The item and the cut to ask about. None if all are judged, or while the next one is open for another purpose.
 
-        Items that are being audited by an open question are passed over.
+        Items that an open question already audits are skipped.
         """
         for place in range(max(len(self.items) - _AT_ONCE, 0), len(self.items)):
             item = self.items[place]
@@ -58,7 +58,7 @@ class Audit:
             self._next += 1
         for item in self._order[self._next :].tolist():
             if self._is_new(item) and item not in auditing:
-                # not another one instead: those that nobody is asked about are no random ones
+                # not another one instead: the items that nobody is being asked about are not a random sample
                 return None if self._pool.is_open[item] else (item, int(self._pool.bounds[item].sum() - 1) // 2)
         return None
 
@@ -71,7 +71,7 @@ class Audit:
         return belief
 
     def answer(self, item: int, logs: Floats) -> None:
-        """Count an answer; with the first one, the item is among those that are audited."""
+        """Count an answer; the first one makes the item an audited one."""
         if item not in self._places:
             self._places[item] = len(self.items)
             self.items.append(item)
@@ -82,14 +82,14 @@ class Audit:
         self._settled[self._places[item]] = self._is_settled(self._places[item])
 
     def decide(self, item: int) -> None:
-        """Take note that this item has been decided."""
+        """Take note that this item was decided."""
         if item in self._places:
             place = self._places[item]
             self.known.decide(place, *self._pool.bounds[item])
             self._settled[place] = self._is_settled(place)
 
     def judge(self, levels: Ints) -> Estimate:
-        """How far these levels are from the right ones, on the mean."""
+        """How far these levels are from the right ones, on average."""
         most = float(self._pool.n_levels - 1)
         judges = (self._settled[place] and self._pool.is_in_doubt(item) for place, item in enumerate(self.items))
         places = np.flatnonzero(np.fromiter(judges, np.bool_, len(self.items)))

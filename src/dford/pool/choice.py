@@ -1,4 +1,4 @@
-"""Whom to ask what: of all people at hand, the question whose answer is expected to tell most for what it costs."""
+"""Whom to ask what: among all available people, the question whose answer is expected to tell most for its cost."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,41 +12,41 @@ from dford.pool.answers import Answers
 from dford.pool.items import Items
 from dford.pool.reliability import Reliability
 
-_LOOKED_AT = 50  # items of each person
+_LOOKED_AT = 50  # items per person
 
 
 class AtHand(NamedTuple):
-    """Somebody who can be asked now."""
+    """Someone who can be asked now."""
 
     name: str
     items: Ints | None = None
-    """Those that they can speak of, where it is not all."""
+    """The items they can answer about, if not all."""
     cost: float = 1.0
-    """Of an answer, beside others'."""
+    """The cost of an answer, relative to others'."""
     may_audit: bool = True
     is_program: bool = False
-    """One answers the same again, so nothing is asked of it twice."""
+    """A program gives the same answer again, so it is never asked twice."""
 
     @property
     def is_restricted(self) -> bool:
-        """Whether they may have said all that they can."""
+        """Whether they may run out of questions to answer."""
         return self.items is not None or self.is_program
 
 
 class Choice(NamedTuple):
-    """What to ask, and of whom: their place among those at hand."""
+    """What to ask, and whom: their place among those available."""
 
     item: int
     cut: int
     who: int
     cuts: Ints
-    """All that may be asked about this item of them."""
+    """All cuts that they may be asked about for this item."""
 
 
 def choose(
     items: Items, answers: Answers, reliability: Reliability, voices: Sequence[Voice], at_hand: Sequence[AtHand]
 ) -> Choice | None:
-    """Nobody is asked what they have answered. How sure somebody will be is not known: as most often, it is taken."""
+    """Nobody is asked what they have answered. Each person is assumed to be as sure as they most often were."""
     counts = np.bincount(answers["person"], minlength=len(voices))
     own = [voices_of(voices, one.name) for one in at_hand]
     usual = np.array([max(some, key=lambda v: counts[v], default=-1) for some in own])
@@ -59,9 +59,9 @@ def choose(
 
 
 def _look(items: Items, answers: Answers, among: Ints | None, voices: Sequence[int]) -> tuple[Ints, Bools]:
-    """Some items that are most in doubt, and which cuts of each need not be asked about of this person.
+    """Some items that are most in doubt, and which cuts of each this person need not be asked about.
 
-    Those come first whose best question the person has not answered; and others that they have not said all about.
+    First come items whose best question the person has not answered, then others that they can still answer about.
     """
     own = np.isin(answers["person"], voices)
     item, cut = (column.astype(np.int64) for column in (answers["item"][own], answers["cut"][own]))

@@ -1,4 +1,4 @@
-"""Where answers contradict each other, by who gave them."""
+"""Where answers contradict each other, weighted by who gave them."""
 
 import numpy as np
 
@@ -9,10 +9,10 @@ from dford.pool.reliability import Reliability
 
 
 def contradictions(told: AnswerColumns, reliability: Reliability, n_items: int) -> Floats:
-    """By item, how much of its answers must be wrong, whatever its level is: 0 where one level fits them all.
+    """For each item, how much of its answers must be wrong, whatever its level is: 0 if one level fits them all.
 
-    An answer weighs the logarithm of how much likelier its person is to give the other one, so who guesses contradicts
-    nobody.
+    An answer weighs the logarithm of how much likelier its person is to give the opposite one, so someone who guesses
+    contradicts nobody.
     """
     item, person, cut, higher = told
     weights = np.ascontiguousarray(reliability.logs - reliability.logs.max(axis=1, keepdims=True))

@@ -1,4 +1,4 @@
-"""Learners that each leave out a part of the items: none has learned the answers of an item that it speaks of."""
+"""Learners that each leave out a part of the items: none has learned the answers about the items it predicts."""
 
 import numpy as np
 from sklearn.base import clone
@@ -8,11 +8,11 @@ from dford.engine._compiled import Bools, Floats, Ints
 from dford.learners import LiveLearner, Rows
 from dford.scale import Scale
 
-FOLDS = 10  # with five, half as much again was wrong on some data after one answer an item
+FOLDS = 10  # with five, the error was half as large again on some data after one answer per item
 
 
 class FoldLearners:
-    """Copies of a learner, one a fold of the items."""
+    """Copies of a learner, one per fold of the items."""
 
     def __init__(self, learner: LiveLearner, scale: Scale, seed: int) -> None:
         self._scale, self._seed = scale, seed
@@ -23,7 +23,7 @@ class FoldLearners:
         return (FOLDS * counter.uniforms(self._seed, items)).astype(np.int64)
 
     def learn(self, X: Rows, items: Ints, cuts: Ints, placements: Ints, propensities: Floats, higher: Bools) -> None:
-        """More answers: all but those about a fold's own items, for each fold."""
+        """Learn more answers: for each fold, all except those about its own items."""
         folds = self.folds(items)
         for fold in range(FOLDS):
             of = folds != fold
@@ -32,12 +32,12 @@ class FoldLearners:
     def learn_fold(
         self, fold: int, rows: Rows, cuts: Ints, placements: Ints, propensities: Floats, higher: Bools
     ) -> None:
-        """More answers for one fold, with the features of what they are about."""
+        """Learn more answers for one fold, with the features of their items."""
         names = self._scale.array
         self.models[fold].learn_many(rows, names[cuts], names[placements], propensities, higher)
 
     def chances(self, X: Rows) -> Floats:
-        """How likely answers are to be yes, for all items and cuts."""
+        """How likely an answer is to be yes, for all items and cuts."""
         return self.chances_of(np.arange(X.shape[0]), X)
 
     def chances_of(self, items: Ints, X: Rows) -> Floats:
@@ -52,7 +52,7 @@ class FoldLearners:
         return yes
 
     def recall(self, X: Rows, items: Ints, cuts: Ints, higher: Bools) -> None:
-        """The answers that were learned before the models were packed without them."""
+        """Give back the answers that the models learned before they were packed without them."""
         names, folds = self._scale.array, self.folds(items)
         for fold, model in enumerate(self.models):
             of = folds != fold

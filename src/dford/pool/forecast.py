@@ -1,4 +1,4 @@
-"""How many answers there are still to come."""
+"""How many more answers are needed."""
 
 import numpy as np
 
@@ -8,12 +8,12 @@ from dford.pool.items import Items
 from dford.pool.reliability import alike
 
 _FUTURES = 8
-_SAMPLE = 1000  # items, of larger pools
-_MOST = 100  # answers an item
+_SAMPLE = 1000  # items of a larger pool
+_MOST = 100  # answers per item
 
 
 class Forecast:
-    """What is known of some items now, from which futures are drawn; no answer teaches anything about another item."""
+    """What is known about some items now, to draw futures from. In these, no answer teaches about another item."""
 
     def __init__(self, items: Items, rate: float, seed: int) -> None:
         kept = np.flatnonzero(~items.is_out)
@@ -23,7 +23,7 @@ class Forecast:
         self._seed, self._scale = seed, len(kept) / max(len(some), 1)
 
     def remaining(self, target: float) -> Estimate:
-        """How many answers until the expected error is at most the target: the mean, the least and the most."""
+        """How many answers it takes to bring the expected error to the target: the mean, the lowest and the highest."""
         count = len(self._known[0])
         if not count:
             return Estimate(0.0, 0.0, 0.0)

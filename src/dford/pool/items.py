@@ -1,4 +1,4 @@
-"""What is known of items, and which question about each tells most."""
+"""What is known about items, and which question about each tells most."""
 
 from typing import Any
 
@@ -10,9 +10,9 @@ from dford.engine._compiled import Floats, Ints
 
 
 class Items:
-    """Items with a prior, the evidence of their answers, and what somebody decided about them.
+    """Items with a prior, the evidence of their answers, and what was decided about them.
 
-    Levels and cuts count from 0. Some 100 bytes an item where there are five levels.
+    Levels and cuts count from 0. With five levels, about 100 bytes per item.
     """
 
     def __init__(self, n_levels: int, seed: int) -> None:
@@ -23,7 +23,7 @@ class Items:
         self.counts = np.empty(0, np.int32)
         self.is_open = np.empty(0, np.bool_)
         self.is_out = np.empty(0, np.bool_)
-        self._usual = np.full(n_levels, 1 / n_levels)  # the prior of those that no prior was made for
+        self._usual = np.full(n_levels, 1 / n_levels)  # the prior of items that have none yet
         self._gaps, self._cuts = np.empty(0), np.empty(0, np.int16)
         self._belief, self._one = np.empty(n_levels), np.empty(1, np.int64)
 
@@ -31,7 +31,7 @@ class Items:
         return len(self.prior)
 
     def add(self, n: int) -> None:
-        """More items, of which no more is known than of the others on the mean."""
+        """Add items, with the mean prior of the others."""
         first = len(self)
         self.prior = np.concatenate([self.prior, np.tile(self._usual, (n, 1))])
         self.evidence = np.concatenate([self.evidence, np.zeros((n, self.n_levels))])
@@ -42,7 +42,7 @@ class Items:
         self.look(np.arange(first, first + n))
 
     def believe(self, prior: Floats, evidence: Floats) -> None:
-        """Other priors, of the first items or of all, and another evidence, as other people gave the answers."""
+        """Set new priors, of all items or the first ones, and new evidence, after people's reliability has changed."""
         self.prior[: len(prior)] = prior
         self._usual = prior.mean(axis=0) if len(prior) else self._usual
         self.prior[len(prior) :] = self._usual
@@ -50,7 +50,7 @@ class Items:
         self.look(np.arange(len(self)))
 
     def answer(self, item: int, logs: Floats) -> None:
-        """Count an answer that is so likely, by level: the logarithms."""
+        """Count an answer; `logs` are the logarithms of its likelihood, by level."""
         self.evidence[item] += logs
         self.counts[item] += 1
         self.look_at(item)
@@ -60,17 +60,17 @@ class Items:
         self.look_at(item)
 
     def is_in_doubt(self, item: int) -> bool:
-        """Whether it is to be placed, and nobody has decided where."""
+        """Whether it is still to be placed: neither decided nor removed."""
         low, high = self.bounds[item]
         return bool(low < high and not self.is_out[item])
 
     def is_free(self, item: int, cut: int) -> bool:
-        """Whether this may be asked: nobody is being asked about the item, and no decision answers it."""
+        """Whether this may be asked: no question about the item is open, and no decision answers it."""
         low, high = self.bounds[item]
         return bool(low <= cut < high and not self.is_open[item] and not self.is_out[item])
 
     def set_open(self, item: int, is_open: bool) -> None:
-        """Whether somebody is being asked about it."""
+        """Set whether a question about it is open."""
         self.is_open[item] = is_open
         self.look_at(item)
 
@@ -83,21 +83,21 @@ class Items:
         self.look(self._one)
 
     def look(self, items: Ints) -> None:
-        """See which questions about these items tell most."""
+        """Find the questions about these items that tell most."""
         posteriors.look(items, self.prior, self.evidence, self.bounds, self._belief, self._gaps, self._cuts)
-        # of equals the first is not always taken: a hash decides
+        # a hash breaks ties, so that the first item is not always taken
         self._gaps[items] += 1e-9 * counter.uniforms(self._seed, items)
         self._gaps[items[self.is_open[items] | self.is_out[items]]] = posteriors.CLOSED
 
     def best(self) -> tuple[int, int] | None:
-        """The item and the cut whose answer would tell most; None where no answer would tell anything."""
+        """The item and the cut whose answer would tell most; None if no answer would tell anything."""
         item = int(np.argmin(self._gaps)) if len(self) else 0
         if not len(self) or self._gaps[item] >= posteriors.CLOSED:
             return None
         return item, int(self._cuts[item])
 
     def best_few(self, n: int, among: Ints | None = None) -> Ints:
-        """The items whose answers would tell most, in order; of these alone, where some are given."""
+        """The items whose answers would tell most, in order; if some are given, only among these."""
         some = np.arange(len(self)) if among is None else among
         some = some[np.argpartition(self._gaps[some], n)[:n]] if n < len(some) else some
         found: Ints = some[np.argsort(self._gaps[some], kind="stable")]
@@ -108,11 +108,11 @@ class Items:
         return int(self._cuts[item])
 
     def best_cuts(self, items: Ints) -> Ints:
-        """The same of some items."""
+        """The same for some items."""
         return self._cuts[items].astype(np.int64)
 
     def beliefs(self, items: Ints) -> Floats:
-        """How likely each level is of these items."""
+        """How likely each level is for these items."""
         found: Floats = posteriors.beliefs(items, self.prior, self.evidence, self.bounds)
         return found
 
@@ -122,7 +122,7 @@ class Items:
         return found
 
     def undecided(self, items: Ints) -> Floats:
-        """The same, by all but what somebody decided."""
+        """The same, ignoring what was decided."""
         whole = np.tile(np.array([0, self.n_levels - 1], np.int16), (len(items), 1))
         found: Floats = posteriors.beliefs(np.arange(len(items)), self.prior[items], self.evidence[items], whole)
         return found
@@ -134,7 +134,7 @@ class Items:
         return levels, errors
 
     def expected_error(self) -> float:
-        """How far off they are on the mean, by what is known of each."""
+        """How far off they are on average, according to their beliefs."""
         errors = self.placements()[1][~self.is_out]
         return float(errors.mean()) if len(errors) else 0.0
 

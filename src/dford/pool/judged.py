@@ -1,4 +1,4 @@
-"""The answers of a pool that tell how people are."""
+"""The answers of a pool that show how reliable people are."""
 
 from collections.abc import Sequence
 
@@ -13,15 +13,15 @@ from dford.pool.people import Basis
 def judged(
     answers: Answers, known: Ints, voices: Sequence[Voice], n_items: int, n_levels: int, has_features: bool
 ) -> Basis:
-    """Where there are features, it is what was asked without knowing them: audits, gold, and what is asked again.
+    """With features, only what was asked without using them counts: audits, gold, and repeated questions.
 
-    `known` is the level that somebody knew when an answer was asked for, or -1. What a learner says of an item is never
-    quite as sure as it is right: taken at its word, it would make errors of people of its own.
+    `known` is the level that was already known when the question was asked, or -1. A learner's predictions are never
+    perfectly calibrated: taken at their word, they would make people look wrong when they are not.
     """
     told, is_gold = answers.told(), known >= 0
     is_single = is_gold | (answers["purpose"] == AUDIT) | (not has_features)
     single, pairs = np.flatnonzero(is_single), _pairs(answers, is_gold) if has_features else np.empty(0, np.int64)
-    # what is gold is a thing of its own, and so are both of a pair
+    # a gold item counts as an item apart, and so does each pair
     about = np.concatenate([told.item[single] + n_items * is_gold[single], 2 * n_items + np.arange(len(pairs)) // 2])
     named, item = np.unique(about, return_inverse=True)
     levels = dict(zip(item[np.flatnonzero(is_gold[single])].tolist(), known[is_gold].tolist(), strict=True))
@@ -30,7 +30,7 @@ def judged(
 
 
 def _pairs(answers: Answers, is_gold: Bools) -> Ints:
-    """Answers to a question that was drawn to be asked again, and the ones that it asked for again, in turns."""
+    """The answers to questions that were asked twice: the first and the second of each pair, in turns."""
     places = {question: place for place, question in enumerate(answers["question"].tolist())}
     checks = np.flatnonzero((answers["purpose"] == CHECK) & ~is_gold)
     both = [(places.get(int(answers["checks"][i]), -1), i) for i in checks.tolist()]

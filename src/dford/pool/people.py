@@ -26,8 +26,8 @@ from dford.pool.agreement import (
 
 _FINE_ERRORS = (np.arange(60) + 0.5) / 120
 _FINE_STRICT = np.concatenate([np.linspace(0.1, 2.0, 20), [2.5, 3.0, 4.0, 6.0]])
-_CLEAR = 0.9  # a question is, where the others' answers say yes or no with this probability
-_FINE = kinds_of(_FINE_ERRORS, _FINE_STRICT, sure=False)  # so that the intervals hold those who are often wrong, too
+_CLEAR = 0.9  # the probability of yes or no, by others' answers, at which a question is clear
+_FINE = kinds_of(_FINE_ERRORS, _FINE_STRICT, sure=False)  # so that the intervals also cover those who are often wrong
 
 
 class Person(NamedTuple):
@@ -48,10 +48,10 @@ class Person(NamedTuple):
 
 
 class Basis(NamedTuple):
-    """Answers that tell how people are, and what is known of their items beside these.
+    """Answers that show how reliable people are, and what is known about their items besides.
 
-    They must have been asked without knowing more of an item than that: a question at the very level that features
-    suggest is answered yes as often as no, which would look like somebody who flips a coin.
+    They must have been asked without knowing more about an item than that: a question at the very level that features
+    suggest is answered yes as often as no, which would look like flipping a coin.
     """
 
     told: AnswerColumns
@@ -59,7 +59,7 @@ class Basis(NamedTuple):
 
 
 def read_people(voices: Sequence[Voice], told: AnswerColumns, known: Ints, basis: Basis) -> list[Person]:
-    """The figures of all people. `known` is the level that somebody knew when an answer was asked for, or -1."""
+    """The figures of all people. `known` is the level that was already known when a question was asked, or -1."""
     judged, levels = basis.told, agree(*basis, voices).others
     chances, n_levels = _FINE.chances(basis.prior.shape[1]), basis.prior.shape[1]
     yes, is_gold = _others_say(voices, told, n_levels), known >= 0
@@ -87,7 +87,7 @@ def read_people(voices: Sequence[Voice], told: AnswerColumns, known: Ints, basis
 
 
 def _others_say(voices: Sequence[Voice], told: AnswerColumns, n_levels: int) -> Floats:
-    """How likely yes is by what others have answered about the item alone, taking each of them for anybody."""
+    """How likely a yes is, only from what others answered about the item, taking each of them for a typical person."""
     chances = engine.mix(WEIGHTS[:1], KINDS.chances(n_levels))[0]
     likely = logs(np.stack([1.0 - chances, chances]).ravel()).reshape(2, -1)
     offsets = np.arange(n_levels) - told.cut[:, None] + n_levels - 1
@@ -104,7 +104,7 @@ def _others_say(voices: Sequence[Voice], told: AnswerColumns, n_levels: int) -> 
 
 def _error_rate(rates: Floats, weights: Floats) -> Estimate:
     mean, low, high = _quantiles(rates, weights)
-    reach = float(_FINE_ERRORS[0])  # each stands for what is so far around it
+    reach = float(_FINE_ERRORS[0])  # each rate stands for those within this distance
     never, that_often = (weights[np.abs(rates - rate) <= 2 * reach].sum() for rate in (0.0, high))
     return Estimate(mean, 0.0 if never >= that_often else max(low - reach, 0.0), min(high + reach, 1.0))
 
@@ -112,7 +112,7 @@ def _error_rate(rates: Floats, weights: Floats) -> Estimate:
 def _strictness(weights: Floats, most: float) -> Estimate:
     mean, low, high = _quantiles(_FINE.strictness, weights)
     reach, end = float(_FINE_STRICT[0]) / 2, float(_FINE_STRICT[-1])
-    # at the end of what was tried, it may be anything beyond
+    # at the end of the grid, it may be anything beyond
     low, high = -most if low <= -end else low - reach, most if high >= end else high + reach
     return Estimate(min(max(mean, -most), most), max(low, -most), min(high, most))
 

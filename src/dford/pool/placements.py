@@ -1,4 +1,4 @@
-"""What is known of all items: the fold of the answers about them, and what is best asked next."""
+"""What is known about all items: the fold of the answers about them, and what to ask next."""
 
 import copy
 from collections.abc import Collection, Sequence
@@ -25,9 +25,9 @@ from dford.pool.refresh import Calibration, Priors, Refresh, believed_rate, next
 from dford.pool.reliability import Reliability, alike
 from dford.scale import Scale
 
-AUDIT_SHARE = 0.05  # of the questions judge the placements, where nothing else is said
-_SPREAD = 0.05  # of the questions are about a level that is drawn: without them, a wrong belief would stay unseen
-_CHECKS = 0.02  # of the questions are asked again, to see how often answers differ
+AUDIT_SHARE = 0.05  # the default share of questions that audit the placements
+_SPREAD = 0.05  # the share of questions about a level drawn at random: without them, a wrong belief would go unnoticed
+_CHECKS = 0.02  # the share of questions that are asked again, to see how often answers differ
 _FIRST_CHECK = 20
 
 
@@ -40,37 +40,37 @@ class ProposedQuestion(NamedTuple):
     propensity: float
     purpose: int
     checks: int
-    """The number of the question that is asked again, or -1."""
+    """The number of the question that this one repeats, or -1."""
     person: str | None
-    """For whom it is, where somebody is at hand."""
+    """Whom it is for, if it is known who is available."""
 
 
 class Placements:
     """The items of a pool and the answers about them; it does not know who has been asked what.
 
-    The same items and the same answers in the same order give the same bits. Priors are made in the background, and
-    take effect at numbers of answers that are fixed.
+    The same items and the same answers in the same order give the same bits. Priors are computed in the background, and
+    take effect at fixed numbers of answers.
     """
 
     def __init__(self, scale: Scale, learner: LiveLearner, error_rate: float | None, audit: float, seed: int) -> None:
         self.scale, self.error_rate, self.audit_share, self.seed = scale, error_rate, audit, seed
         self.reliability = alike(believed_rate(error_rate), len(scale))
         self.known: Reliability | None = None
-        """How likely answers are, where somebody knows: not to be found by the answers."""
+        """How likely answers are, if that is known in advance, and not estimated from the answers."""
         self.voices: list[Voice] = []
-        """Who has answered, and how sure of it, in the order of their first answers."""
+        """Who has answered, and how sure they were, in the order of their first answers."""
         self.items = Items(len(scale), seed + 1)
         self.audit = Audit(self.items, seed + 2)
         self.learners = FoldLearners(learner, scale, seed + 3)
         self.answers = Answers()
-        self.repeats = [0, 0]  # questions asked again, and those answered otherwise
+        self.repeats = [0, 0]  # questions asked again, and those answered differently
         self.X: Rows = np.empty((0, 0))
         self.filling = Filling(np.empty(0, np.bool_), np.empty(0))
         self.refresh: Refresh | None = None
         self.learned, self.next = 0, next_stage(0, 0)
 
     def add(self, rows: Rows) -> None:
-        """More items. The first ones say which features may be missing, and what is filled in."""
+        """Add items. The first ones determine which features may be missing, and what is filled in."""
         if not len(self.items):
             self.X = rows[:0]
             self.filling = Filling.of(rows)
@@ -87,7 +87,7 @@ class Placements:
         self.audit.decide(item)
 
     def number(self, voice: Voice) -> int:
-        """Of a voice, which may be new."""
+        """The number of a voice, which may be new."""
         if voice not in self.voices:
             self.voices.append(voice)
             self.reliability = self.reliability.extended(self.voices)
@@ -96,11 +96,11 @@ class Placements:
     def propose(
         self, number: int, auditing: Collection[int] = (), at_hand: Sequence[AtHand] = ()
     ) -> ProposedQuestion | None:
-        """What is best asked now, by draw `number` of the stream; None where no answer would tell anything.
+        """The best question now, by draw `number` of the stream; None if no answer would tell anything.
 
-        `auditing` are the items about which an open question audits. Where it is known who is at hand, the question is
-        the one whose answer tells most for what it costs, and not one that they have answered, if there are others.
-        Whoever can speak of some items alone is asked to place one of these.
+        `auditing` are the items with an open audit question. If it is known who is available, the question is the one
+        whose answer tells most for its cost, and not one they have answered, if there are others. People who can only
+        answer about some items are asked to place one of these.
         """
         why, what = counter.uniforms(self.seed, np.array([2 * number, 2 * number + 1])).tolist()
         best = partial(self._best, at_hand, what)
@@ -123,19 +123,19 @@ class Placements:
         return best()
 
     def _best(self, at_hand: Sequence[AtHand], what: float) -> ProposedQuestion | None:
-        """What tells most about the place of an item."""
+        """The question that tells most about the level of an item."""
         if len(at_hand) > 1 or (at_hand and (len(self.voices) > 1 or at_hand[0].is_restricted)):
             choice = choose(self.items, self.answers, self.reliability, self.voices, at_hand)
             if choice is not None:
                 item, cut, who, cuts = choice
                 return self._question(item, cut, PLACE, -1, what, at_hand[who].name, cuts)
-        # all has been answered, or it makes no difference by whom
+        # everything was answered, or it makes no difference by whom
         again = [one.name for one in at_hand if not one.is_restricted]
         found = self.items.best() if again or not at_hand else None
         return None if found is None else self._question(*found, PLACE, -1, what, again[0] if again else None)
 
     def _share_of_audits(self) -> float:
-        """Of auditors' questions; a half where others have answered so much that the audit has fallen behind."""
+        """The share of auditors' questions; a half if the audit has fallen behind because others answered so much."""
         expected, there = self.audit_share * len(self.answers), np.count_nonzero(self.answers["purpose"] == AUDIT)
         return 0.5 if there + expected**0.5 < expected - 1.0 else self.audit_share
 
@@ -147,12 +147,12 @@ class Placements:
         return names[int(draw * len(names))] if names else None
 
     def propose_about(self, item: int, number: int) -> ProposedQuestion:
-        """What is best asked about this item, by draw `number` of the stream."""
+        """The best question about this item, by draw `number` of the stream."""
         what = float(counter.uniforms(self.seed, np.array([2 * number + 1]))[0])
         return self._question(item, max(self.items.best_cut(item), 0), PLACE, -1, what, None)
 
     def propose_gold(self, item: int, person: str, what: float) -> ProposedQuestion:
-        """What would be asked about a decided item if nobody had decided: so it looks like any other question."""
+        """What would be asked about a decided item if it were not decided, so that it looks like any other question."""
         belief = self.items.undecided(np.array([item]))[0]
         best = int(np.abs(belief.cumsum()[:-1] - 0.5).argmin())
         return self._question(item, best, GOLD, -1, what, person)
@@ -162,8 +162,8 @@ class Placements:
     ) -> ProposedQuestion:
         belief = self.items.undecided(np.array([item]))[0] if purpose == GOLD else self.items.belief(item)
         possible = np.flatnonzero(self.audit.belief(item) if purpose == AUDIT else belief)
-        free = np.arange(possible[0], possible[-1]) if cuts is None else cuts  # whose answers are not known
-        if not len(free):  # after very many answers no other level has a chance that a number can hold
+        free = np.arange(possible[0], possible[-1]) if cuts is None else cuts  # cuts whose answers are not known
+        if not len(free):  # after very many answers, the probability of every other level underflows
             free = np.array([best])
         chances = np.zeros(len(belief) - 1)
         chances[free] = _SPREAD / len(free)
@@ -189,7 +189,7 @@ class Placements:
             self.refresh = self._begin()
 
     def prepare(self, n: int) -> int:
-        """How many of the next n answers can be counted without waiting for priors, once this has returned."""
+        """How many of the next n answers can be counted without waiting for priors, after this call."""
         until = self.next - len(self.answers)
         if n < until:
             return n
@@ -199,16 +199,16 @@ class Placements:
         return until
 
     def is_settled(self) -> bool:
-        """Whether no priors are being made right now."""
+        """Whether no priors are being computed right now."""
         return self.refresh is None or self.refresh.is_done()
 
     def settle(self) -> None:
-        """Wait for the priors that are being made."""
+        """Wait for the priors that are being computed."""
         if self.refresh is not None:
             self.refresh.result()
 
     def release(self) -> None:
-        """Give the audit's answers to their items."""
+        """Let the audit's answers count for their items."""
         audited = self.answers["purpose"] == AUDIT
         for i in np.flatnonzero(audited).tolist():
             self.items.answer(*self._told(i))
@@ -216,21 +216,21 @@ class Placements:
         self.audit.clear()
 
     def with_audit(self) -> Items:
-        """The items as they would be if the audit's answers were theirs: to look at, and not to change."""
+        """The items as they would be if the audit's answers counted for them: to read, not to change."""
         items = copy.copy(self.items)
         items.evidence = items.evidence.copy()
-        items.evidence[self.audit.items] += self.audit.known.evidence  # none is audited twice
+        items.evidence[self.audit.items] += self.audit.known.evidence  # no item is there twice
         return items
 
     def error_rate_of_answers(self) -> float:
-        """How often an answer is believed to be wrong, on the mean of all that were given."""
+        """How often an answer is believed to be wrong, averaged over all given answers."""
         return self.reliability.rate(self.answers["person"])
 
     def read_people(self) -> dict[str, Person]:
-        """What is known of everybody.
+        """What is known about everybody.
 
-        An answer tells whether a person is right about a decided item only if it was decided before: whoever decides
-        later may do so because the answers contradict each other.
+        An answer shows whether a person is right about a decided item only if it was decided before: an item may be
+        decided later just because its answers contradict each other.
         """
         answers, told = self.answers, self.answers.told()
         low, high = self.items.bounds[told.item].astype(np.int64).T
@@ -239,36 +239,36 @@ class Placements:
         return {person.name: person for person in read_people(self.voices, told, known, basis)}
 
     def expected_error(self) -> float:
-        """How far the placements are from the right levels on the mean, by what is known of each."""
+        """How far the placements are from the right levels on average, according to their beliefs."""
         return self.items.expected_error()
 
     def audited_error(self) -> Estimate:
-        """The same, by the audit."""
+        """The same, according to the audit."""
         return self.audit.judge(self.items.placements()[0])
 
     def features(self) -> Rows:
-        """The items' features, with what is missing filled in, and said to be missing."""
+        """The items' features, with missing ones filled in and marked as missing."""
         return self.filling.fill(self.X)
 
     def recall_audit(self) -> None:
-        """Have the audit count its answers again."""
+        """Let the audit count its answers again."""
         self.audit.clear()
         for i in np.flatnonzero(self.answers["purpose"] == AUDIT).tolist():
             self.audit.answer(*self._told(i))
 
     def recall_learners(self) -> None:
-        """Give the learners the answers that they were packed without."""
+        """Give the learners back the answers they were packed without."""
         taught = np.flatnonzero(self.answers["is_taught"][: self.learned])
         item, cut, higher = (self.answers[name][taught] for name in ("item", "cut", "higher"))
         self.learners.recall(self.features(), item, cut, higher)
 
     def _told(self, i: int) -> tuple[int, Floats]:
-        """The item of an answer, and how likely the answer is."""
+        """The item of an answer, and the logarithms of how likely the answer is."""
         item, person, cut, higher = (self.answers[name][i].item() for name in ("item", "person", "cut", "higher"))
         return item, self.reliability.of(person, cut, higher)
 
     def _is_taught(self, answer: Answer) -> bool:
-        """Who is often wrong teaches seldom: as often as it takes for all answers that teach to be worth as much."""
+        """People who are often wrong teach rarely: their answers are thinned out in proportion to their worth."""
         if answer.purpose == GOLD:
             return False
         if len(self.reliability.rates) == 1:

@@ -311,7 +311,7 @@ class Pool:
         return expected
 
     def _share_of_programs(self) -> float:
-        """Of all answers."""
+        """The share of all answers that programs gave."""
         is_program = np.array([voice.name in self.programs for voice in self._placements.voices], np.bool_)
         return float(is_program[self._placements.answers["person"]].mean()) if is_program.any() else 0.0
 
@@ -393,7 +393,7 @@ class Pool:
         )
 
     def _close(self, question: ItemQuestion, fate: int) -> int:
-        """Returns the number of the question that this one asked again, or -1."""
+        """Close it; returns the number of the question that it repeats, or -1."""
         self._placements.items.set_open(question.item, False)
         return self._asked.close(question, fate)
 

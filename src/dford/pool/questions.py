@@ -28,7 +28,7 @@ class ItemQuestion(NamedTuple):
 
 
 def split_answer(said: object) -> tuple[bool, float]:
-    """Whether the level is above the one asked about, and how sure that is, from 0.5 to 1, or NaN where not said."""
+    """Whether the level is above the one asked about, and how sure that is: from 0.5 to 1, or NaN if not given."""
     if isinstance(said, (bool, np.bool_)):
         return bool(said), math.nan
     if isinstance(said, (float, np.floating)) and 0.0 <= said <= 1.0:

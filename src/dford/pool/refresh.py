@@ -1,4 +1,4 @@
-"""New priors for all items: made in the background from the answers up to a number, in effect at a later one."""
+"""New priors for all items: computed in the background from the answers so far, in effect a fixed number later."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -16,22 +16,22 @@ from dford.pool.reliability import Reliability, alike, by_people
 
 _INVERSIONS = np.array([0.0005, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.25])
 _POWERS = np.array([0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 1.0, 1.2, 1.45, 1.75, 2.1, 2.5, 3.0])
-_DOUBT = 4.0 * logs(_POWERS) ** 2  # before any answer, learners are believed to be about as sure as they are right
+_DOUBT = 4.0 * logs(_POWERS) ** 2  # before any answer, learners are believed to be about as sure as they should be
 _FIRST = 25
 _SAMPLE = 2000
-# Most items are asked about where their prior is in doubt, and that says little about how sure it may be where it is
-# sure. An audited one is any item, asked about any cut, so it counts so many times.
+# Most items are asked about where their prior is in doubt, which says little about how sure it may be elsewhere. An
+# audited item is a random one, asked about any cut, so it counts this many times.
 _AUDITED = 5.0
-_BEFORE = 8.0  # an error rate of 0.1 is expected before any answer was repeated
+_BEFORE = 8.0  # before any question is repeated, an error rate of 0.1 is expected
 
 
 def next_stage(count: int, n_items: int) -> int:
-    """Priors that are begun at so many answers are in effect at this number, and the next ones begin there."""
+    """Priors started at `count` answers take effect at this number of answers, where the next ones start."""
     return count + max(_FIRST, count // 16, n_items // 200)
 
 
 def believed_rate(given: float | None, repeats: int = 0, differing: int = 0) -> float:
-    """The error rate of answers: as given, or by the questions that were asked again."""
+    """The error rate of answers: as given, or estimated from the questions that were asked again."""
     return float(posteriors.expected_rate(repeats, differing, _BEFORE)) if given is None else float(given)
 
 
@@ -43,7 +43,7 @@ class Priors(NamedTuple):
 
 
 class Sureness(NamedTuple):
-    """How priors are made of the learners' chances: see `posteriors.priors`."""
+    """How the learners' probabilities become priors: see `posteriors.priors`."""
 
     inversion: float
     power: float
@@ -52,7 +52,7 @@ class Sureness(NamedTuple):
 
 
 class Calibration:
-    """What is needed to make priors of the learners' chances, as it was when the refresh began."""
+    """What is needed to turn the learners' probabilities into priors, as it was when the refresh began."""
 
     def __init__(
         self,
@@ -69,14 +69,14 @@ class Calibration:
         self._beliefs, self._n_items = items.beliefs(self._some), len(items)
         self._audited = np.array(audit.items, dtype=np.int64)
         self._bounds = items.bounds[self._some], audit.known.bounds.copy()
-        # an item that is audited is there twice: its two kinds of answers know nothing of each other
+        # an audited item is there twice, because its two kinds of answers are kept apart
         self._items, places = np.unique(2 * told.item + is_audit, return_inverse=True)
         self._told = told._replace(item=places.astype(np.int64))
         self._prior = bounded(items.prior[self._items // 2], items.bounds[self._items // 2])
         self._voices, self._given, self._repeats = tuple(voices), rate, tuple(repeats)
 
     def reliability(self) -> Reliability:
-        """Of people, where there are several; else of all answers alike, by the questions that were asked again."""
+        """By person if there are several; else the same for all answers, from the questions that were asked again."""
         is_one = len(self._voices) < 2 and not any(voice.eighths for voice in self._voices)
         if self._given is not None or is_one:
             return alike(believed_rate(self._given, *self._repeats), self._prior.shape[1])
@@ -86,7 +86,7 @@ class Calibration:
         return Priors(posteriors.priors(yes, *self.sureness(yes, reliability)), reliability)
 
     def sureness(self, yes: Floats, reliability: Reliability) -> Sureness:
-        """As sure as makes the items' own answers, which the learners do not know, most likely."""
+        """The sureness under which the items' own answers, which the learners have not seen, are likeliest."""
         item, person, cut, higher = self._told
         evidence = posteriors.gather(
             item, reliability.rows(person), cut, higher, reliability.logs, len(self._items)
@@ -101,13 +101,13 @@ class Calibration:
         return Sureness(*found, shares)
 
     def _find(self, items: Ints, is_audit: int) -> Ints:
-        """Where these items are among all that were answered about."""
+        """The places of these items among all that were answered about."""
         return np.searchsorted(self._items, 2 * items + is_audit)
 
     def shares(self, reliability: Reliability) -> Priors:
-        """The same prior for all, where there is nothing to tell them apart by: how many there are of each level.
+        """The same prior for all items, if nothing tells them apart: the shares of the levels.
 
-        Where people are told apart, modestly so: whoever is strict would make the high levels vanish.
+        If people are told apart, the shares are made more even: strict people would make the high levels vanish.
         """
         found = self._shares() if len(reliability.rates) == 1 else modest_shares(self._beliefs)
         return Priors(np.tile(found, (self._n_items, 1)), reliability)
@@ -118,7 +118,7 @@ class Calibration:
 
 
 def bounded(prior: Floats, bounds: Any) -> Floats:
-    """Priors of items, and nothing outside what somebody decided."""
+    """Priors of items, with nothing outside the decided range."""
     levels = np.arange(prior.shape[1])
     kept = np.where((levels >= bounds[:, :1]) & (levels <= bounds[:, 1:]), prior, 0.0)
     found: Floats = kept / kept.sum(axis=1, keepdims=True)
@@ -126,13 +126,13 @@ def bounded(prior: Floats, bounds: Any) -> Floats:
 
 
 class Refresh:
-    """Work in a thread of its own, whose result is waited for when it is to take effect."""
+    """Work in a separate thread, whose result is waited for when it has to take effect."""
 
     def __init__(self, work: Callable[[], Priors]) -> None:
         self._found: Priors | None = None
         self._error: BaseException | None = None
         self._work = work
-        self._thread = threading.Thread(target=self._run, name="dford-pool", daemon=True)  # it can be done again
+        self._thread = threading.Thread(target=self._run, name="dford-pool", daemon=True)  # it can be redone
         self._thread.start()
 
     def is_done(self) -> bool:

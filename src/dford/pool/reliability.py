@@ -1,4 +1,4 @@
-"""How likely an answer is, by who gives it, and how sure they say they are."""
+"""How likely an answer is, by who gives it and how sure they say they are."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,20 +10,20 @@ from dford.engine._compiled import Floats, Ints
 from dford.engine.elementary import logs
 from dford.pool.agreement import KINDS, WEIGHTS, AnswerColumns, Voice, agree
 
-_MOST = 0.499  # so that whoever guesses is not taken at the opposite of their word
-_NEVER = -1e6  # the logarithm of no chance at all; of two such answers, two are still more against a level than one
+_MOST = 0.499  # so that a guess never counts for the opposite answer
+_NEVER = -1e6  # stands for log 0, but finite, so that two such answers speak more against a level than one
 
 
 class Reliability(NamedTuple):
-    """Of everybody, how likely each answer is by how far the right level is above the cut.
+    """How likely each answer is for everybody, by how far the right level is above the cut.
 
-    The first row is somebody of whom nothing is known; voice v has row v + 1, but where all are alike.
+    The first row is for someone about whom nothing is known; voice v has row v + 1, unless all are alike.
     """
 
     logs: Floats
     """The logarithms, by row, answer, and level - cut + K - 1."""
     rates: Floats
-    """How often an answer is wrong, by row, if any level and cut are as likely; never more than by guessing."""
+    """How often an answer is wrong, by row, if all levels and cuts are equally likely; never more than by guessing."""
 
     def rows(self, people: Ints) -> Ints:
         found: Ints = np.where(people + 1 < len(self.rates), people + 1, 0)
@@ -35,18 +35,18 @@ class Reliability(NamedTuple):
         return self.logs[row, int(higher), n_levels - 1 - cut : 2 * n_levels - 1 - cut]
 
     def rate(self, people: Ints) -> float:
-        """How often the answers of these people are wrong, on the mean; with none, anybody's."""
+        """How often the answers of these people are wrong on average; without people, a typical person's."""
         return float(self.rates[self.rows(people)].mean()) if len(people) else float(self.rates[0])
 
     def worth(self, people: Ints) -> Floats:
-        """How much an answer of each tells, beside one of the best: 1 for these, and 0 for who flips a coin."""
+        """How much an answer of each tells, relative to the best person: 1 for the best, 0 for flipping a coin."""
         sure = 1.0 - 2.0 * self.rates
         best = sure[1:].max() if len(sure) > 1 else sure[0]
         found: Floats = (sure[self.rows(people)] / best) ** 2
         return found
 
     def extended(self, voices: Sequence[Voice]) -> "Reliability":
-        """With those who have come since, of whom nothing is known but how sure they say they are."""
+        """With voices added since, about which nothing is known except how sure they say they are."""
         new = [] if len(self.rates) == 1 else [voice.eighths for voice in voices[len(self.rates) - 1 :]]
         if not new:
             return self
@@ -55,7 +55,7 @@ class Reliability(NamedTuple):
 
 
 def alike(rate: float, n_levels: int) -> Reliability:
-    """All people have this error rate, and none is strict."""
+    """The same error rate for all people, none of them strict."""
     right, wrong = logs(np.array([1.0 - rate, max(rate, 1e-300)]))
     wrong = wrong if rate > 0.0 else _NEVER
     above = np.arange(1 - n_levels, n_levels) > 0
@@ -63,7 +63,7 @@ def alike(rate: float, n_levels: int) -> Reliability:
 
 
 def by_people(told: AnswerColumns, prior: Floats, voices: Sequence[Voice]) -> Reliability:
-    """Each voice has an error rate and a strictness, by what these answers say of items with these priors."""
+    """An error rate and a strictness for each voice, from these answers about items with these priors."""
     kinds = agree(told, prior, voices).kinds
     return _of_kinds(np.concatenate([WEIGHTS[:1], kinds]), 2 * prior.shape[1] - 1)
 
@@ -72,6 +72,6 @@ def _of_kinds(kinds: Floats, width: int) -> Reliability:
     yes = engine.mix(kinds, KINDS.chances((width + 1) // 2))
     found = logs(np.stack([1.0 - yes, yes], axis=1).ravel()).reshape(len(kinds), 2, -1)
     n_levels = (width + 1) // 2
-    offsets = np.arange(n_levels)[:, None] - np.arange(n_levels - 1) + n_levels - 1  # of all levels and cuts
+    offsets = np.arange(n_levels)[:, None] - np.arange(n_levels - 1) + n_levels - 1  # for all levels and cuts
     wrong = np.where(offsets >= n_levels, 1.0 - yes[:, offsets], yes[:, offsets]).mean(axis=(1, 2))
     return Reliability(found, np.minimum(wrong, _MOST))

@@ -1,4 +1,4 @@
-"""Programs that answer: questions go to a function, several at once, within a budget, and none twice after a crash."""
+"""Programs that answer: a function gets questions, several at once, within a budget, and none twice after a crash."""
 
 import json
 import math
@@ -32,10 +32,10 @@ class Progress(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came of one question."""
+    """The outcome of one question."""
 
     higher: bool | float | None
-    """As `tell` takes it; None where no call answered it."""
+    """As `tell` takes it; None if no call answered it."""
     calls: int
 
 
@@ -48,7 +48,7 @@ def _asked(question: ItemQuestion) -> _Asked:
 
 
 class Journal:
-    """What came of each question, on the disk before it counts."""
+    """The outcome of each question, on disk before it counts."""
 
     def __init__(self, file: Any = None) -> None:
         self._file, self._known = file, dict[str, tuple[_Asked, Outcome]]()
@@ -57,7 +57,7 @@ class Journal:
         end = 0
         for number, line in enumerate(self._file, 1):
             if not line.endswith(b"\n"):
-                break  # cut by a crash, and so never counted
+                break  # cut off by a crash, so it never counted
             try:
                 one = json.loads(line)
                 outcome = Outcome(one["higher"], operator.index(one["calls"]))
@@ -71,7 +71,7 @@ class Journal:
         self._file.seek(end)
 
     def find(self, question: ItemQuestion) -> Outcome | None:
-        """What came of a question before, if anything did."""
+        """The earlier outcome of a question, if there is one."""
         if question.id not in self._known:
             return None
         asked, outcome = self._known[question.id]
@@ -108,7 +108,7 @@ def open_journal(path: str | os.PathLike[str] | None) -> Iterator[Journal]:
 class Run:
     """Questions for one program. Answers count in the order of their questions, however long each takes.
 
-    So the same answers of the program, and the same number of threads, give the same bits.
+    So the same answers from the program, with the same number of threads, give the same bits.
     """
 
     def __init__(self, pool: Any, answer: Answer, person: str, budget: int, retries: int) -> None:
@@ -125,10 +125,10 @@ class Run:
             while True:
                 while len(waiting) < threads and self._spend():
                     question = self._pool.ask(person=self._person)
-                    if question is None:  # perhaps until another one is answered
+                    if question is None:  # perhaps only until another one is answered
                         self._spend(-1)
                         break
-                    waiting.append((question, Future()))  # so that it is closed, should the journal be another pool's
+                    waiting.append((question, Future()))  # so that it is closed if the journal is another pool's
                     waiting[-1] = question, self._submit(workers, question, journal.find(question))
                 if not waiting:
                     return
@@ -137,7 +137,7 @@ class Run:
                 journal.add(question, outcome)
                 waiting.popleft()
                 if outcome.higher is None:
-                    given_up.append(question)  # closed at the end only, so that it is not asked again at once
+                    given_up.append(question)  # closed only at the end, so that it is not asked again at once
                 else:
                     answers += 1
                     self._pool.tell(question, outcome.higher, self._person)
@@ -155,13 +155,13 @@ class Run:
         if before is None:
             return workers.submit(self._call, question)
         with self._lock:
-            self._calls += before.calls - 1  # they were made, whatever the budget is now
+            self._calls += before.calls - 1  # these calls were made, whatever the budget is now
         done: Future[Outcome] = Future()
         done.set_result(before)
         return done
 
     def _spend(self, calls: int = 1) -> bool:
-        """So many more calls, if the budget has them."""
+        """Spend this many calls; returns False if the budget does not allow them."""
         with self._lock:
             if self._calls + calls > self._budget:
                 return False

@@ -20,7 +20,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def parts(pool: Any) -> tuple[dict[str, Any], Arrays]:
-    """What a file of the pool holds. Where priors are being made, they are waited for."""
+    """What a file of the pool holds. Waits for priors that are being computed."""
     header, arrays = placement_parts(pool._placements)
     waiting, fates = pool._asked.parts()
     header |= {
@@ -46,7 +46,7 @@ def parts(pool: Any) -> tuple[dict[str, Any], Arrays]:
 
 
 def placement_parts(placements: Placements) -> tuple[dict[str, Any], Arrays]:
-    """What is known of items but for their features."""
+    """What is known about items, except their features."""
     found = None if placements.refresh is None else placements.refresh.result()
     header = {
         "voices": placements.voices,
@@ -70,7 +70,7 @@ def learner(arrays: Arrays, name: str, own: type[OrdinalLearner] | None) -> Any:
 
 
 def restore(pool: Any, header: dict[str, Any], arrays: Arrays, own: type[OrdinalLearner] | None) -> None:
-    """Put a new pool where the one that was saved had come to."""
+    """Bring a new pool to the state of the saved one."""
     X, missing, fillings = rows(arrays), arrays["missing"].astype(np.bool_), arrays["fillings"]
     is_strange = np.isinf(X.data if sparse.issparse(X) else X).any() or not np.isfinite(fillings).all()
     if is_strange or X.ndim != 2 or not missing.shape == fillings.shape == X.shape[1:]:
@@ -90,7 +90,7 @@ def restore(pool: Any, header: dict[str, Any], arrays: Arrays, own: type[Ordinal
 def restore_placements(
     placements: Placements, header: dict[str, Any], arrays: Arrays, own: type[OrdinalLearner] | None = None
 ) -> None:
-    """Put placements that have features and no items where those that were saved had come to."""
+    """Bring placements that have features but no items to the state of the saved ones."""
     n, k, coming = len(arrays["prior"]), len(placements.scale), arrays["coming"]
     if (
         placements.X.shape[0] != n

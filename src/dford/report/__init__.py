@@ -1,4 +1,4 @@
-"""Reports: what was run, as one page to open and one to read in a repository."""
+"""Reports: what was run, as one page to open in a browser and one to read in a repository."""
 
 from dford.report.write import About, write_report
 

@@ -208,7 +208,7 @@ def _extent(found: Sequence[Series]) -> tuple[int, int]:
 
 
 def _log_growth(one: Series) -> str:
-    """By which factor the regret grew while the rounds grew tenfold; ln T alone would add 1/log10(T)."""
+    """How much the regret grew while the rounds grew tenfold from T; ln T alone grows by 1/log10(T)."""
     regret, last = one.mean("regret"), one.round[-1]
     before = regret[np.searchsorted(one.round, last / 10)]
     return f"{regret[-1] / before - 1:+.0%} (ln T: {np.log(10) / np.log(last / 10):+.0%})"

@@ -1,4 +1,4 @@
-"""Write a report into a folder: pages, pictures, tables of numbers."""
+"""Write a report into a folder: pages, pictures and tables."""
 
 import csv
 import io
@@ -47,14 +47,14 @@ code { overflow-wrap: anywhere }
 
 
 class About(NamedTuple):
-    """What a report says of its making."""
+    """What a report says about how it was made."""
 
     version: str
     size: str
     seed: int
     experiments: Sequence[str]
     files: Mapping[str, Mapping[str, str]]
-    """Of each dataset, its files and their sha256."""
+    """For each dataset, its files and their SHA-256."""
     missing: Mapping[str, str]
     """Datasets that were left out, and why."""
 
@@ -80,7 +80,7 @@ def write_report(results: Results, about: About, folder: str | os.PathLike[str])
 
 
 def _lead(results: Results, size: str) -> Iterator[Block]:
-    """How much was run, and what it says: one headline per claim, one line per dataset."""
+    """How much was run, and what it shows: one headline per claim, one line per dataset."""
     if results.traces:
         runs = [max(cell.run for cell in some) + 1 for some in _by_experiment(results)]
         rounds = [cell.rounds for cell in results.traces]

@@ -4,7 +4,7 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    # the client needs httpx and the rest does not; neither is needed to import the package
+    # imported on first use, because only the client needs httpx
     if name in {"AsyncClient", "Client"}:
         from dford.service import client
 

@@ -1,4 +1,4 @@
-"""The service without HTTP: a façade to its rooms."""
+"""The service without HTTP: a façade for its packages."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -37,7 +37,7 @@ T = TypeVar("T")
 class Service:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        half = settings.request_seconds / 2  # to wait for the writer, and then for the database
+        half = settings.request_seconds / 2  # half to wait for the writer, half for the database
         self.database = Database(settings.database, half).prepare()
         self.writer = Writer(self.database, settings.queue_length, half)
         self.worker = Worker(settings.work_seconds)
@@ -46,12 +46,12 @@ class Service:
         limits = Limits(settings.lease_seconds, settings.open_questions, settings.open_per_person)
         self._next_question = NextQuestion(self.database, self.writer, limits)
         self._projects: dict[str, Project] = {}
-        # uploads are kept beside a database that is a file
+        # if the database is a file, uploads are kept beside it
         beside = "" if "://" in settings.database else f"{settings.database}-images"
         self.images = ImageSource(settings.files, beside, settings.encoder)
 
     def close(self, seconds: float | None = None) -> None:
-        """Finish what was submitted, if it can be done in time; growing that is under way is left, and done again."""
+        """Finish what was submitted, if there is time. Trees that are still growing are left, and grown again later."""
         self._folds.close()
         self.worker.close()
         self.writer.close(seconds)
@@ -60,7 +60,7 @@ class Service:
     # projects
 
     def known(self, name: str) -> Project | None:
-        """A project that need not be looked up: its columns are set, and nothing of it changes then."""
+        """A project that need not be looked up: its columns are set, so it does not change any more."""
         return self._projects.get(name)
 
     def find(self, name: str) -> Project | None:
@@ -97,13 +97,13 @@ class Service:
         self.write(project, partial(rules.write, project=project.id, new=new))
 
     def bounds(self, project: Project | None = None) -> Bounds:
-        """What one call may bring; to a project, with its column of known levels."""
+        """What one call may contain; for a project, with its column of known levels."""
         column = None if project is None else self.rules(project).gold_column
         gold = None if project is None or column is None else GoldColumn(column, project.levels)
         return Bounds(self.settings.items_per_call, self.settings.features_per_item, self.images, gold)
 
     def add_items(self, project: Project, ready: ReadyItems, person: str, request: Request | None) -> Any:
-        """Add items to the pool, and settle the levels that are known; the first ones also say how columns are read."""
+        """Add items to the pool, and settle the known levels; the first items also determine how columns are read."""
         if not project.columns:
             projects.check_learner(project, ready.columns)
         said = [one.sentence for one in Columns.of(ready.columns).describe()] + ready.notes
@@ -121,7 +121,7 @@ class Service:
         return added
 
     def add_log(self, project: Project, log: list[ReadyRound], person: str, request: Request | None = None) -> Any:
-        """Add another log's rounds; those about items that are the same here count for these."""
+        """Add the rounds of another log; those about items that are the same here count for them."""
         log = imports.with_own_items(self.database, project, log)
         about_items = sum(one.about.item is not None for one in log)
 
@@ -142,7 +142,7 @@ class Service:
         return answered
 
     def tell_many(self, project: Project, answers: Sequence[SentAnswer]) -> list[RecordedAnswer | Refusal]:
-        """Record answers, in one commit, and say of each what became of it."""
+        """Record answers, in one commit, and return the outcome of each."""
         outcomes = self.write(project, partial(answering.record, project=project.id, sent=answers))
         taken = [one.sequence for one in outcomes if isinstance(one, RecordedAnswer)]
         if taken:
@@ -150,7 +150,7 @@ class Service:
         return outcomes
 
     def ask(self, project: Project, request: QuestionRequest) -> AskedQuestion | int:
-        """A new question, or the number of the one that was asked by the same key before."""
+        """A new question, or the number of the one that the same key got before."""
         return self._next_question.ask(self.fold(project), project, request)
 
     def settle(self, project: Project, item: int, lowest: str, highest: str, person: str) -> Settlement:
@@ -163,7 +163,7 @@ class Service:
         return settled
 
     def take_back(self, project: Project, item: int, person: str) -> None:
-        """What was settled about an item is not known any more."""
+        """Undo the settling of an item."""
         self.write(project, partial(settling.take_back, project=project.id, item=item, person=person))
         self.follow(project, head_of(self.database, project.id))
 
@@ -177,11 +177,11 @@ class Service:
         return self._folds.loaded()
 
     def follow(self, project: Project, sequence: int) -> None:
-        """Have the project's learner, if it is loaded, learn what is new."""
+        """Let the project's learner, if it is loaded, learn what is new."""
         self._folds.follow(project, sequence)
 
     def final(self, project: Project) -> Fold:
-        """The project's learner, once it has learned all answers up to now: files are of nothing less."""
+        """The project's learner, once it has learned all answers up to now: exported files must include them all."""
         return self._folds.final(project)
 
     # work
@@ -190,17 +190,17 @@ class Service:
         return self.writer.do(None if project is None else project.id, job)
 
     def add(self, project: Project | None, job: Callable[[Connection], Any], request: Request | None) -> Any:
-        """Do a job that adds something: once, where the request has a key."""
+        """Do a job that adds something; only once if the request has a key."""
         return self.write(project, partial(once, request=request, job=job))
 
     def parse(self, body: bytes, function: Callable[..., T], *given: Any) -> T:
-        """What a function makes of a body; of a large one, in the process beside the server."""
+        """What a function makes of a body; a large one goes to the worker process."""
         return self.worker.run_if_large(len(body), function, *given)
 
     def parse_images(self, function: Callable[..., T], *given: Any) -> T:
-        """What a function makes of images: these may be anybody's, so it is never done here."""
+        """What a function makes of images, which may come from anyone, so this process never decodes them."""
         return self.worker.run(function, *given)
 
     def view(self, size: int, function: Callable[..., T], project: Project, *given: Any) -> T:
-        """What a function shows of the database and a project; a large thing, in the process beside the server."""
+        """What a function shows of the database and a project; a large view goes to the worker process."""
         return worker_views.run(self.worker, self.database, size, function, project, *given)

@@ -7,7 +7,7 @@ _MOST_COLUMNS = 10_000
 
 
 def read_rows(content: bytes, most: int | None = None) -> list[dict[str, str]]:
-    """The rows of a CSV file with a header, at most so many."""
+    """The rows of a CSV file with a header, `most` at most."""
     names: list[str] = []
     rows: list[dict[str, str]] = []
     try:

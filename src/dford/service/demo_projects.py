@@ -1,7 +1,7 @@
-"""Projects to look at: made-up days of weather, to be told calm from mild, strong and severe.
+"""Projects to look at: made-up days of weather, to be rated calm, mild, strong or severe.
 
-`demo` waits for answers. `demo-answered` has 400 of them that nobody gave: a rule did, and once in twenty times the
-opposite of what the rule says. They are in the log as those of a person called "simulated".
+`demo` waits for answers. `demo-answered` has 400 simulated ones: a rule gave them, and one in twenty is the opposite of
+what the rule says. They are in the log under a person called "simulated".
 """
 
 import json
@@ -30,7 +30,7 @@ _DAYS, _ANSWERS, _WRONG = 200, 400, 0.05
 
 
 def add_demo_projects(service: Service) -> None:
-    """Add the projects, where they are not there."""
+    """Add the projects that do not exist yet."""
     there = {project.name for project in all_projects(service.database)}
     for name in ("demo", "demo-answered"):
         if name not in there:
@@ -42,7 +42,7 @@ def add_demo_projects(service: Service) -> None:
 
 
 def days() -> list[dict[str, Any]]:
-    """The items: always the same."""
+    """The items, always the same."""
     chance = random.Random(0)
     return [_day(chance) for _ in range(_DAYS)]
 
@@ -82,13 +82,13 @@ def _report(day: dict[str, Any], chance: random.Random) -> str:
 
 
 def severity(day: dict[str, Any]) -> int:
-    """The rule: the level of a day, from 1, by its gusts and rain, and more with thunder or snow."""
+    """The rule: the level of a day, from 1, by its gusts and rain, higher with thunder or snow."""
     weight: float = day["gusts"] / 35 + day["rain"] / 20 + {"thunder": 0.7, "snow": 0.4}.get(day["sky"], 0.0)
     return 1 + sum(weight > limit for limit in (0.7, 1.7, 2.9))
 
 
 def _simulate(project: Project) -> tuple[list[tuple[int, Wording, bool]], snapshots.Snapshot]:
-    """Items, what is asked about them and what is answered, one after the other; and what is learned of it."""
+    """The items, questions and answers, one after another, and what is learned from them."""
     chance, model, items = random.Random(1), learned.new(project), days()
     rows = project.rows(encode(project.columns, items, "items"))
     arrivals, told = Arrivals(0, np.zeros(_DAYS, np.int64), rows), list[tuple[int, Wording, bool]]()
@@ -113,14 +113,14 @@ def _simulate(project: Project) -> tuple[list[tuple[int, Wording, bool]], snapsh
 def _answer(
     connection: Connection, project: Project, told: list[tuple[int, Wording, bool]], state: snapshots.Snapshot
 ) -> None:
-    """Ask and answer as people would, one after the other, all in one commit."""
+    """Ask and answer as people would, one question after another, all in one commit."""
     items, turns, request = days(), Counter[int](), QuestionRequest("simulated")
     packed = encode(project.columns, items, "items")
     limits = Limits(lease_seconds=1.0, open_questions=_ANSWERS, open_per_person=_ANSWERS)
     for item, wording, higher in told:
         subject = Subject(item, turns[item], json.dumps(items[item - 1]), packed[item - 1])
         asked = asking.ask(connection, project, request, subject, partial(_say, wording), limits)
-        assert isinstance(asked, AskedQuestion)  # the item is nobody else's
+        assert isinstance(asked, AskedQuestion)  # nobody else has the item
         answering.record(connection, project.id, [answering.SentAnswer(asked.number, higher, "simulated")])
         turns[item] += 1
     snapshots.keep(connection, project.id, state)

@@ -1,4 +1,4 @@
-"""A program that answers: a line of JSON to its input for each question, and one from its output."""
+"""A program that answers: one line of JSON to its input for each question, and one back from its output."""
 
 import asyncio
 import json
@@ -9,13 +9,13 @@ from contextlib import suppress
 from typing import Any, NamedTuple, cast
 
 _LONGEST = 100_000  # bytes of an answer
-_TAIL, _TAIL_LINES = 4_000, 5  # of what it says on stderr
-_GRACE = 1.0  # seconds between the end of a program and that of its output; and for it to end by itself
-_LAST = 5.0  # seconds to see it gone: one that the system itself does not let go is left
+_TAIL, _TAIL_LINES = 4_000, 5  # bytes and lines kept of its stderr
+_GRACE = 1.0  # seconds for output after a program has ended; and for it to end by itself
+_LAST = 5.0  # seconds to wait until it is gone: one that even the system cannot end is left
 
 
 class ProgramFailure(Exception):  # noqa: N818
-    """A question was not answered; why, in a few words."""
+    """Why a question was not answered, in a few words."""
 
 
 class Said(NamedTuple):
@@ -26,28 +26,28 @@ class Said(NamedTuple):
 
 
 class Program:
-    """One copy of a program. It runs from its first question on, and is started again after a failure."""
+    """One copy of a program. It runs from its first question, and is restarted after a failure."""
 
     def __init__(self, command: Sequence[str], seconds: float) -> None:
         self._command, self._seconds = command, seconds
         self._process: _Process | None = None
         self.last_words = ""
-        """The end of what the copy that failed last said on stderr."""
+        """The last lines of stderr at the last failure."""
 
     async def start(self) -> None:
-        """Have it run. In a session of its own: Ctrl-C is ours to handle, and its children end with it."""
+        """Start it, in a separate session, so that Ctrl-C is ours to handle, and its children end with it."""
         try:
             _, self._process = await asyncio.get_running_loop().subprocess_exec(
                 _Process,
                 *self._command,
                 start_new_session=True,
-                env=os.environ | {"PYTHONUNBUFFERED": "1"},  # so that an answer need not be flushed, in Python
+                env=os.environ | {"PYTHONUNBUFFERED": "1"},  # so that Python programs need not flush
             )
         except OSError as error:
             raise ValueError(f"cannot start {self._command[0]!r}: {error.strerror or error}") from None
 
     async def ask(self, number: int, question: dict[str, Any]) -> Said:
-        """Its answer. Whatever goes wrong ends it, so that an answer that comes late is never taken for the next."""
+        """Its answer. Any failure ends the program, so that a late answer is never taken for the next one."""
         if self._process is None or self._process.is_over():
             await self.close()
             await self.start()
@@ -68,14 +68,14 @@ class Program:
         await self.close(at_once=True)
 
     async def close(self, at_once: bool = False) -> None:
-        """End it and its children; it may end by itself first, as its input ends."""
+        """End it and its children; closing its input lets it end by itself first."""
         process, self._process = self._process, None
         if process is not None:
             await process.close(0.0 if at_once else _GRACE)
 
 
 class _Process(asyncio.SubprocessProtocol):
-    """A process, and what it says."""
+    """A process, and what it prints."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -120,7 +120,7 @@ class _Process(asyncio.SubprocessProtocol):
         return self._mute or self._exited.done()
 
     async def exchange(self, line: bytes) -> bytes:
-        """The line that comes back."""
+        """Send a line and return the reply."""
         if self._said:
             raise ProgramFailure(f"it printed {_shown(self._said)} without being asked")
         self._answer = self._loop.create_future()
@@ -131,7 +131,7 @@ class _Process(asyncio.SubprocessProtocol):
             self._answer = None
 
     async def last_words(self) -> str:
-        """The end of its stderr, heard out if it has ended by itself."""
+        """The last lines of its stderr, read to the end if it has ended by itself."""
         if self._exited.done():
             await asyncio.wait([self._heard], timeout=_GRACE)
         lines = self._errors.decode(errors="replace").splitlines()
@@ -145,7 +145,7 @@ class _Process(asyncio.SubprocessProtocol):
         if hasattr(os, "killpg"):
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._transport.get_pid(), signal.SIGKILL)
-            # seen to end before the transport looks: else one of the two finds nobody, and says so on stderr
+            # wait for the exit before the transport does, or one of the two finds no process and complains on stderr
             await asyncio.wait([self._exited], timeout=_LAST)
         self._transport.close()
         await asyncio.wait([self._lost], timeout=_LAST)
@@ -164,7 +164,7 @@ class _Process(asyncio.SubprocessProtocol):
         return self._answer is not None and not self._answer.done()
 
     def _over(self) -> None:
-        """No answer comes any more, once what it said before its end is read; a child may hold its output open."""
+        """Give up on an answer once all earlier output is read; a child may keep the output open."""
         if self._mute and self._exited.done():
             self._give(self._end())
         else:
@@ -178,7 +178,7 @@ class _Process(asyncio.SubprocessProtocol):
 
 
 def read_answer(line: bytes, number: int) -> Said:
-    """What a line says; the number is that of the question, which an answer may repeat as its id."""
+    """The answer in a line. It may repeat the question's number as its id."""
     try:
         answer = json.loads(line)
     except (ValueError, RecursionError):

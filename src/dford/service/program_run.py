@@ -1,4 +1,4 @@
-"""Questions of a project, put to a program as to a person: within a budget, and none twice, whatever is killed."""
+"""Questions of a project, put to a program as to a person: within a budget, and none twice, even after a kill."""
 
 import asyncio
 import json
@@ -23,16 +23,16 @@ from dford.service.store.database import Database
 from dford.service.store.schema import leases, questions
 
 T = TypeVar("T")
-_FAILURES = 5  # in a row, after which the program is taken to be broken
-_REST = 0.2  # seconds before something that was refused for the moment is tried again
-_PATIENT = 60.0  # seconds for which it is
+_FAILURES = 5  # in a row, after which the program counts as broken
+_REST = 0.2  # seconds before trying again after a temporary refusal
+_PATIENT = 60.0  # seconds to keep trying
 
 
 class Progress(NamedTuple):
     """The progress of a run."""
 
     asked: int
-    """Questions that were ever put to the program, in earlier runs too: what the budget counts."""
+    """Questions put to the program so far, including earlier runs: what the budget counts."""
     budget: int
     answers: int
     failures: Counter[str]
@@ -42,7 +42,7 @@ class Progress(NamedTuple):
 
 
 class BrokenProgramError(Exception):
-    """It failed too often in a row."""
+    """The program failed too often in a row."""
 
     def __init__(self, sentence: str, last_words: str) -> None:
         super().__init__(sentence)
@@ -52,9 +52,9 @@ class BrokenProgramError(Exception):
 class ProgramRun:
     """Questions for one program, which answers as a person.
 
-    Each place in the budget is a question with a key of its own. As a key is never asked twice, the budget holds
-    through kills, and for two runs at once. A question is in the database before the program sees it, and its answer
-    before the next is asked.
+    Each place in the budget is a question with its own key. As a key is never asked twice, the budget holds even if the
+    run is killed, and for two runs at once. A question is in the database before the program sees it, and its answer
+    before the next one is asked.
     """
 
     def __init__(self, service: Service, project: Project, person: str, budget: int) -> None:
@@ -64,10 +64,10 @@ class ProgramRun:
         self._earlier, self._failures, self._in_a_row = len(before), Counter[str](), 0
         # questions by number; sets, as several threads add to them
         self._asked, self._open, self._answered = set[int](), set[int](), set[int]()
-        self._closed = asyncio.Event()  # set, and replaced, whenever a question is
+        self._closed = asyncio.Event()  # set and replaced whenever a question is closed
         self._began = time.monotonic()
         self.ran_dry = False
-        """Whether it ended as others have all items, or nothing could be learned of any."""
+        """Whether it ended because others have all items, or no answer could tell anything."""
 
     def progress(self) -> Progress:
         answers, asked = len(self._answered), self._earlier + len(self._asked)
@@ -76,7 +76,7 @@ class ProgramRun:
         return Progress(asked, self._budget, answers, self._failures.copy(), seconds)
 
     async def go(self, programs: Sequence[Program]) -> None:
-        """Ask until the budget is spent or nothing is left to ask, each copy one question at a time."""
+        """Ask until the budget is spent or nothing is left to ask, one question at a time per copy."""
         self._began = time.monotonic()
         async with _closing(programs):
             for program in programs:  # one that cannot be started costs no question
@@ -102,7 +102,7 @@ class ProgramRun:
             self._closed = asyncio.Event()
 
     async def _next(self) -> AskedQuestion | None:
-        """The next question; None where there is none, and none of ours is open whose answer could change that."""
+        """The next question; None if there is none, and no open question of ours whose answer could change that."""
         while self._places:
             place = self._places.popleft()
             closed = self._closed
@@ -123,7 +123,7 @@ class ProgramRun:
         return None
 
     def _ask(self, place: int) -> AskedQuestion | None:
-        """The question that has this place in the budget; None if there was one before."""
+        """The question at this place in the budget; None if it was already asked."""
         request = QuestionRequest(self._person, f"{PROGRAM_KEY}{place}", is_program=True)
         asked = self._service.ask(self._project, request)
         if not isinstance(asked, AskedQuestion):
@@ -135,7 +135,7 @@ class ProgramRun:
     async def _put(self, program: Program, asked: AskedQuestion) -> None:
         level, number = asked.wording.level, asked.number
         try:
-            if level == len(self._project.levels):  # which the paper's policies ask about, too: nothing is above
+            if level == len(self._project.levels):  # asked about by the paper's policies, though nothing is above it
                 higher, confidence = False, None
             else:
                 higher, confidence = await program.ask(number, self._line(asked))
@@ -168,7 +168,7 @@ class ProgramRun:
         }
 
     def _with_paths(self, shown: dict[str, Any]) -> dict[str, Any]:
-        """The item, with whole paths of the images that it names."""
+        """The item, with the full paths of the images it names."""
         folders = [Path(folder) for folder in self._service.images[:2] if folder]
         for column in self._project.columns:
             name = shown.get(column.name)
@@ -178,7 +178,7 @@ class ProgramRun:
         return shown
 
     async def _patiently(self, job: Callable[[], T]) -> T:
-        """Do it in a thread, to its end even if this is cancelled, and again where it is refused for the moment."""
+        """Do it in a thread, to its end even if this is cancelled, and again after a temporary refusal."""
         until = time.monotonic() + _PATIENT
         while True:
             work = asyncio.create_task(asyncio.to_thread(job))
@@ -193,7 +193,7 @@ class ProgramRun:
             await asyncio.sleep(_REST)
 
     def _before(self) -> set[int]:
-        """The places in the budget that are taken. What was open when an earlier run was killed is free for others."""
+        """The places in the budget that are taken. Questions left open by a killed run are released for others."""
         own = (questions.c.project == self._project.id, questions.c.person == self._person)
         taken = sa.select(questions.c.number, questions.c.key).where(*own, questions.c.key.startswith(PROGRAM_KEY))
         with self._service.database.reading() as connection:
@@ -213,14 +213,14 @@ class ProgramRun:
 
 
 def programs(database: Database, project: Project) -> set[str]:
-    """Who has answered as a program."""
+    """The names under which programs have answered."""
     own = sa.select(questions.c.person).where(questions.c.project == project.id, questions.c.program)
     with database.reading() as connection:
         return set(connection.scalars(own.distinct()))
 
 
 def same_answers(database: Database, project: Project, person: str) -> dict[str, tuple[int, int]]:
-    """Of what both a person and others were asked, by level: how often each of these says the same, and of how many."""
+    """For questions that both a person and others answered, by level: how often others agree, and of how many."""
     own, theirs = dict[tuple[int, int], set[bool]](), list[tuple[int, int, bool]]()
     for page in log_reader.pages(database, project, 0, log_reader.head_of(database, project.id), most=log_reader.MANY):
         columns = (column.tolist() for column in (page.item, page.level, page.higher))

@@ -10,12 +10,12 @@ class Refusal(ValueError):  # noqa: N818
         super().__init__(sentence)
         self.status, self.code, self.sentence, self.field, self.retry_after = status, code, sentence, field, retry_after
 
-    def __reduce__(self) -> tuple[object, ...]:  # it may come from another process
+    def __reduce__(self) -> tuple[object, ...]:  # so that it can be pickled by the worker process
         return type(self), (self.status, self.code, self.sentence, self.field, self.retry_after)
 
 
 def busy(sentence: str) -> Refusal:
-    """Nothing was done, and the same request may succeed in a moment."""
+    """A refusal for now: nothing was done, and the same request may succeed in a moment."""
     return Refusal(503, "busy", sentence, retry_after=1)
 
 

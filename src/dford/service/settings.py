@@ -1,4 +1,4 @@
-"""What can be set: by flag, by environment (DFORD_…), by a TOML file, in this order."""
+"""What can be set: by flag, environment variable (DFORD_…) or TOML file, in this order."""
 
 import os
 import tomllib
@@ -14,7 +14,7 @@ def _set(default: Any, help: str) -> Any:
 
 @dataclass(frozen=True)
 class Settings:
-    """Each is described in docs/service.md; a test fails where one is not."""
+    """Each is described in docs/service.md; a test fails if one is not."""
 
     database: str = _set(
         "", "A SQLite file or a URL such as postgresql+psycopg://…; by default a file in the user's home."
@@ -50,7 +50,7 @@ class Settings:
     def read(
         cls, flags: Mapping[str, Any], environment: Mapping[str, str] = os.environ, file: Path | None = None
     ) -> Self:
-        """The first that says something wins: flags (those that are not None), environment, file, default."""
+        """The first source that has a value wins: flags (if not None), environment, file, default."""
         written = tomllib.loads(file.read_text()) if file is not None else {}
         if unknown := set(written) - {one.name for one in fields(cls)}:
             raise ValueError(f"{file} sets {min(unknown)!r}, which is not a setting; check how it is spelled")
@@ -74,6 +74,6 @@ def _parsed(value: Any, kind: Any, name: str) -> Any:
 
 
 def default_database() -> Path:
-    """Where the log is kept if nobody says: a file of the user's."""
+    """Where the log is kept by default: a file in the user's home."""
     home = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(home) / "dford" / "dford.db"

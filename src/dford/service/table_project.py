@@ -1,4 +1,4 @@
-"""A project whose items are the rows of a table: made, or gone on with."""
+"""A project whose items are the rows of a table: created or continued."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -26,25 +26,25 @@ from dford.service.store import schema
 
 
 class TableProject(NamedTuple):
-    """A table, and what is said of the project that its rows are for; where nothing is, the project's own holds."""
+    """A table, and settings of the project for its rows; what is not given is taken from the existing project."""
 
     name: str
     rows: Sequence[Mapping[str, Any]]
     levels: Sequence[str] = ()
     learner: str = ""
     kinds: Mapping[str, str] = {}
-    """How columns are read, of those that are not read by what is in them."""
+    """How columns are read, if not judged by their values."""
     seed: int | None = None
     by_content: bool = False
-    """Whether rows are known by what they are, and not by their place: those that are new come last."""
+    """Whether rows are identified by their content, not by their place: new ones come last."""
     target: float | None = None
     """The expected error, in levels, at which there are enough answers."""
     gold: str = ""
-    """The column of the table that has known levels."""
+    """The column of the table with known levels."""
 
 
 def fill_project(service: Service, table: TableProject) -> tuple[Project, int]:
-    """The project with the table's rows as its items, and how many of them are new: all in one commit, or nothing."""
+    """The project with the table's rows as its items, and how many are new: all in one commit, or nothing."""
     found = projects.find(service.database, table.name)
     new, asking = _described(table) if found is None else ({}, service.rules(found))
     if found is not None:
@@ -60,7 +60,7 @@ def fill_project(service: Service, table: TableProject) -> tuple[Project, int]:
         rows = [json.loads(one) for one in before] + [row for row in rows if json.dumps(row) not in set(before)]
     shown = [json.dumps(row) for row in rows]
     try:
-        packed = encode(columns, rows[known:], "rows", images)  # here, as images take long
+        packed = encode(columns, rows[known:], "rows", images)  # before the transaction, as images take long
     except Refusal as refusal:
         number = known + 1 + int(str(refusal.field).split(".")[1])
         raise Refusal(refusal.status, refusal.code, f"row {number}: {refusal.sentence}", refusal.field) from None
@@ -86,7 +86,7 @@ def fill_project(service: Service, table: TableProject) -> tuple[Project, int]:
 
 
 def image_rows(folder: Path) -> list[dict[str, str]]:
-    """A row for every image of a folder."""
+    """One row for every image in a folder."""
     names = ItemFiles(folder).names()
     if not names:
         raise ValueError(f"{folder} has no PNG, JPEG, WebP or GIF file")
@@ -118,7 +118,7 @@ _SHOWN = (
 def _without_gold(
     table: TableProject, asking: Rules, levels: list[str]
 ) -> tuple[list[Mapping[str, Any]], dict[int, int]]:  # fmt: skip
-    """The rows without the column of known levels, and these by row."""
+    """The rows without the column of known levels, and the places of these levels, by row."""
     column, names = asking.gold_column, list(table.rows[0]) if table.rows else []
     if column is None:
         return list(table.rows), {}
@@ -129,7 +129,7 @@ def _without_gold(
 
 
 def _described(table: TableProject) -> tuple[dict[str, Any], Rules]:
-    """A new project, checked as over HTTP."""
+    """The fields of a new project, checked as over HTTP, and its rules."""
     if not table.levels:
         raise ValueError(f"there is no project {table.name!r} yet; give --levels, lowest first, to create it")
     said: dict[str, Any] = {

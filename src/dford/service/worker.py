@@ -1,4 +1,4 @@
-"""A separate process for work that takes long: it may be slow or die, and the server carries on."""
+"""A separate process for slow work: if it takes long or dies, the server carries on."""
 
 import multiprocessing
 import os
@@ -13,8 +13,8 @@ from dford.service.refusal import Refusal, busy
 
 T = TypeVar("T")
 _NICENESS = 5  # the server comes first
-_SMALL = 100_000  # bytes that are worked on here, and not in the process
-_MEMORY = 4 * 2**30  # bytes that it may take beyond what it starts with
+_SMALL = 100_000  # up to this many bytes are worked on here, not in the process
+_MEMORY = 4 * 2**30  # bytes it may use beyond what it starts with
 _NO_ROOM = Refusal(
     503, "too-much", "this needed more memory than is available, or its process was killed; send less at a time"
 )
@@ -23,7 +23,7 @@ _NO_ROOM = Refusal(
 class Worker:
     """Runs functions, one at a time, in the order in which they come.
 
-    A function and what it is given must be known by name to another process of this program.
+    A function and its arguments are pickled, so they must be importable by name.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -33,7 +33,7 @@ class Worker:
         self._line: Connection | None = None
 
     def run(self, function: Callable[..., T], *given: Any) -> T:
-        """What the function returns, or raises."""
+        """Return what the function returns, or raise what it raises."""
         if not self._turn.acquire(timeout=self._seconds):
             raise busy("too many large requests are waiting; try again in a moment")
         try:
@@ -58,7 +58,7 @@ class Worker:
         return result
 
     def run_if_large(self, size: int, function: Callable[..., T], *given: Any) -> T:
-        """The same, but here where there is little to do."""
+        """The same, but in this process if there is little to do."""
         return function(*given) if size <= _SMALL else self.run(function, *given)
 
     def close(self) -> None:
@@ -84,7 +84,7 @@ class Worker:
 
 
 def _context() -> Any:
-    """How processes begin: from one that has imported all that they need and runs nothing else, where there are forks.
+    """How processes start: if the system can fork, from one that has all imports and runs nothing else.
 
     A fork of the server itself would copy locks that its threads hold.
     """
@@ -96,7 +96,7 @@ def _context() -> Any:
 
 
 def _serve(line: Connection) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the server says when to end
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # from a terminal: the server decides when to end
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     _be_modest()
     with suppress(EOFError, BrokenPipeError):

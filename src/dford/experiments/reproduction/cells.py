@@ -1,4 +1,4 @@
-"""A cell: one learner, on one dataset, in one run. The smallest piece of an experiment, and a function of itself."""
+"""A cell: one learner, on one dataset, in one run. The smallest piece of an experiment, determined by its fields."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ from dford.learners import CLASSES, OrdinalLearner
 Columns = dict[str, list[float | None]]
 """A trace as plain numbers, None for NaN."""
 
-# What a result depends on: all that cells use, and nothing that only shows them.
+# What a result depends on: everything that cells use, and nothing that only shows them.
 _CODE = (
     "scale.py",
     "policies.py",
@@ -37,23 +37,23 @@ _CODE = (
 
 @dataclass(frozen=True)
 class Cell:
-    """All that determines one result, but for the code."""
+    """Everything that determines one result, except the code."""
 
     experiment: str
     dataset: str
     source: str
-    """The sum over the dataset's files."""
+    """A checksum of the dataset's files."""
     learner: str
     parameters: tuple[tuple[str, Any], ...]
     rounds: int
     run: int
     seed: int
     every: int = 0
-    """Rounds between checkpoints; 0 for ten a decade."""
+    """Rounds between checkpoints; 0 for ten per decade."""
 
     @cached_property
     def key(self) -> str:
-        """A name for the result: another cell, or other code, has another."""
+        """A name for the result: another cell, or other code, has another name."""
         words = json.dumps([asdict(self), code_version()], sort_keys=True)
         return hashlib.sha256(words.encode()).hexdigest()[:24]
 
@@ -66,13 +66,13 @@ class Cell:
 
     @property
     def cost(self) -> float:
-        """About how long it takes, in rounds on bank."""
+        """Roughly how long it takes, in rounds on bank."""
         return self.rounds * SETTINGS[self.dataset].weight
 
 
 @cache
 def code_version() -> str:
-    """A sum over the code that results depend on, and the versions of what it stands on."""
+    """A checksum of the code that results depend on, and of the versions of the libraries below it."""
     package = Path(__file__).parents[2]
     files = [file for place in _CODE for file in sorted((package / place).rglob("*.py")) or [package / place]]
     digest = hashlib.sha256(f"{np.__version__} {numba.__version__}".encode())
@@ -86,7 +86,7 @@ def play(cell: Cell, data: Folder = None) -> Columns:
     if source(cell.dataset, data) != cell.source:
         raise ValueError(f"the files of {cell.dataset} have changed since the experiment was planned")
     compile_for(cell)
-    # its own stream: questions must not depend on how many numbers the rows took
+    # a stream apart: questions must not depend on how many numbers the rows took
     seed = np.random.RandomState([cell.seed, cell.run, 1]).randint(2**31)
     learner = _learner(cell, seed)
     for X, y in rows(cell.dataset, cell.rounds, cell.run, cell.seed, data):
@@ -98,8 +98,8 @@ def play(cell: Cell, data: Folder = None) -> Columns:
 def compile_for(cell: Cell) -> None:
     """Compile what the cell needs, unless this process or an earlier one did.
 
-    Processes that write numba's cache at the same time have crashed (its issues 4807 and 10128), so on a machine one
-    compiles after the other, and all but the first only read.
+    Processes that write numba's cache at the same time have crashed (its issues 4807 and 10128), so on one machine they
+    compile one after another, and all but the first only read.
     """
     _compile(cell.learner, tuple((name, value) for name, value in cell.parameters if name in ("kernel", "window")))
 
@@ -114,7 +114,7 @@ def _compile(learner: str, form: tuple[tuple[str, Any], ...]) -> None:
 def _alone() -> Iterator[None]:
     try:
         import fcntl
-    except ImportError:  # Windows: no lock to be had so simply
+    except ImportError:  # Windows has no such simple lock
         yield
         return
     with (Path(tempfile.gettempdir()) / f"dford-{os.getuid()}.lock").open("a") as file:

@@ -10,7 +10,7 @@ from dford.experiments.reproduction.series import Series, series
 
 EQUAL = "equal within noise"
 SMALL = 0.10
-"""The paper speaks of a very small and of a considerable margin; here that is up to, and beyond, a tenth."""
+"""The paper speaks of a very small and a considerable margin; here these are up to and beyond a tenth."""
 
 
 class Claim(NamedTuple):
@@ -57,7 +57,7 @@ def compare(one: Series, other: Series) -> str:
 
 
 def noise(one: Series, other: Series) -> float:
-    """The standard error of the difference of two ends; the runs are paired, by their rows."""
+    """The standard error of the difference between two ends; runs are paired by their rows."""
     runs = min(len(one.runs["mae"]), len(other.runs["mae"]))
     if runs < 2:
         return 0.0
@@ -107,7 +107,7 @@ class Finding(NamedTuple):
 
     headline: str
     figures: dict[str, str]
-    """Of each dataset, by its title."""
+    """For each dataset, by its title."""
 
 
 def findings(results: Results) -> list[Finding]:
@@ -174,7 +174,7 @@ def _ends(pairs: list[tuple[Series, Series]]) -> dict[str, str]:
 
 
 class Difference(NamedTuple):
-    """A figure of the paper's table of label sampling, and ours."""
+    """A figure in the paper's table of label sampling, and ours."""
 
     dataset: str
     exploration: float

@@ -11,15 +11,15 @@ class PaperSettings(NamedTuple):
     exploration: float
     clip: float
     degree: int = 0
-    """Of the kernel (1 + <x, z>) ** degree; 0 for the linear one."""
+    """The degree of the kernel (1 + <x, z>) ** degree; 0 for the linear one."""
     normalise: str = "unit"
     """The paper normalises all but EachMovie, Abalone and its synthetic stream."""
     weight: float = 1.0
-    """What a round costs here, measured, in units of a round on bank; for estimates of the time left."""
+    """The measured cost of a round, in rounds on bank; for estimates of the time left."""
 
     @property
     def kernel(self) -> dict[str, Any]:
-        """The learners' parameters that name it."""
+        """The learner parameters for this kernel."""
         return {"kernel": "poly", "degree": self.degree, "coef0": 1.0} if self.degree else {}
 
 
@@ -33,7 +33,7 @@ DATASETS = {
     "mslr": PaperSettings("MSLR Web 10K", 16.0, 0.4, 7.0, weight=2.0),
     "eachmovie": PaperSettings("EachMovie", 4.0, 0.6, 4.0, normalise="none", weight=3.0),
 }
-# The paper says "Bank" and "Computer Activity"; each has a second variant, played where it is asked for by name.
+# The paper says "Bank" and "Computer Activity"; each has a second variant, played only if requested by name.
 VARIANTS = {
     "bank32nh": DATASETS["bank8FM"]._replace(title="Bank, 32 features"),
     "cpu_small": DATASETS["computer"]._replace(title="Computer Activity, 12 features"),
@@ -66,4 +66,4 @@ LABEL_SAMPLING: dict[str, dict[float, tuple[float, ...]]] = {
 BETTER_OR_EQUAL = ("abalone", "mslr", "eachmovie", "bank8FM", "computer")
 MUCH_BETTER = ("mslr", "eachmovie")
 SLIGHTLY_WORSE = ("parkinsons", "bank8FM", "california")
-"""DFORD against PRank, in the words of its section on results; Bank is in two of the lists."""
+"""DFORD against PRank, in the words of the paper's section on results; Bank is in two of the lists."""

@@ -1,4 +1,4 @@
-"""Which cells an experiment has, and in what size."""
+"""Which cells an experiment has, and how large they are."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -30,7 +30,7 @@ class Size(NamedTuple):
 SIZES = {
     "quick": Size((2, 10_000), (2, 30_000), (3, 30_000), (3, 10_000), (3, 30_000)),
     "middle": Size((5, 100_000), (5, 100_000), (10, 300_000), (10, 10_000), (10, 100_000)),
-    # the paper's own runs and rounds, where it tells them
+    # the paper's own runs and rounds, where it gives them
     "full": Size((5, 300_000), (5, 300_000), (10, 3_000_000), (10, 10_000), (10, 300_000)),
 }
 
@@ -113,7 +113,7 @@ def _truncation(name: str, _: Any) -> Variants:
 
 def _curves(name: str, _: Any) -> Variants:
     yield "DFORD", _dford(name)
-    # The paper clips in DFORD alone. Kernels need no truncation here, and it only costs: see the truncation experiment.
+    # The paper clips only in DFORD. Kernels need no truncation here, and it only hurts: see the truncation experiment.
     for baseline in ("PRank", "PRIL"):
         yield baseline, SETTINGS[name].kernel
 

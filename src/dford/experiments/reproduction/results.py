@@ -19,7 +19,7 @@ class Results(NamedTuple):
 
     traces: dict[Cell, Columns]
     failures: dict[Cell, str]
-    """The reason, of cells that raised or whose worker died."""
+    """The cells that raised or whose worker died, with the reason."""
 
 
 def run_cells(
@@ -53,17 +53,17 @@ def run_cells(
     """
     if backend not in BACKENDS:
         raise ValueError(f"backend must be one of {', '.join(BACKENDS)}; got {backend!r}")
-    folder, data = Path(folder), data_folder(data).absolute()  # a worker may stand elsewhere
+    folder, data = Path(folder), data_folder(data).absolute()  # a worker may have another working directory
     folder.mkdir(parents=True, exist_ok=True)
     found = {cell: _read(cell, folder) for cell in cells}
     traces: dict[Cell, Columns] = {cell: trace for cell, trace in found.items() if trace is not None}
     failures: dict[Cell, str] = {}
     for cell in traces:
         on_progress(cell)
-    # the longest first, so that none is left alone at the end
+    # the longest first, so that no long one runs alone at the end
     todo = sorted((cell for cell in cells if cell not in traces), key=lambda cell: -cell.cost)
     for cell in todo:
-        compile_for(cell)  # here, once, before many processes would
+        compile_for(cell)  # once here, before many processes would
     for done in fan_out(partial(_trace, data=data), todo, jobs, backend):
         cell, trace = todo[done.place], done.value
         if isinstance(trace, dict):
@@ -72,12 +72,12 @@ def run_cells(
         else:
             failures[cell] = trace or str(done.error)
         on_progress(cell)
-    # in the order of the plan, whichever came first
+    # in the order of the plan, whatever finished first
     return Results({cell: traces[cell] for cell in cells if cell in traces}, failures)
 
 
 def _trace(cell: Cell, data: Folder) -> Columns | str:
-    """What a worker sends back: the trace, or why there is none. (Not every error can be pickled.)"""
+    """What a worker sends back: the trace, or why there is none, as text, because not every error can be pickled."""
     try:
         return play(cell, data)
     except Exception as error:
@@ -89,7 +89,7 @@ def _read(cell: Cell, folder: Path) -> Columns | None:
         kept = json.loads((folder / f"{cell.key}.json").read_text())
         trace: Columns = kept["trace"]
         return trace
-    except (FileNotFoundError, ValueError, KeyError, TypeError):  # a damaged one is played again
+    except (FileNotFoundError, ValueError, KeyError, TypeError):  # a damaged one is run again
         return None
 
 

@@ -1,4 +1,4 @@
-"""The rows of a run: which they are, and in which order, from the seed alone."""
+"""The rows of a run: which ones, and in which order, determined by the seed alone."""
 
 import hashlib
 from collections.abc import Iterator
@@ -19,9 +19,9 @@ from dford.experiments.reproduction.paper import SETTINGS
 Rows: TypeAlias = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 CHUNK = 10_000
-"""Rows made at once, or one epoch where that is more: enough that calls cost nothing, and a few megabytes."""
+"""Rows made at once, or one epoch if that is more: enough to make calls cheap, in a few megabytes."""
 MIN_VOTES = 200
-"""Of the viewers of EachMovie, target or feature."""
+"""For viewers of EachMovie, as target or as feature."""
 
 
 def n_levels(name: str) -> int:
@@ -30,21 +30,21 @@ def n_levels(name: str) -> int:
 
 
 def files(name: str, data: Folder = None) -> dict[str, str]:
-    """The files of a dataset and their sha256, or FileNotFoundError; none for the synthetic stream."""
+    """The files of a dataset and their SHA-256; none for the synthetic stream. May raise FileNotFoundError."""
     if name == "synthetic":
         return {}
     return {file.name: _sum(file.find(data).read_bytes()) for file in CATALOGUE[name].present(data)}
 
 
 def source(name: str, data: Folder = None) -> str:
-    """One sum over the files of a dataset."""
+    """One checksum of all files of a dataset."""
     return _sum("".join(files(name, data).values()).encode())
 
 
 def rows(name: str, rounds: int, run: int, seed: int, data: Folder = None) -> Iterator[Rows]:
     """The first `rounds` rows of a run, in chunks.
 
-    The synthetic stream never ends, so every row is new. A dataset is gone through in epochs, shuffled anew for each.
+    The synthetic stream never ends, so every row is new. A dataset is repeated in epochs, each shuffled anew.
     All learners and parameters see the same rows in the same run.
     """
     random = np.random.RandomState([seed, run])
@@ -79,11 +79,11 @@ def _viewer(folder: Path, source: str, random: np.random.RandomState) -> Rows:
 def _viewers_rows(folder: Path, source: str, viewer: int) -> Rows:
     """The viewer's films in the coordinates of their own span.
 
-    There are 1,812 features and a few hundred films. A linear learner knows a row by its products with others alone,
-    and a rotation keeps those: the rounds are the same, and cost a fifth.
+    There are 1,812 features and a few hundred films. To a linear learner only the products of rows matter, and a
+    rotation keeps those: the rounds are the same, at a fifth of the cost.
     """
     X, y = one_viewer(_votes(folder, source), np.arange(1.0, 7), viewer, MIN_VOTES, False, "", "none", True, False)
-    with threadpool_limits(1):  # else the last bits hang on how many threads a worker may use
+    with threadpool_limits(1):  # else the last bits depend on how many threads a worker may use
         coordinates = np.linalg.qr(X.T).R.T
     return np.ascontiguousarray(coordinates), y
 

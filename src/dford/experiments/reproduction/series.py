@@ -20,10 +20,10 @@ class Series(NamedTuple):
     round: Ints
     """The checkpoints."""
     runs: dict[str, Floats]
-    """Of each column of the trace, one row a run."""
+    """For each column of the trace, one row per run."""
 
     def mean(self, column: str = "mae") -> Floats:
-        """Over the runs, at each checkpoint."""
+        """The mean over the runs, at each checkpoint."""
         mean: Floats = self.runs[column].mean(axis=0)
         return mean
 

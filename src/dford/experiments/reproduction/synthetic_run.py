@@ -1,4 +1,4 @@
-"""The demonstration: three learners, each with its own feedback, on the paper's synthetic stream."""
+"""The demo: three learners, each with its own feedback, on the paper's synthetic stream."""
 
 import time
 from collections.abc import Iterator
@@ -20,17 +20,17 @@ class Progress(NamedTuple):
     rounds: int
     """Rounds learned in each run."""
     traces: dict[str, Trace]
-    """Of each learner, the mean over the runs."""
+    """For each learner, the mean over the runs."""
     speeds: dict[str, float]
-    """Rounds each learner learns in a second."""
+    """Rounds that each learner learns per second."""
     constant_mae: float
     """MAE of the best constant prediction, chosen in hindsight."""
 
 
 def run_demo(rounds: int, runs: int = 1, seed: int = 0) -> Iterator[Progress]:
-    """Learn `rounds` rounds in each of `runs` runs, and tell the progress after every chunk.
+    """Learn `rounds` rounds in each of `runs` runs, and yield the progress after every chunk.
 
-    All learners of a run see the same items. The runs advance together, so every progress is a mean over
+    All learners of a run see the same items. The runs advance together, so every `Progress` is a mean over
     all of them at the same round. The engine is compiled before the first chunk is timed.
 
     >>> *_, end = run_demo(2_000, runs=2, seed=0)
@@ -71,10 +71,10 @@ def summary(progress: Progress) -> str:
 
 
 def _learners(seed: int) -> dict[str, OrdinalLearner]:
-    """New learners with the paper's settings for this stream, but for its window.
+    """New learners with the paper's settings for this stream, except for its window.
 
     The paper tries windows of 100 to 2000 to save memory. The engine keeps the whole sum in six numbers, and a
-    window costs much: after a million rounds DFORD is at 1.2 with one of 1000, and below 0.3 without.
+    window costs a lot: after a million rounds DFORD's error is 1.2 with one of 1000, and below 0.3 without.
     """
     common: dict[str, Any] = {
         "kernel": "poly",

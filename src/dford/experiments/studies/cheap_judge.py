@@ -22,11 +22,11 @@ COSTS = {name: 0.01 if name == JUDGE else 1.0 for name in WRONG}
 MIXES = {"people": "people alone", "judge": "the judge alone", "both": "the judge, and people"}
 TARGET = 0.1
 _MOST = {"people": 4.0, "judge": 6.0, "both": 10.0}  # answers per item, at most
-_LOOKS = 20  # from one answer per item to the next
+_LOOKS = 20  # per answer per item
 
 
 def tasks(data: Data, items: int, runs: int, seed: int = 0) -> list[Task]:
-    """Everything there is to do where a program answers, too."""
+    """All tasks in which a program answers too."""
     return [
         (place, (dataset, mix, given, items, run, seed))
         for run in range(runs)
@@ -36,7 +36,7 @@ def tasks(data: Data, items: int, runs: int, seed: int = 0) -> list[Task]:
 
 
 def place(dataset: str, mix: str, given: Dataset, items: int, run: int, seed: int) -> list[Record]:
-    """Place some rows of a shuffle, until they are as little off as is wanted; a record a look, with what it cost."""
+    """Place some rows of a shuffle until the error reaches the target; one record per look, with the cost so far."""
     random = np.random.RandomState([seed, run])
     some = random.permutation(len(given.y))[: min(items, ITEMS)]
     y, levels, n = given.y[some], np.unique(given.y).tolist(), len(some)
@@ -60,7 +60,7 @@ def place(dataset: str, mix: str, given: Dataset, items: int, run: int, seed: in
     for _ in range(round(_MOST[mix] * _LOOKS)):
         for _ in range(each):
             if (question := pool.ask()) is None:
-                break  # all has been said
+                break  # nothing is left to ask
             pool.tell(question, told(question.item, question.level, question.person))
             answers, cost = answers + 1, cost + COSTS[question.person]
         error = float(np.abs(pool.levels_ - y).mean())
@@ -72,7 +72,7 @@ def place(dataset: str, mix: str, given: Dataset, items: int, run: int, seed: in
 
 
 def tables(records: Sequence[Record]) -> list[Table]:
-    """What it costs until the levels are that little off, or how far off they are at the end."""
+    """The cost until the error reaches the target, or the error at the end."""
     own = [r for r in records if r["part"] == PART]
     if not own:
         return []

@@ -1,4 +1,4 @@
-"""Held-out rows: the error of models that got one bit per item, of models that saw labels, and calibration."""
+"""Held-out rows: the error of models that got one bit per item or saw labels, and their calibration."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -33,11 +33,11 @@ MODELS: dict[str, tuple[str, str]] = {
 }
 OWN = tuple(MODELS)[:5]
 DENSE = tuple(model for model in MODELS if not model.startswith(("auto", "newton")))
-"""Those that do not learn from texts."""
+"""Models that cannot learn from texts."""
 
 
 def package(model: str) -> str:
-    """What must be installed beside dford for a model."""
+    """The package that a model needs besides dford."""
     return "" if is_own(model) or model in (*OWN, "histogram") else "mord" if model == "mord" else "skordinal"
 
 
@@ -69,7 +69,7 @@ def make(model: str, products: bool, seed: int, dense: int | None = None) -> Any
 
 
 def split_tasks(data: Data, models: Sequence[str], rounds: int, runs: int, seed: int = 0) -> list[Task]:
-    """Everything there is to do for the table; models whose package is missing are left out."""
+    """All tasks for the table; models whose package is missing are left out."""
     usable = [model for model in models if not missing([model])]
     return [
         (hold_out, (dataset, model, given.X, given.y, rounds, run, seed, given.dense))
@@ -80,7 +80,7 @@ def split_tasks(data: Data, models: Sequence[str], rounds: int, runs: int, seed:
 
 
 def parts(X: Rows, y: Labels, rounds: int, run: int, seed: int) -> tuple[Rows, Rows, Labels, Labels, int]:
-    """Four fifths and one fifth of a shuffle, `rounds` and a quarter more rows at most, and a seed."""
+    """Four fifths and one fifth of a shuffle, of at most 5/4 of `rounds` rows, and a seed."""
     random = np.random.RandomState([seed, run])
     order = random.permutation(len(y))[: rounds * 5 // 4]
     first, rest = np.split(order, [len(order) * 4 // 5])
@@ -90,24 +90,24 @@ def parts(X: Rows, y: Labels, rounds: int, run: int, seed: int) -> tuple[Rows, R
 def hold_out(
     dataset: str, model: str, X: Rows, y: Labels, rounds: int, run: int, seed: int, dense: int | None = None
 ) -> list[Record]:
-    """Fit one model on four fifths of a shuffle; its error on the rest."""
+    """Fit one model on four fifths of a shuffle and record its error on the rest."""
     A, B, known, hidden, own_seed = parts(X, y, rounds, run, seed)
     fitted = make(model, dataset.endswith("-poly"), own_seed, dense)
     if package(model):
-        # as their documentation asks for; levels from 0, as mord wants them
+        # scaled as their documentation asks; below, levels from 0, as mord needs them
         mean, deviation = A.mean(axis=0), A.std(axis=0)
         A, B = ((rows - mean) / np.where(deviation > 0, deviation, 1.0) for rows in (A, B))
     lowest, highest = int(y.min()), int(y.max())
     with warnings.catch_warnings():
         if package(model):
-            warnings.simplefilter("ignore")  # some stop before they converge, by their own defaults
+            warnings.simplefilter("ignore")  # with their defaults, some stop before they converge
         predicted = fitted.fit(A, known - lowest).predict(B) + lowest
     error = np.abs(np.clip(np.rint(predicted), lowest, highest) - hidden).mean()
     return [{"dataset": dataset, "model": model, "run": run + 1, "rows": len(known), "mae": float(error)}]
 
 
 def split_tables(records: Sequence[Record]) -> list[Table]:
-    """A row a model, a column a dataset."""
+    """One row per model, one column per dataset."""
     datasets, models = (list(dict.fromkeys(record[key] for record in records)) for key in ("dataset", "model"))
     errors: dict[tuple[str, str], list[float]] = {}
     for record in records:
@@ -123,7 +123,7 @@ def split_tables(records: Sequence[Record]) -> list[Table]:
 
 
 def reliability_tasks(data: Data, models: Sequence[str], rounds: int, runs: int, seed: int = 0) -> list[Task]:
-    """Everything there is to do for the curves."""
+    """All tasks for the curves."""
     return [
         (bins, (dataset, model, given.X, given.y, rounds, run, seed, given.dense))
         for run in range(runs)
@@ -135,7 +135,7 @@ def reliability_tasks(data: Data, models: Sequence[str], rounds: int, runs: int,
 def bins(
     dataset: str, model: str, X: Rows, y: Labels, rounds: int, run: int, seed: int, dense: int | None = None
 ) -> list[Record]:
-    """P(level > i) of rows held out, for every cut i, in ten bins; and how often it was so."""
+    """P(level > i) of held-out rows, for every cut i, in ten bins, and how often it was true."""
     A, B, known, hidden, own_seed = parts(X, y, rounds, run, seed)
     fitted = make(model, dataset.endswith("-poly"), own_seed, dense).fit(A, known)
     above = 1.0 - fitted.predict_proba(B).cumsum(axis=1)[:, :-1]
@@ -156,7 +156,7 @@ def bins(
 
 
 def reliability_tables(records: Sequence[Record]) -> list[Table]:
-    """How far probabilities are from frequencies, on the mean."""
+    """How far probabilities are from frequencies, on average."""
     datasets, models = (list(dict.fromkeys(record[key] for record in records)) for key in ("dataset", "model"))
     rows = []
     for d in datasets:

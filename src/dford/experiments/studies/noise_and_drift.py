@@ -17,7 +17,7 @@ WINDOWS = 40
 
 
 def flip_tasks(data: Data, learners: Sequence[str], rounds: int, runs: int, seed: int = 0) -> list[Task]:
-    """Everything there is to do for the table."""
+    """All tasks for the table of wrong answers."""
     return [
         (play_flipped, (dataset, learner, given.X, given.y, flip, rounds, run, seed, given.dense))
         for run in range(runs)
@@ -31,7 +31,7 @@ def play_flipped(
     dataset: str, learner: str, X: Rows, y: Labels, flip: float, rounds: int, run: int, seed: int,
     dense: int | None = None,
 ) -> list[Record]:  # fmt: skip
-    """One pass in which every answer is the wrong one with probability `flip`; the error is the true one."""
+    """One pass in which every answer is wrong with probability `flip`; the recorded error is the true one."""
     random = np.random.RandomState([seed, run])
     order = random.permutation(len(y))[:rounds]
     common: dict[str, Any] = {"levels": np.unique(y).tolist(), "random_state": random.randint(2**31)}
@@ -67,7 +67,7 @@ def flip_tables(records: Sequence[Record]) -> list[Table]:
 
 
 def drift_tasks(data: Data, learners: Sequence[str], rounds: int, runs: int, seed: int = 0) -> list[Task]:
-    """Everything there is to do for the table."""
+    """All tasks for the table of drift."""
     return [
         (drift, (dataset, learner, given.X, given.y, rounds, run, seed))
         for run in range(runs)
@@ -77,7 +77,7 @@ def drift_tasks(data: Data, learners: Sequence[str], rounds: int, runs: int, see
 
 
 def drift(dataset: str, learner: str, X: Rows, y: Labels, rounds: int, run: int, seed: int) -> list[Record]:
-    """One pass in which the scale turns round half-way: what was the highest level is the lowest from then on."""
+    """One pass in which the scale turns round half-way: from then on, what was the highest level is the lowest."""
     random = np.random.RandomState([seed, run])
     order = random.permutation(len(y))[:rounds]
     n, levels = len(order), np.unique(y)

@@ -1,10 +1,10 @@
-"""A pool of items placed: how far off the placements are, by answers per item, beside ways that know less.
+"""A pool of items placed: how far off the placements are, by answers per item, compared with ways that know less.
 
-The limit is what no way of asking can do without: the bits that are missing of the levels when the features are known,
-each of which takes an answer, and more than one where answers are wrong.
+The limit is what no way of asking can do without: the bits of the levels that the features leave unknown, each of which
+takes one answer, or more if answers are wrong.
 
-Where people rated the items, they answer: each question is put to one of them, drawn at random, who says whether
-their rating is above the cut. What is right is the level of the median rating.
+If people rated the items, they answer: each question goes to one of them, drawn at random, who says whether their
+rating is above the cut. The right level is that of the median rating.
 """
 
 import math
@@ -27,14 +27,14 @@ ITEMS = 2000
 SHARES = (0.5, 1.0, 2.0, 3.0, 4.0)
 WRONG = (0.0, 0.1)
 PEOPLE = "people"
-"""In place of a share of wrong answers, where people answer who do not agree."""
+"""Stands in for the share of wrong answers if people who disagree answer."""
 TARGET = 0.05
-_LEARNED = 10_000  # rows that the limit is made from, at most
-_LOOKS = 20  # at a pool, from one answer per item to the next
+_LEARNED = 10_000  # rows that the limit is computed from, at most
+_LOOKS = 20  # at a pool, per answer per item
 
 
 def tasks(data: Data, ways: Sequence[str], items: int, runs: int, seed: int = 0) -> list[Task]:
-    """Everything there is to do for the tables. Where people answer, there are no labels to be bought."""
+    """All tasks for the tables. Where people answer, there are no labels to buy."""
     placing: list[Task] = [
         (place, (dataset, way, given, items, wrong, run, seed))
         for run in range(runs)
@@ -48,7 +48,7 @@ def tasks(data: Data, ways: Sequence[str], items: int, runs: int, seed: int = 0)
 
 
 def place(dataset: str, way: str, given: Dataset, items: int, wrong: float | str, run: int, seed: int) -> list[Record]:
-    """Place some rows of a shuffle, with answers of which a share is wrong, or those of people."""
+    """Place some rows of a shuffle, with answers of which a share is wrong, or with people's answers."""
     random = np.random.RandomState([seed, run])
     X, y, dense, raters, _ = given
     some = random.permutation(len(y))[: min(items, ITEMS)]
@@ -71,10 +71,10 @@ def place(dataset: str, way: str, given: Dataset, items: int, wrong: float | str
 
 
 def limit(dataset: str, X: Rows, y: Labels, seed: int) -> list[Record]:
-    """The bits that are missing of a level when the features are known: at most what boosted trees leave, out of fold.
+    """The bits of a level that the features leave unknown: at most those that boosted trees leave, out of fold.
 
-    The trees learn from the labels of all rows but those that they are asked about, up to so many. Where there are
-    texts, it is a logistic regression that does.
+    The trees learn from the labels of all rows, up to `_LEARNED`, except the ones they predict. For texts, a logistic
+    regression takes their place.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
@@ -97,7 +97,7 @@ def limit(dataset: str, X: Rows, y: Labels, seed: int) -> list[Record]:
 
 
 def _entropy(share: float) -> float:
-    """Of a yes that is so likely, in bits."""
+    """The entropy of a yes with this probability, in bits."""
     return -sum(p * math.log2(p) for p in (share, 1 - share) if p > 0)
 
 
@@ -105,7 +105,7 @@ Told = Callable[[int, Any], bool]
 
 
 class Given(NamedTuple):
-    """What is to be placed, and whom to ask."""
+    """What to place, and whom to ask."""
 
     X: Rows
     y: Labels
@@ -129,7 +129,7 @@ def _by_pool(given: Given, stops: Sequence[int]) -> Iterator[Look]:
             pool.tell(question, given.told(question.item, question.level))
             n += 1
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # where the audit contradicts it: the table has the error beside it
+            warnings.simplefilter("ignore")  # that the audit contradicts it: the table shows the true error too
             expected = pool.expected_error_
         yield Look(pool.levels_, expected)
 
@@ -140,7 +140,7 @@ def _by_answers_alone(given: Given, stops: Sequence[int]) -> Iterator[Look]:
 
 
 def _by_learner(given: Given, stops: Sequence[int]) -> Iterator[Look]:
-    """The learner asks about item after item, and then says of each what it would of a stranger with its features."""
+    """The learner asks about one item after another, then predicts each from its features alone."""
     model, n, X = Auto(levels=given.levels, dense=given.dense, random_state=given.seed), 0, given.X
     for stop in stops:
         while n < stop:
@@ -152,7 +152,7 @@ def _by_learner(given: Given, stops: Sequence[int]) -> Iterator[Look]:
 
 
 def _by_labels(given: Given, stops: Sequence[int]) -> Iterator[Look]:
-    """Exact labels of as many items as the answers would buy at log2 K bits each, never wrong; trees say the rest."""
+    """Exact labels of as many items as the answers buy at log2 K bits each, never wrong; trees predict the rest."""
     for stop in stops:
         bought = min(int(stop / math.log2(len(given.levels))), len(given.y))
         levels = given.y.copy()
@@ -171,11 +171,11 @@ _WAYS: dict[str, Callable[[Given, Sequence[int]], Iterator[Look]]] = {
     "learner": _by_learner,
     "labels": _by_labels,
 }
-_OFTEN = ("pool", "bisection")  # are looked at often enough to see when they reach the target
+_OFTEN = ("pool", "bisection")  # looked at often enough to see when they reach the target
 
 
 def tables(records: Sequence[Record]) -> list[Table]:
-    """A table a share of wrong answers: the errors, and the one that the pool expects. Then the answers to a target."""
+    """One table per share of wrong answers: the errors, and what the pool expects. Then the answers to the target."""
     runs = max(record["run"] for record in records)
     mean = f"mean of {runs} runs" if runs > 1 else "one run"
     found = [
@@ -205,7 +205,7 @@ def _of_answers(records: Sequence[Record], wrong: float | str, mean: str) -> Tab
 
 
 def _to_the_target(records: Sequence[Record], mean: str) -> Table:
-    """How many answers per item it takes until the placements are that little off."""
+    """How many answers per item it takes to reach the target error."""
     ways = [way for way in _OFTEN if any(record["way"] == way for record in records)]
     rows = []
     for dataset in dict.fromkeys(record["dataset"] for record in records):
@@ -230,7 +230,7 @@ def _to_the_target(records: Sequence[Record], mean: str) -> Table:
 
 
 def _reached(records: Sequence[Record]) -> float:
-    """The mean over the runs of the first look with so little error; infinite where a run has none."""
+    """The mean over the runs of the first look at which the target is reached; infinite if a run never does."""
     runs = dict.fromkeys(record["run"] for record in records)
     firsts = [
         min((r["answers"] for r in records if r["run"] == run and r["mae"] <= TARGET), default=math.inf) for run in runs

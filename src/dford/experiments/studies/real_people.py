@@ -1,6 +1,6 @@
 """Real people who labelled the same items: placements from their answers, compared with known levels.
 
-Each label answers one question, about a level that the method chooses: is the label above it?
+Each label answers one question about a level that the method chooses: is the label above it?
 """
 
 from collections import Counter
@@ -33,12 +33,12 @@ _NAMES = several_people.WAYS | {CHOSEN: "the best of six"}
 _AT_HAND = 6
 SHARES = (1.0, 3.0, 5.0)
 BUSIEST = 20
-_USUAL = 0.1  # how often an answer is taken to be wrong, where nothing is known of anybody
+_USUAL = 0.1  # how often an answer is assumed to be wrong if nothing is known about anyone
 PLACED, FIGURES = "raters", ("error rate", "strictness")
 
 
 def tasks(data: Data, ways: Sequence[str], runs: int, seed: int = 0) -> list[Task]:
-    """Everything there is to do where real people answer."""
+    """All tasks in which real people answer."""
     labelled = {dataset: given.labelled for dataset, given in data.items() if given.labelled is not None}
     placing: list[Task] = [
         (place, (dataset, way, given, run, seed))
@@ -51,7 +51,7 @@ def tasks(data: Data, ways: Sequence[str], runs: int, seed: int = 0) -> list[Tas
 
 
 class LabelsLeft:
-    """Labels that have answered no question yet."""
+    """The labels that have not answered a question yet."""
 
     def __init__(self, labels: Ints, random: np.random.Generator) -> None:
         self._labels, self._random = labels, random
@@ -65,20 +65,20 @@ class LabelsLeft:
         return int(self._is_left.sum())
 
     def somebody(self) -> int:
-        """Whoever gave one of them, drawn at random."""
+        """The person who gave one of them, drawn at random."""
         return int(self._labels[self._random.choice(np.flatnonzero(self._is_left)), 1])
 
     def items(self, person: int) -> list[int]:
-        """What this person can still speak of."""
+        """The items this person can still answer about."""
         return list(self._of["person", person])
 
     def rater(self, item: int) -> int | None:
-        """Somebody who can still speak of this item, drawn at random; None where there is nobody."""
+        """A person who can still answer about this item, drawn at random; None if there is none."""
         people = self._of["item", item]
         return int(self._random.choice(list(people))) if people else None
 
     def take(self, item: int, person: int) -> int:
-        """The label that this person gave it; one of them, where there are two."""
+        """The label that this person gave it; one of them if there are two."""
         rows = self._of["person", person][item]
         row = int(self._random.choice(rows))
         self._is_left[row] = False
@@ -89,14 +89,14 @@ class LabelsLeft:
         return int(self._labels[row, 2])
 
     def silence(self, person: int) -> None:
-        """Ask this person no more."""
+        """Do not ask this person again."""
         for item in self.items(person):
             while item in self._of["person", person]:
                 self.take(item, person)
 
 
 def place(dataset: str, way: str, given: Labelled, run: int, seed: int) -> list[Record]:
-    """Place all items, and say how far off those are whose level is known."""
+    """Place all items, and record how far off those with a known level are."""
     random = np.random.RandomState([seed, run])
     left = LabelsLeft(given.labels, np.random.default_rng([seed, run]))
     known, right = np.array(list(given.gold)), np.array(list(given.gold.values()))
@@ -126,7 +126,7 @@ def place(dataset: str, way: str, given: Labelled, run: int, seed: int) -> list[
 def _by_pool(
     asked: Asked, left: LabelsLeft, stops: Sequence[int], error_rate: float | None, at_hand: int
 ) -> Iterator[tuple[Any, float]]:
-    """With an error rate, all people are alike; without, the pool finds everybody's, and asks one of those at hand."""
+    """With an error rate, all people are alike; without, the pool finds each one's, and asks someone available."""
     pool, n = new_pool(asked, error_rate=error_rate), 0
     for stop in stops:
         while n < stop and len(left):
@@ -142,9 +142,9 @@ def _by_pool(
 
 
 def judge_people(dataset: str, given: Labelled, seed: int) -> list[Record]:
-    """Those with the most labels: by what others say of other items, and by the items whose level is known.
+    """The people with the most labels, judged by others on other items, and by the items whose level is known.
 
-    Each label is one answer, about a level that is drawn.
+    Each label is one answer, about a level drawn at random.
     """
     random = np.random.default_rng(seed)
     logs = [FeedbackLog(range(1, given.n_levels + 1)) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""The tasks of a study, and what comes out of them: rows for programs and tables for people."""
+"""The tasks of a study, and their results: rows for programs and tables for people."""
 
 import csv
 import io
@@ -17,7 +17,7 @@ Task = tuple[Callable[..., list[Record]], tuple[Any, ...]]
 
 
 class Table(NamedTuple):
-    """A table for the screen and for a page. In a name, "- " is where a narrow screen may break it."""
+    """A table for the screen and for a page. In a name, "- " is where a narrow screen may break the line."""
 
     title: str
     header: Sequence[str]
@@ -31,7 +31,7 @@ class Table(NamedTuple):
 
 
 def run_tasks(tasks: Sequence[Task], jobs: int) -> Iterator[list[Record]]:
-    """The results of the tasks, in their order whatever the number of processes."""
+    """The results of the tasks, in order, whatever the number of processes."""
     early: dict[int, list[Record]] = {}
     with closing(fan_out(_in_one_thread, tasks, jobs)) as outcomes:
         for place in range(len(tasks)):
@@ -46,13 +46,13 @@ def run_tasks(tasks: Sequence[Task], jobs: int) -> Iterator[list[Record]]:
 def _in_one_thread(task: Task) -> list[Record]:
     from threadpoolctl import threadpool_limits
 
-    # threads would add up sums in another order, and wait for each other
+    # threads would sum in another order, and wait for each other
     with threadpool_limits(1):
         return task[0](*task[1])
 
 
 def write_csv(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
-    """Write records with their keys as header; numbers with all digits."""
+    """Write records with their keys as the header, and numbers with all their digits."""
     records = list(records)
     text = io.StringIO()
     writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")

@@ -43,7 +43,7 @@ DATASETS = (
     "synthetic",
     "synthetic-poly",
 )
-"""Those that are played where none is named."""
+"""Those that are used by default."""
 ALL_DATASETS = (*DATASETS, *TEXTS, RATERS)
 LEARNERS = {
     "auto": "Auto",
@@ -60,7 +60,7 @@ POOL = 20_000  # synthetic items to shuffle
 
 
 class Raters(NamedTuple):
-    """People who rated each item, and where their ratings are cut into levels."""
+    """The ratings that people gave each item, and where they are cut into levels."""
 
     ratings: Sequence[NDArray[np.float64]]
     cuts: Sequence[float]
@@ -71,10 +71,10 @@ class Raters(NamedTuple):
 
 
 class Labelled(NamedTuple):
-    """Labels by people who are told apart, and the levels of some items that are known."""
+    """Labels by identified people, and the known levels of some items."""
 
     labels: Labels
-    """Item, person and level of each."""
+    """The item, person and level of each."""
     people: Sequence[str]
     gold: Mapping[int, int]
     n_levels: int
@@ -86,23 +86,23 @@ class Dataset(NamedTuple):
     X: Rows
     y: Labels
     dense: int | None = None
-    """Where rows are sparse, as those of texts are: how many of the first columns are not."""
+    """If rows are sparse, as those of texts are: how many of the first columns are not."""
     raters: Raters | None = None
     labelled: Labelled | None = None
-    """Where there are labels of people, and no features."""
+    """If there are labels by people, and no features."""
 
 
 Data = Mapping[str, Dataset]
 
 
 class Figure(NamedTuple):
-    """What the runs of one learner on one dataset come to, at their ends."""
+    """The results of one learner's runs on one dataset, at their ends."""
 
     mae: float
     spread: float
-    """Standard deviation over the runs; NaN of one run."""
+    """Standard deviation over the runs; NaN for a single run."""
     estimate: float
-    """Mean of what the answers alone show; NaN where labels were seen."""
+    """Mean of the estimates from answers alone; NaN if labels were seen."""
     held: int
     """Runs in which the error was inside its bounds at every checkpoint."""
     runs: int
@@ -110,7 +110,7 @@ class Figure(NamedTuple):
 
 
 def gather(names: Sequence[str], data: Folder = None, seed: int = 0, rounds: int = POOL) -> dict[str, Dataset]:
-    """The rows and levels of datasets, as their files have them; texts as features."""
+    """The rows and levels of datasets, as in their files; texts as features."""
     found = {}
     for name in names:
         if name.startswith("synthetic"):
@@ -129,7 +129,7 @@ def gather(names: Sequence[str], data: Folder = None, seed: int = 0, rounds: int
 
 
 def pass_tasks(data: Data, learners: Sequence[str], rounds: int, runs: int, seed: int = 0) -> list[Task]:
-    """Everything there is to do for the table, run by run."""
+    """All tasks for the table, run by run."""
     return [
         (play, (dataset, learner, given.X, given.y, rounds, run, seed, given.dense))
         for run in range(runs)
@@ -141,7 +141,7 @@ def pass_tasks(data: Data, learners: Sequence[str], rounds: int, runs: int, seed
 def play(
     dataset: str, learner: str, X: Rows, y: Labels, rounds: int, run: int, seed: int, dense: int | None = None
 ) -> list[Record]:
-    """One pass of one learner over a shuffle; a record a checkpoint."""
+    """One pass of one learner over a shuffle; one record per checkpoint."""
     random = np.random.RandomState([seed, run])
     order = random.permutation(len(y))[:rounds]
     names = {"dataset": dataset, "learner": learner, "run": run + 1}
@@ -153,7 +153,7 @@ def play(
 def checkpoints(
     learner: str, products: bool, X: Rows, y: Labels, levels: Sequence[int], seed: int, dense: int | None = None
 ) -> Iterator[Record]:
-    """One pass over rows in their order; a record a checkpoint, for each setting that the learner is tried with."""
+    """One pass over rows in order, for each setting the learner is tried with; one record per checkpoint."""
     for setting, model, scaling in settings(learner, products, seed, dense):
         rows = X if scaling == "none" else scaled_as_they_come(X, unit=scaling == "unit", dense=dense)
         trace = model.partial_fit(rows, y, classes=levels).trace_
@@ -165,13 +165,13 @@ def checkpoints(
 def settings(
     learner: str, products: bool, seed: int, dense: int | None = None
 ) -> Iterator[tuple[str, OrdinalLearner, str]]:
-    """(setting, learner, scaling) to try. Where there are several, the best in hindsight counts, which favours it.
+    """(setting, learner, scaling) to try. If there are several, the best in hindsight counts, in the learner's favour.
 
-    With `products`, learners with a line for a score get all products of two features, as in the paper's kernel.
+    With `products`, learners with a linear score get all products of two features, as in the paper's kernel.
     """
     features: dict[str, Any] = {"features": "poly"} if products else {}
     kernel: dict[str, Any] = {"kernel": "poly", "degree": 2} if products else {}
-    centred = "unit" if dense else "none"  # a logit on sparse rows does not centre the numbers beside texts
+    centred = "unit" if dense else "none"  # the logit for sparse rows does not centre numbers beside texts
     if is_own(learner):
         yield "", new_own(learner, random_state=seed), "none"
     elif learner == "auto":
@@ -183,7 +183,7 @@ def settings(
     elif learner == "newton-label":
         yield "", NewtonLogit(feedback="label", random_state=seed, **features), centred
     else:
-        # the paper says "normalised" and not how
+        # the paper says "normalised", but not how
         for scaling in ("standard", "unit"):
             if learner == "prank":
                 yield scaling, PRank(**kernel), scaling
@@ -195,12 +195,12 @@ def settings(
 
 
 def title(learner: str) -> str:
-    """What a learner is called in tables."""
+    """A learner's name in tables."""
     return LEARNERS.get(learner, learner.rpartition(":")[2])
 
 
 def warm_up() -> None:
-    """Compile what learners need, here: processes that start at once should not all do it."""
+    """Compile what learners need, so that processes which start together need not all do it."""
     X, y = make_synthetic(300, random_state=0)
     for learner in LEARNERS:
         play("synthetic-poly", learner, X, y, len(y), 0, 0)
@@ -210,7 +210,7 @@ def warm_up() -> None:
 
 
 def best(records: Sequence[Record], dataset: str, learner: str) -> list[Record]:
-    """The records of the setting that ends with the least error, on the mean over the runs."""
+    """The records of the setting with the lowest error at the end, averaged over the runs."""
     own = [record for record in records if (record["dataset"], record["learner"]) == (dataset, learner)]
     ends: dict[str, list[float]] = {}
     for record in own:
@@ -221,7 +221,7 @@ def best(records: Sequence[Record], dataset: str, learner: str) -> list[Record]:
 
 
 def figure(records: Sequence[Record], dataset: str, learner: str) -> Figure:
-    """The end of the runs, of the best setting."""
+    """The figures at the end of the runs, for the best setting."""
     own = best(records, dataset, learner)
     last = [record for record in own if record["answers"] == own[-1]["answers"]]
     errors = [record["mae"] for record in last]
@@ -237,7 +237,7 @@ def figure(records: Sequence[Record], dataset: str, learner: str) -> Figure:
 
 
 def pass_tables(records: Sequence[Record]) -> list[Table]:
-    """The errors, and what the answers alone know of them."""
+    """The errors, and what the answers alone say about them."""
     datasets, learners = (list(dict.fromkeys(record[key] for record in records)) for key in ("dataset", "learner"))
     played = dict.fromkeys((record["dataset"], record["learner"]) for record in records)
     figures = {(d, k): figure(records, d, k) for d, k in played}

@@ -1,8 +1,8 @@
 """People who differ: placements that weigh answers by who gave them, compared with methods that know less or more.
 
 Six simulated people answer, one drawn at random for each question. The methods one would use without a library, votes
-and Dawid and Skene (1979), have no features: they ask about item after item, halving the levels that its answers leave,
-and both read the same answers.
+and Dawid and Skene (1979), use no features: they ask about one item after another, halving the levels that its answers
+leave, and both read the same answers.
 """
 
 import warnings
@@ -31,21 +31,21 @@ WAYS = {
 }
 ITEMS = 2000
 SHARES = (1.0, 2.0, 3.0)
-LOOKS = 4  # from one answer per item to the next
-_USUAL = 0.1  # how often votes take an answer to be wrong
-_ADDED = 0.1  # to the counts of Dawid and Skene, so that nobody is never wrong
+LOOKS = 4  # per answer per item
+_USUAL = 0.1  # how often votes assume that an answer is wrong
+_ADDED = 0.1  # to the counts of Dawid and Skene, so that no error rate is 0
 _ROUNDS = 50
-_ROUNDING = 1e-9  # bounds are sums of the grid that the rates were tried on
+_ROUNDING = 1e-9  # bounds are sums over the grid of rates that were tried
 
 
 def record(part: str, dataset: str, way: str, run: int, **figures: Any) -> Record:
-    """A row of the study, whose parts have not the same figures."""
+    """A row of the study, whose parts have different figures."""
     empty = dict.fromkeys(("answers", "cost", "mae", "expected", "person", "true", "value", "low", "high", "count"), "")
     return {"part": part, "dataset": dataset, "way": way, "run": run + 1} | empty | figures
 
 
 def tasks(data: Data, ways: Sequence[str], items: int, runs: int, seed: int = 0) -> list[Task]:
-    """Everything there is to do where people are simulated."""
+    """All tasks with simulated people."""
     return [
         (place, (dataset, way, given, items, run, seed))
         for run in range(runs)
@@ -55,7 +55,7 @@ def tasks(data: Data, ways: Sequence[str], items: int, runs: int, seed: int = 0)
 
 
 def place(dataset: str, way: str, given: Dataset, items: int, run: int, seed: int) -> list[Record]:
-    """Place some rows of a shuffle; then, where the way tells people apart, say what it found of them."""
+    """Place some rows of a shuffle; then, if the way tells people apart, record what it found out about them."""
     random = np.random.RandomState([seed, run])
     some = random.permutation(len(given.y))[: min(items, ITEMS)]
     y, levels = given.y[some], np.unique(given.y).tolist()
@@ -95,20 +95,20 @@ def _error(
 
 
 class Asked(NamedTuple):
-    """What is to be placed, and whom to ask."""
+    """What to place, and whom to ask."""
 
     X: Rows
     levels: list[Any]
     seed: int
     somebody: Callable[[int], int | None]
-    """Who is asked about an item, by number; None where nobody can be."""
+    """The number of the person asked about an item; None if there is nobody to ask."""
     told: Callable[[int, Any, int], bool]
     """What a person says about an item and a level."""
     dense: int | None = None
 
 
 def new_pool(asked: Asked, rates: dict[str, float] | None = None, error_rate: float | None = None) -> Pool:
-    """A pool; one that is told how often everybody is wrong, which none is, where it is to show what is possible."""
+    """A pool. To show what is possible, it may be told how often each person is wrong, which no real pool is."""
     learner = Auto(dense=asked.dense)
     pool = Pool(asked.X, asked.levels, learner=learner, error_rate=error_rate, random_state=asked.seed)
     if rates is not None:
@@ -124,7 +124,7 @@ def new_pool(asked: Asked, rates: dict[str, float] | None = None, error_rate: fl
 def _ask_pool(
     pool: Pool, asked: Asked, stops: Sequence[int], named: bool, people: np.random.Generator
 ) -> Iterator[int]:
-    """Have people answer a pool until each of these numbers of answers; it hears who they are, or does not."""
+    """Let people answer a pool up to each of these numbers of answers; if `named`, it learns who they are."""
     n, names = 0, list(WRONG)
     for stop in stops:
         while n < stop:
@@ -138,12 +138,12 @@ def _ask_pool(
 
 def expected_error(pool: Pool) -> float:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # where the audit contradicts it: the table has the error beside it
+        warnings.simplefilter("ignore")  # that the audit contradicts it: the table shows the true error too
         return pool.expected_error_
 
 
 def ask_in_turns(asked: Asked, stops: Sequence[int]) -> Iterator[AnswerColumns]:
-    """Ask about item after item, each time at the level that halves what the item's own answers leave of it."""
+    """Ask about one item after another, at the level that halves what the item's own answers leave."""
     n_items, n_levels = asked.X.shape[0], len(asked.levels)
     logs, rows, n = np.zeros((n_items, n_levels)), list[tuple[int, int, int, bool]](), 0
     for stop in stops:
@@ -160,17 +160,17 @@ def ask_in_turns(asked: Asked, stops: Sequence[int]) -> Iterator[AnswerColumns]:
 
 
 def vote(told: AnswerColumns, n_items: int, n_levels: int) -> Ints:
-    """Where most answers about an item are right, and in the middle of such levels.
+    """The level at which most answers about an item are right, or the middle one of several.
 
-    It is the median of the levels that are as likely as their answers are, when one in ten of these is wrong.
+    It is the median level, with levels weighted by the likelihood of the answers if one in ten is wrong.
     """
     return _medians(_beliefs(told, np.tile([_USUAL, 1 - _USUAL], (len(told.item), 1)), np.ones(n_levels), n_items))
 
 
 def dawid_skene(told: AnswerColumns, n_items: int, n_levels: int) -> Ints:
-    """Dawid and Skene (1979) for levels and yes or no, by EM: how often each person says yes above a cut, and below it.
+    """Dawid and Skene (1979) for levels and yes or no, by EM: how often each person says yes above a cut and below it.
 
-    It begins with the votes.
+    It starts from the votes.
     """
     above = np.arange(n_levels) > told.cut[:, None]
     beliefs = _beliefs(told, np.tile([_USUAL, 1 - _USUAL], (len(told.item), 1)), np.ones(n_levels), n_items)
@@ -188,7 +188,7 @@ READINGS: dict[str, Callable[[AnswerColumns, int, int], Ints]] = {"votes": vote,
 
 
 def _beliefs(told: AnswerColumns, yes: Floats, shares: Floats, n_items: int) -> Floats:
-    """How likely each level is; `yes` is how likely each answer was to be yes, below its cut and above it."""
+    """The probability of each level; `yes` is how likely each answer was to be yes below its cut and above it."""
     above = np.arange(len(shares)) > told.cut[:, None]
     chances = np.where(above, yes[:, 1:], yes[:, :1])
     terms = np.log(np.where(told.higher[:, None], chances, 1 - chances))
@@ -204,7 +204,7 @@ def _medians(beliefs: Floats) -> Ints:
 
 
 def tables(records: Sequence[Record]) -> list[Table]:
-    """The errors, and what was found of people."""
+    """The errors, and what was found out about people."""
     placed, people = ([r for r in records if r["part"] == part] for part in ("placed", "person"))
     return [*([error_table(placed, SHARES, WHO)] if placed else []), *([_people(people)] if people else [])]
 

@@ -18,24 +18,24 @@ from dford.experiments.studies.records import Record, Table, Task
 
 
 class Study(NamedTuple):
-    """What to do, and what to make of it."""
+    """A study: its tasks, and the tables made from their results."""
 
     learners: Sequence[str]
-    """All that may take part."""
+    """All that can take part."""
     usual: Sequence[str]
-    """Those that do where none is named."""
+    """Those that take part by default."""
     datasets: Sequence[str]
-    """Those that are taken where none is named."""
+    """Those used by default."""
     runs: int
     tasks: Callable[[running_error.Data, Sequence[str], int, int, int], list[Task]]
-    """From data, learners, rounds, runs and seed."""
+    """A function of data, learners, rounds, runs and seed."""
     tables: Callable[[Sequence[Record]], list[Table]]
     dense: Collection[str] = ()
-    """Learners that do not learn from texts."""
+    """Learners that cannot learn from texts."""
     takes_own: bool = False
-    """Whether a learner of the user's may take part."""
+    """Whether the user's own learners can take part."""
     takes_labels: bool = False
-    """Whether datasets without features, of labels by people, may take part."""
+    """Whether datasets of labels by people, without features, can take part."""
 
 
 def _people_tasks(data: running_error.Data, ways: Sequence[str], items: int, runs: int, seed: int = 0) -> list[Task]:
@@ -66,7 +66,7 @@ STUDIES = {
     ),
     "split": Study(
         tuple(held_out.MODELS),
-        [name for name in held_out.MODELS if name != "NNOP"],  # alone, it takes as long as all the others
+        [name for name in held_out.MODELS if name != "NNOP"],  # it takes as long as all the others together
         [name for name in running_error.DATASETS if name != "synthetic-poly"],
         3,
         held_out.split_tasks,
@@ -121,7 +121,7 @@ STUDIES = {
 
 
 def pick(names: str, known: Collection[str], what: str) -> list[str]:
-    """The names in a list with commas; ValueError where one is not known."""
+    """The names in a comma-separated list; ValueError if one is unknown."""
     chosen = [name.strip() for name in names.split(",")]
     for name in chosen:
         check_name(name, known, what)

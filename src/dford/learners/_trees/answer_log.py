@@ -12,16 +12,16 @@ from dford.engine import binning
 from dford.engine._compiled import Floats, Ints
 from dford.learners._forms import writable
 
-_BLOCK = 2**17  # numbers in a block, about: 1 MB
+_BLOCK = 2**17  # about this many numbers in a block: 1 MB
 
 
 class AnswerLog:
-    """Rows, and for each the level asked and whether higher; or 0 and the label.
+    """Rows, and for each the level asked about and whether it is higher, or 0 and the label.
 
-    The last `n_own` columns are the learner's own, and nobody else can make them again. Features are kept in blocks and
-    never moved, so that adding a row takes the same time however many there are. Once full, a block that is mostly
-    zeros is kept as the numbers that are not. Features and answers may be elsewhere for a while: then they are
-    recalled, and until then nothing is added or grown.
+    The last `n_own` columns are made by the learner, and cannot be made again. Features are kept in blocks and never
+    moved, so that adding a row takes the same time however many there are. Once full, a block that is mostly zeros
+    keeps only the other numbers. Features and answers may be stored elsewhere for a while: until they are recalled,
+    nothing is added or grown.
     """
 
     def __init__(self, n_columns: int, n_own: int) -> None:
@@ -40,7 +40,7 @@ class AnswerLog:
 
     @property
     def missing(self) -> int:
-        """So many of the answers are elsewhere."""
+        """How many of the answers are stored elsewhere."""
         return self.count - self._there
 
     @property
@@ -50,7 +50,7 @@ class AnswerLog:
 
     @property
     def rows(self) -> Floats:
-        """All of them, in one matrix."""
+        """All rows, in one matrix."""
         return np.column_stack([self._features(), self._own[: self.count]])
 
     def append(self, Z: Floats, answers: Ints) -> None:
@@ -63,7 +63,7 @@ class AnswerLog:
         self.recall(Z[:, : self._n_features], answers)
 
     def recall(self, X: Floats, answers: Ints) -> None:
-        """The features and answers of the next rows that are missing."""
+        """Give back the features and answers of the next missing rows."""
         end = self._there + len(X)
         if end > self.count:
             raise ValueError(f"{len(X)} answers were passed, but {self.missing} are missing")
@@ -81,7 +81,7 @@ class AnswerLog:
                 self._blocks[-1] = sparse.csr_matrix(self._blocks[-1])
 
     def reader(self) -> Callable[[int, Floats], None]:
-        """A function that fills the rows of an array with columns, from a number on: of the rows that are there now."""
+        """A function that fills an array's rows with the columns from a given one on, for the rows added so far."""
         self.require_all()
         blocks, height, own, n_features = list(self._blocks), self._height, self._own, self._n_features
 
@@ -99,7 +99,7 @@ class AnswerLog:
         return read
 
     def copy(self) -> "AnswerLog":
-        """One to add to, while this stays as it is."""
+        """A copy to add to, while this one stays as it is."""
         other = AnswerLog(self.n_columns, self.n_own)
         other.count, other._there, other._blocks = self.count, self._there, list(self._blocks)
         other._answers, other._own = self._answers.copy(), self._own.copy()
@@ -108,7 +108,7 @@ class AnswerLog:
         return other
 
     def own_arrays(self) -> dict[str, NDArray[Any]]:
-        """What cannot be made again from features and answers."""
+        """What cannot be computed again from features and answers."""
         return {"log_own": self._own[: self.count].copy()}
 
     def other_arrays(self) -> dict[str, NDArray[Any]]:
@@ -145,11 +145,11 @@ class AnswerLog:
         return np.concatenate([np.empty((0, self._n_features)), *blocks])[: self.count]
 
     def require_all(self) -> None:
-        """Refuse where some answers are missing."""
+        """Raise an error if some answers are missing."""
         if self.missing:
             raise ValueError(f"{self.missing} answers of this model are stored elsewhere; recall them first")
 
 
 def _is_sparse(rows: Floats) -> bool:
-    """Whether it takes less than half the memory without zeros."""
+    """Whether storing only the non-zeros takes less than half the memory."""
     return 3 * int(np.count_nonzero(rows)) < rows.size

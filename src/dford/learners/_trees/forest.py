@@ -11,14 +11,14 @@ from dford.engine.elementary import logs
 
 
 class Trees(NamedTuple):
-    """A grown forest. One without trees and base is the scale itself: half of the levels are above the middle one."""
+    """A grown forest. Without trees and base, all levels are equally likely."""
 
     numbers: Floats
     links: Ints
     sets: NDArray[np.uint8]
     roots: Ints
     base: Floats  # one number
-    categories: Floats  # rows (column, value): a value's code is its place among those of its column
+    categories: Floats  # rows of (column, value): a value's code is its place among those of its column
 
     def logits(self, Z: Floats, n_levels: int) -> Floats:
         """The log-odds that each row is above levels 1..K-1."""
@@ -28,7 +28,7 @@ class Trees(NamedTuple):
         return trees.logits(self.numbers, self.links, self.sets, self.roots, self.base[0], Z, n_levels)
 
     def encode(self, Z: Floats) -> Floats:
-        """Categories as codes; those not known as missing."""
+        """Categories as codes; unknown ones as missing."""
         if not self.categories.size:
             return Z
         Z = Z.copy()
@@ -37,7 +37,7 @@ class Trees(NamedTuple):
         return Z
 
     def check(self, n_columns: int) -> None:
-        """Compiled code trusts these; they may come from a file."""
+        """Check the links, which may come from a file: compiled code trusts them."""
         n, m = len(self.numbers), len(self.sets)
         shapes = [array.shape for array in self]
         fits = shapes[:5] == [(n,), (n, 4), (m, 32), (len(self.roots),), (1,)] and shapes[5][1:] == (2,)
@@ -56,7 +56,7 @@ class Trees(NamedTuple):
 
 
 def codes(values: Floats, known: Floats) -> Floats:
-    """The places of values among the known ones; NaN for others."""
+    """The places of values among the known ones; NaN for unknown values."""
     place = np.minimum(np.searchsorted(known, values), max(len(known) - 1, 0))
     return np.where(known[place] == values, place, np.nan) if len(known) else np.full(len(values), np.nan)
 

@@ -1,4 +1,4 @@
-"""Trees under growth, a slice at a time."""
+"""Growing trees, a slice of work at a time."""
 
 from collections.abc import Callable
 from functools import cache
@@ -14,19 +14,19 @@ from dford.engine._compiled import Floats, Ints
 from dford.engine.elementary import logs
 from dford.learners._trees.forest import Trees, codes, no_trees
 
-_MOST_CATEGORIES = 254  # of a column; rarer ones count as missing
-_COLUMNS = 16  # that are binned at a time
-_POOL = 2**25  # bytes of histograms to keep, about; what does not fit is summed again
+_MOST_CATEGORIES = 254  # per column; rarer ones count as missing
+_COLUMNS = 16  # binned at a time
+_POOL = 2**25  # about this many bytes of histograms are kept; what does not fit is summed again
 
 
 class Growth(NamedTuple):
-    """How trees are grown; the words are those of scikit-learn's histogram boosting."""
+    """How trees are grown, in the terms of scikit-learn's histogram boosting."""
 
     max_iter: int = 100
     learning_rate: float = 0.1
     max_leaf_nodes: int | None = 31
     min_samples_leaf: int = 20
-    # one unit keeps the leaves of short logs from certainty
+    # keeps the leaves of short logs from certainty
     l2_regularization: float = 1.0
     categorical: tuple[int, ...] = ()
 
@@ -34,10 +34,10 @@ class Growth(NamedTuple):
 class Grower:
     """Trees for (row, level asked) -> higher, falling with the level.
 
-    `read(first, out)` fills the rows of `out` with columns, from number `first` on. Where `origin` is given, the rows
-    to learn from are these of the columns.
+    `read(first, out)` fills the rows of `out` with the columns from number `first` on. With `origin`, the rows to learn
+    from are these rows of the columns.
 
-    Where all answers are the same there are no trees: another is then believed to come once in as many, and one more.
+    If all n answers are the same there are no trees, and the odds of a different one are 1 to n + 1.
     """
 
     def __init__(
@@ -61,11 +61,11 @@ class Grower:
 
     @property
     def work(self) -> int:
-        """How much is done, in about nanoseconds."""
+        """How much work is done, in nanoseconds or so."""
         return self._binning_work + (0 if self._growing is None else int(self._growing.places[boosting.WORK]))
 
     def advance(self, work: int) -> None:
-        """Go on for about so much work, or to the end."""
+        """Continue for about this much work, or to the end."""
         until = self.work + work
         while not self.done and self.work < until:
             if self._next_column <= self._n_columns:
@@ -78,7 +78,7 @@ class Grower:
                 self.done = bool(self._growing.places[boosting.TREE] == self._limits.trees)
 
     def finish(self) -> Trees:
-        """Go on to the end, for what was grown."""
+        """Continue to the end, and return what was grown."""
         self.advance(2**62)
         forest = no_trees()._replace(base=self._base)
         if self._growing is None:
@@ -124,7 +124,7 @@ class Grower:
 
 
 class _Bins:
-    """Columns that are being binned."""
+    """The columns being binned."""
 
     def __init__(self, n_rows: int, n_columns: int, least: int) -> None:
         self._n_rows, self._least = n_rows, least
@@ -136,10 +136,10 @@ class _Bins:
         self._rows, self._entries = np.empty(0, np.int32), np.empty(0, np.uint16)
         sampled = min(n_rows, binning.SAMPLE)
         self._scratch = np.empty(sampled), np.empty(max(sampled, 256), np.int64), np.empty(n_rows, np.uint8)
-        self._lists = [(0, 0)]  # the ends of each: columns, entries
+        self._lists = [(0, 0)]  # where each ends: columns, entries
 
     def add(self, number: int, values: Floats, categorical: NDArray[np.bool_]) -> None:
-        """Columns from `number` on."""
+        """Bin these columns, the first of which has this number."""
         counters = self._counters
         if counters[binning.SPARSE] + len(values) > self._lists[-1][0] + binning.SPARSE_COLUMNS:
             self._end_list()
@@ -177,15 +177,15 @@ class _Bins:
 
 
 def work_of(growth: Growth, n_rows: int, n_columns: int) -> int:
-    """How much work it is at most to grow trees on so many rows, in about nanoseconds of a slow core.
+    """The most work it takes to grow trees on this many rows, in nanoseconds or so on a slow core.
 
-    At most, that is, where trees are about as deep as they are if all splits are even.
+    That is, if trees are about as deep as with even splits.
     """
     columns, bins = n_columns + 1, binning.bins_for(n_rows, n_columns + 1)
     leaves = max(min(growth.max_leaf_nodes or n_rows, n_rows // growth.min_samples_leaf), 2)
     depth = leaves.bit_length()
-    scanned = leaves + min(leaves, n_rows // (2 * growth.min_samples_leaf))  # nodes, of which others are too small
-    # at every depth all rows are parted, and half of them summed
+    scanned = leaves + min(leaves, n_rows // (2 * growth.min_samples_leaf))  # nodes; the others are too small
+    # at every depth all rows are partitioned, and half of them summed
     rows = n_rows * (30 + 8 * depth + 1.8 * columns * (1 + depth / 2))
     return int(growth.max_iter * (rows + columns * bins * (8 * leaves + 7 * scanned)) + columns * _binning_work(n_rows))
 
@@ -196,7 +196,7 @@ def _binning_work(n_rows: int) -> int:
 
 @cache
 def warm_up() -> None:
-    """Have everything compiled."""
+    """Compile everything."""
     Z = np.zeros((64, 2))
     Z[:8, 0], Z[:, 1] = 1.0, np.arange(64)
     rows = sparse.csr_matrix(Z)
@@ -205,12 +205,12 @@ def warm_up() -> None:
 
 
 def grow(growth: Growth, Z: Floats, level: Ints, higher: NDArray[np.bool_]) -> Trees:
-    """All at once, on the rows of Z."""
+    """Grow trees all at once, on the rows of Z."""
     Z = np.ascontiguousarray(Z)
     return Grower(growth, Z.shape[1], lambda first, out: binning.take(Z, first, 0, out), level, higher).finish()
 
 
 def _categories(values: Floats) -> Floats:
-    """The categories to tell apart, in order."""
+    """The categories that are told apart, in order."""
     found, counts = np.unique(values[~np.isnan(values)], return_counts=True)
     return np.sort(found[np.argsort(-counts, kind="stable")[:_MOST_CATEGORIES]])

@@ -1,4 +1,4 @@
-"""When trees are grown on the log of answers, and from which answer on they are used."""
+"""When trees are grown on the log of answers, and from which answer they are used."""
 
 import os
 import threading
@@ -18,18 +18,18 @@ from dford.learners._trees.forest import Trees, no_trees
 from dford.learners._trees.grower import Grower, Growth, warm_up, work_of
 
 FIRST = 200
-_SHARE = 20_000_000  # the most work that one answer waits for: 20 ms on a slow core
+_SHARE = 20_000_000  # the most work that an answer waits for: 20 ms on a slow core
 _SLICE = 2_000_000
 
 
 class TreeSchedule:
     """The log of answers, and the trees grown on it, again and again as it grows.
 
-    Trees are grown on the first 200 answers, 250, 312, ..., a quarter more each time. They are in effect from a
-    fiftieth later on, or later still where there is so much to do that each answer in between would wait too long for
-    its share of it. Numbers alone decide: of answers, columns and leaves. So the work may be done in the background or
-    all at once, on a fast machine or a slow one, and the bits are the same. All growing together costs about five times
-    the last.
+    Trees are grown on the first 200 answers, 250, 312, ..., a quarter more each time. They take effect a fiftieth
+    later, or later still if there is so much work that each answer in between would wait too long for its share. Only
+    the numbers of answers, columns and leaves decide this. So the work may be done in the background or all at once, on
+    a fast machine or a slow one, and the bits are the same. Growing all trees costs about five times as much as growing
+    the last ones.
     """
 
     def __init__(self, growth: Growth, n_columns: int, n_levels: int, n_own: int = 0) -> None:
@@ -45,7 +45,7 @@ class TreeSchedule:
         return self.log.count
 
     def stages(self) -> Iterator[tuple[int, int]]:
-        """(answers to grow on, answers from which on that is in effect), without end."""
+        """(answers to grow on, answers at which the trees take effect), endlessly."""
         start = FIRST
         while True:
             effect = start + max(start // 50, 1, -(-self._work_on(start) // _SHARE))
@@ -53,7 +53,7 @@ class TreeSchedule:
             start = max(start * 5 // 4, effect)
 
     def stage(self) -> tuple[int, int]:
-        """That of the next trees to take effect."""
+        """The stage of the next trees to take effect."""
         if self._stage[1] <= self.count:
             self._stage = next(stage for stage in self.stages() if stage[1] > self.count)
         return self._stage
@@ -66,7 +66,7 @@ class TreeSchedule:
     def prepare(self, n: int = 1, live: bool = True) -> None:
         """Do what adding the next n answers would have to wait for; nothing else changes.
 
-        Where live, trees grow in the background, and this waits only until they have had their share of work.
+        If live, trees grow in the background, and this only waits until their share of the work is done.
         """
         self.log.require_all()
         start, effect = self.stage()
@@ -79,11 +79,11 @@ class TreeSchedule:
             else:
                 work.reach(None)
         except BaseException:
-            self._work = None  # the next one tries again
+            self._work = None  # the next call tries again
             raise
 
     def add(self, Z: Floats, answers: Ints, live: bool = False) -> None:
-        """Add answers: as many as were prepared for, and no more than there is room for."""
+        """Add answers: as many as were prepared for, and no more than `room`."""
         start, effect = self.stage()
         self.log.append(Z, answers)
         if self.count == effect and start > self.grown_on:
@@ -95,7 +95,7 @@ class TreeSchedule:
             warm_up()  # or the first trees would wait for the compiler
 
     def grower(self, on: int, log: AnswerLog | None = None) -> Grower:
-        """To grow trees on the first so many answers."""
+        """A grower of trees on the first `on` answers."""
         log = self.log if log is None else log
         level, told = log.answers[:on].T
         labels, origin = level == 0, None
@@ -109,11 +109,11 @@ class TreeSchedule:
         return Grower(self.growth, log.n_columns, log.reader(), level, told > 0, origin)
 
     def grow_now(self) -> None:
-        """Trees of all answers so far, in effect at once."""
+        """Grow trees on all answers so far, in effect at once."""
         self.trees, self.grown_on, self._work = self.grower(self.count).finish(), self.count, None
 
     def adopt(self, other: "TreeSchedule", theirs: Sequence[int], mine: Sequence[int], numbers: Ints) -> None:
-        """Take over another's log: its columns `theirs` are `mine`, new ones were 0; level i is now numbers[i - 1]."""
+        """Take over another log: its columns `theirs` become `mine`, new ones were 0; level i is now numbers[i - 1]."""
         Z = np.zeros((other.count, self.log.n_columns))
         Z[:, mine] = other.log.rows[:, theirs]
         answers = other.log.answers.copy()
@@ -150,13 +150,13 @@ class TreeSchedule:
         self.__dict__.update(writable(state))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_work": None}  # work under way is done again, when its time has come
+        return {**self.__dict__, "_work": None}  # work in progress is done again when it is needed
 
 
 class TreesAhead:
-    """The next n answers of a schedule, known before they are used: all growing among them may begin.
+    """The next n answers of a schedule, known before they are used, so that growing on them can start early.
 
-    The schedule stays as it is, but for the trees that take effect, until the end.
+    Until the end, the schedule itself only changes by the trees that take effect.
     """
 
     def __init__(self, schedule: TreeSchedule, n: int) -> None:
@@ -169,16 +169,16 @@ class TreesAhead:
         self._begin()
 
     def append(self, Z: Floats, answers: Ints) -> None:
-        """More of them, up to where the next stage starts at most."""
+        """Add some of them, at most up to the start of the next stage."""
         self._log.append(Z, answers)
         self._begin()
 
     def is_grown(self, count: int) -> bool:
-        """Whether the trees that are in effect from `count` on are there."""
+        """Whether the trees that take effect up to `count` are ready."""
         return all(effect > count or self._works[start].done for start, effect in self.stages)
 
     def take_effect(self, count: int) -> None:
-        """So many answers are used: wait for the trees that are in effect from there on, if they are new."""
+        """After this many answers, wait for the trees that take effect there, if any do."""
         if self.stages and self.stages[0][1] == count:
             start, _ = self.stages[0]
             self._works[start].reach(None)
@@ -187,10 +187,10 @@ class TreesAhead:
             del self._works[start]
 
     def finish(self) -> None:
-        """All of them are used."""
+        """All answers are used: hand over the log and unfinished work."""
         self._schedule.log, self._schedule._work = self._log, None
         for work in self._works.values():
-            self._schedule._work = work  # the last, which is not in effect yet
+            self._schedule._work = work  # the last one, which is not in effect yet
 
     def close(self) -> None:
         for work in self._works.values():
@@ -205,7 +205,7 @@ class TreesAhead:
 
 
 class _Work:
-    """Trees under growth: in the background, or by whoever waits for them."""
+    """Trees being grown: in the background, or by the caller that waits for them."""
 
     def __init__(self, owner: TreeSchedule, grower: Grower, on: int) -> None:
         self.on, self.wanted = on, True
@@ -227,7 +227,7 @@ class _Work:
                 pool.submit(self._run)
 
     def reach(self, work: int | None) -> None:
-        """Wait until so much is done, or all of it."""
+        """Wait until this much work is done, or all of it."""
         if not self._alone:
             self._grower.advance(2**62 if work is None else work - self._grower.work)
             return
@@ -242,7 +242,7 @@ class _Work:
     def _run(self) -> None:
         while not self.done:
             try:
-                # neither a model that is gone nor the end of the program waits for trees
+                # stop if the model is gone or the program is ending: neither should wait for trees
                 if not self.wanted or self._owner() is None or not threading.main_thread().is_alive():
                     raise InterruptedError("these trees are no longer needed")
                 self._grower.advance(_SLICE)

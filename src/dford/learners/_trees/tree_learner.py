@@ -1,4 +1,4 @@
-"""Learners that keep every answer, and grow trees on them."""
+"""Learners that keep every answer and grow trees on them."""
 
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
@@ -44,7 +44,7 @@ class TreeForm(Form):
     ) -> Ints:  # fmt: skip
         if len(asked) < _FEW:
             return super().learn_answers(rule, X, asked, higher, propensity, prediction, stops, note)
-        # What no tree changes, and the growing of trees, run ahead in threads; judging follows in order.
+        # Growing, and whatever trees do not change, runs ahead in threads; judging follows in order.
         schedule, first, last = self.schedule, self.schedule.count, self.schedule.count + len(asked)
         kept, trees, grown_on = self.judged(), schedule.trees, schedule.grown_on
         ahead = TreesAhead(schedule, len(asked))
@@ -83,7 +83,7 @@ class TreeForm(Form):
         return predictions
 
     def weigh(self, X: Rows, predictions: Ints, asked: Ints, propensity: Floats, higher: Bools) -> None:
-        """Count rounds about rows that are checked."""
+        """Count rounds about checked rows."""
         if sparse.issparse(X):
             squares = vectors.sparse_squares(X.data, X.indptr)
             rows = X.data, X.indices, X.indptr, squares
@@ -98,9 +98,9 @@ class TreeForm(Form):
     def look_ahead(
         self, X: Rows, asked: Ints, higher: Bools, parts: Sequence[slice]
     ) -> Generator[tuple[Floats, Any], None, None]:
-        """For each part of the rows what trees see of it, and whatever else `judge` needs.
+        """For each part of the rows, what trees see of it, and whatever else `judge` needs.
 
-        Whoever asks once more has judged them all: only then is anything learned here kept.
+        What is learned here is only kept if the caller asks once more, after judging all parts.
         """
         raise missing(self, "look_ahead(...)", "what trees see of the rows")
 
@@ -112,7 +112,7 @@ class TreeForm(Form):
         return self.schedule.log.other_arrays()
 
     def judged(self) -> Any:
-        """What judging changes."""
+        """A copy of what judging changes."""
         return self.state.copy()
 
     def put_back(self, kept: Any) -> None:
@@ -123,17 +123,17 @@ class TreeLearner(ProbabilisticLearner):
     """`fit` ends with trees grown on all answers; `partial_fit` and `tell` leave that to the schedule."""
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Start anew, learn from rows X with known levels y, in order, each once, and grow trees on all of it."""
+        """Start over, learn from rows X with known levels y, in order, each once, and grow trees on all of them."""
         return super().fit(X, y).refit()
 
     def fit_log(self, log: FeedbackLog, *, policy: Policy | None = None) -> Self:
-        """Start anew, learn from a log of answers, in order, and grow trees on all of it."""
+        """Start over, learn from a log of answers, in order, and grow trees on all of them."""
         return super().fit_log(log, policy=policy).refit()
 
     def prepare(self, n: int = 1) -> int:
-        """Do what the next n answers would have to wait for: let trees have their share of work, or finish them.
+        """Do what the next n answers would have to wait for: some of the trees' work, or all that is left.
 
-        Returns how many can be learned then without waiting, as new trees may begin before the last.
+        Returns how many can then be learned without waiting, as new trees may start before the last of them.
         """
         if self.__sklearn_is_fitted__():
             assert isinstance(self._form, TreeForm)
@@ -153,7 +153,7 @@ class TreeLearner(ProbabilisticLearner):
         return self
 
     def refit(self) -> Self:
-        """Grow trees on all answers so far, now."""
+        """Grow trees on all answers so far, right now."""
         check_is_fitted(self)
         assert isinstance(self._form, TreeForm)
         self._form.schedule.grow_now()

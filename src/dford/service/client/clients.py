@@ -1,4 +1,4 @@
-"""The two clients: one that blocks until the service has answered, and one to await."""
+"""The two clients: one that blocks until the service has responded, and one to await."""
 
 import asyncio
 import time
@@ -58,7 +58,7 @@ class AsyncClient(Operations):
 
 
 class _Blocking(Operations):
-    """Operations that never wait: each runs to its end in one step."""
+    """Operations that never yield to an event loop: each runs to its end in one step."""
 
     def __init__(self, url: str, project: str, key: str | None = None) -> None:
         super().__init__(url, project, key)

@@ -1,4 +1,4 @@
-"""What can be asked of the service, written once: `AsyncClient` has these as they are, `Client` without waiting."""
+"""What the service can be asked to do, written once: `AsyncClient` has these as they are, `Client` blocks on them."""
 
 import csv
 import io
@@ -58,7 +58,7 @@ class Operations(ABC):
     async def _pause(self, seconds: float) -> None: ...
 
     async def _create(self, levels: Iterable[Any], settings: Mapping[str, Any]) -> None:
-        from dford.scale import Scale  # which takes a second to import, and is needed here alone
+        from dford.scale import Scale  # takes a second to import, and is only needed here
 
         names = [str(level) for level in Scale(levels).names]
         body = {"name": self._project, "levels": names, **settings}
@@ -179,7 +179,7 @@ class Operations(ABC):
         return dict((await self._exchange("PUT", path, json={**now, **changes})).json())
 
     async def _add(self, path: str, key: str | None = None, **request: Any) -> Any:
-        """Post what adds something. The key makes a second try, after a broken line, the same request."""
+        """Post a request that adds something. With the key, sending it again after a lost reply adds nothing twice."""
         headers = {"Idempotency-Key": key or uuid.uuid4().hex, "Content-Type": "application/json"}
         return (await self._exchange("POST", path, headers=headers, **request)).json()
 
@@ -187,7 +187,7 @@ class Operations(ABC):
         return (await self._exchange("POST", f"{self._place}{path}", **request)).json()
 
     async def _exchange(self, method: str, path: str, **request: Any) -> httpx.Response:
-        """Send a request until it is answered. It may arrive any number of times, and is done once."""
+        """Send a request until there is a response. It is applied once, however often it arrives."""
         for pause in _PAUSES:
             with suppress(httpx.TransportError):
                 response = await self._send(method, path, **request)

@@ -1,4 +1,4 @@
-"""What the service said, or why it could not be asked."""
+"""What the service replied, or why it could not be asked."""
 
 import re
 from typing import Any
@@ -23,7 +23,7 @@ class ServiceError(ValueError):
 
 
 def checked_url(url: str) -> str:
-    """The URL of a service, without a slash at its end; refused if no request could ever be sent there."""
+    """The URL of a service, without a trailing slash; refused if no request could ever be sent there."""
     try:
         parts = httpx.URL(url)
     except (httpx.InvalidURL, TypeError) as error:
@@ -42,7 +42,7 @@ def _bad_url(url: object, why: str) -> ValueError:
 
 
 def authorization(key: str | None) -> dict[str, str]:
-    """The header that carries a key; refused if no header can. It is not repeated there, for the sake of logs."""
+    """The header that carries a key; refused if no header can. Errors never repeat the key, as they may be logged."""
     if key is None:
         return {}
     if not re.fullmatch("[!-~]+", key):
@@ -53,7 +53,7 @@ def authorization(key: str | None) -> dict[str, str]:
 
 
 def checked(response: httpx.Response) -> httpx.Response:
-    """The response, if the service did what was asked."""
+    """The response, if the service did what was asked; otherwise raises."""
     if response.is_success:
         return response
     try:

@@ -1,4 +1,4 @@
-"""Items as they are sent: dicts, frames and files become rows of plain values, in parts that one request may carry."""
+"""Items as they are sent: dicts, frames and files become rows of plain values, in parts that fit one request."""
 
 import json
 import math
@@ -16,8 +16,8 @@ from dford.columns.values import vector
 from dford.columns.vectors import with_vectors
 from dford.service.csv_rows import read_rows
 
-MOST = 5000  # items of one request; half of what a server takes where nothing else is set
-_SIZE = 4_000_000  # bytes of one request
+MOST = 5000  # items per request; half of what a server accepts by default
+_SIZE = 4_000_000  # bytes per request
 Value = str | bool | int | float | None
 Row = Mapping[str, Any]
 
@@ -30,7 +30,7 @@ class Part(NamedTuple):
 
 
 def in_parts(items: Any) -> list[Part]:
-    """All items, read and checked before the first of them is sent."""
+    """All items, read and checked before the first one is sent."""
     made: list[Part] = []
     some: list[str] = []
     size = 0
@@ -51,12 +51,12 @@ def _part(texts: Sequence[str], more: str) -> Part:
 
 
 def as_rows(items: Any) -> list[dict[str, Value]]:
-    """The rows of dicts, of a frame of pandas, polars or Arrow, or of a .csv or .parquet file by its path."""
+    """The rows of a list of dicts, of a pandas, polars or Arrow frame, or of a .csv or .parquet file given by path."""
     return _read(items)[0]
 
 
 def _read(items: Any) -> tuple[list[dict[str, Value]], dict[str, list[str] | None]]:
-    """The rows, and the categories of columns whose type has some."""
+    """The rows, and the categories of columns with a categorical type."""
     path = Path(items) if isinstance(items, (str, os.PathLike)) else None
     if path is not None:
         items = _from_file(path)
@@ -94,7 +94,7 @@ def to_json(body: Any) -> bytes:
 
 
 def plain_row(row: Row) -> dict[str, Value]:
-    """The values by name, as JSON has them; what is missing in any way is None."""
+    """The values by name, as JSON represents them; anything missing is None."""
     if not isinstance(row, Mapping):
         raise TypeError(f"an item must be a dict from column names to values; got {row!r:.80}")
     return {str(name): _plain(value, name) for name, value in row.items()}
@@ -103,7 +103,7 @@ def plain_row(row: Row) -> dict[str, Value]:
 def _plain(value: Any, name: object) -> Value:
     if isinstance(value, np.generic):
         value = value.item() if value.dtype.kind not in "mM" else None if np.isnat(value) else str(value)
-    if type(value).__name__ in {"NAType", "NaTType"}:  # of pandas, which need not be there
+    if type(value).__name__ in {"NAType", "NaTType"}:  # of pandas, which need not be installed
         return None
     if isinstance(value, (date, time)):
         return value.isoformat()
@@ -118,7 +118,7 @@ def _plain(value: Any, name: object) -> Value:
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if (numbers := vector(value)) is not None:
-        return json.dumps(numbers)  # which a server reads as a vector
+        return json.dumps(numbers)  # a server reads this as a vector
     kind = type(value).__name__
     raise TypeError(
         f"{name!r} has the type {kind}; values must be text, numbers, lists of numbers, True, False or None"

@@ -1,4 +1,4 @@
-"""Print docs/http.md: the reference of all of HTTP."""
+"""Print docs/http.md, the HTTP reference."""
 
 import tempfile
 from typing import Any

@@ -15,12 +15,12 @@ from dford.service.projects.projects import Project
 from dford.service.refusal import Refusal
 from dford.service.store import idempotency
 
-# for the OpenAPI document alone, where a function's scope is the role that it needs; the guard has checked the key
+# only for the OpenAPI document, where a function's scope is the role it needs; the guard has checked the key
 _KEY = HTTPBearer(scheme_name="key", description="A key, as dford key makes it.", auto_error=False)
 
 
 class Access(NamedTuple):
-    """An allowed request: for which project, and by whom."""
+    """An allowed request: for which project, and from whom."""
 
     service: Service
     project: Project
@@ -28,17 +28,17 @@ class Access(NamedTuple):
     admin: bool
     body: bytes
     is_asked: bool
-    """Whether the person answers here, and must not know which questions judge them."""
+    """Whether the person is asked questions here, and must not know which ones judge them."""
 
 
 async def holder(request: Request, _: Annotated[Any, Security(_KEY)]) -> Holder:
-    """Who sends the request."""
+    """The holder of the request's key."""
     caller: Caller = request.scope["dford"]
     return caller.holder
 
 
 def access(role: str) -> Callable[..., Awaitable[Access]]:
-    """What a function that needs this role, in the project of its path, depends on."""
+    """The dependency of a function that needs this role in the project of its path."""
 
     async def check(request: Request, project: str, by: Annotated[Holder, Security(holder, scopes=[role])]) -> Access:
         caller: Caller = request.scope["dford"]
@@ -53,7 +53,7 @@ def access(role: str) -> Callable[..., Awaitable[Access]]:
 
 
 def whole_server(role: str) -> Callable[..., Awaitable[Service]]:
-    """For what is no single project's: a key of the whole server."""
+    """The dependency of a function that concerns no single project: a key for all projects."""
 
     async def check(request: Request, by: Annotated[Holder, Security(holder, scopes=[role])]) -> Service:
         service: Service = request.app.state.service
@@ -75,7 +75,7 @@ async def _repeat(
 
 
 Repeat = Annotated[idempotency.Request | None, Depends(_repeat)]
-"""The request's Idempotency-Key: with it, what is sent again is done once."""
+"""The request's Idempotency-Key: with it, a request that is sent again is applied once."""
 Admin = Annotated[Access, Depends(access("admin"))]
 Answering = Annotated[Access, Depends(access("answer"))]
 Reading = Annotated[Access, Depends(access("predict"))]

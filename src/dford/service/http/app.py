@@ -24,7 +24,7 @@ from dford.service.projects.keys import Holder
 from dford.service.projects.projects import name_of
 from dford.service.refusal import Refusal, defect
 
-# The model is named once: for each status of each route that names it FastAPI would make a validator, a start's time.
+# The model is named once: FastAPI would build a validator for each status of each route, which would slow the start.
 _PROBLEM = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}}
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": models.Problem},
@@ -33,18 +33,18 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 
 
 def make_app(service: Service, version: str, connections: Connections) -> FastAPI:
-    """The application; closing the service is the caller's part.
+    """The application; the caller closes the service.
 
-    A request passes the guard first, then the short way of fast answers, then the limits on what runs at once.
+    A request passes the guard first, then the shortcut of fast answers, then the limits on concurrency.
     """
     app = FastAPI(
         title="dford",
         version=version,
         description="Put things on an ordered scale by asking one yes/no question about each.",
         responses=PROBLEMS,
-        docs_url=None,  # it loads scripts from elsewhere
+        docs_url=None,  # would load scripts from other sites
         redoc_url=None,
-        redirect_slashes=False,  # it would lead away from a proxy's https
+        redirect_slashes=False,  # would redirect away from a proxy's https
     )
     app.state.service, app.state.metrics = service, Metrics(service)
     app.add_middleware(ConcurrencyLimits, settings=service.settings)
@@ -102,7 +102,7 @@ def make_app(service: Service, version: str, connections: Connections) -> FastAP
 
 
 def _probe(service: Service) -> Callable[[], Awaitable[None]]:
-    """Whether the database answers, said within a second: those who ask meanwhile share one look at it."""
+    """Checks within a second whether the database responds; requests at the same time share one look at it."""
     looking: asyncio.Future[int] | None = None
     thread = ThreadPoolExecutor(1, "dford-health")
 
@@ -121,7 +121,7 @@ def _probe(service: Service) -> Callable[[], Awaitable[None]]:
 
 
 def _add_errors(app: FastAPI) -> None:
-    """Everything that goes wrong has one shape."""
+    """Give all errors the same shape."""
 
     @app.exception_handler(Refusal)
     def refusal(_: Request, error: Refusal) -> Response:

@@ -15,7 +15,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def described(model: type[BaseModel]) -> dict[str, Any]:
-    """What OpenAPI says of a body that a route reads by itself."""
+    """What OpenAPI says about a body that a route parses itself."""
     schema = model.model_json_schema()
     parts = schema.pop("$defs", {})
     content = {"application/json": {"schema": _whole(schema, parts)}}
@@ -48,7 +48,7 @@ def json_items(columns: Sequence[Column], body: bytes, bounds: Bounds) -> ReadyI
 def to_predict(
     columns: Sequence[Column], body: bytes, bounds: Bounds
 ) -> tuple[list[int], list[PackedRow]]:  # fmt: skip
-    """Numbers of items, and rows as the learner sees them."""
+    """The numbers of items, and rows as the learner sees them."""
     wanted = parsed(models.ToPredict, body)
     limit(len(wanted.items) + len(wanted.rows), "items", bounds)
     return wanted.items, encode(columns, wanted.rows, "rows", bounds.images.reader())

@@ -1,4 +1,4 @@
-"""How much runs at once: no project takes all threads, no large work those people wait for, nobody waits too long."""
+"""How much runs at once: no project takes all threads, large work does not hold people up, nobody waits too long."""
 
 import asyncio
 import re
@@ -17,8 +17,8 @@ _PLACES = {False: 8, True: 2}  # requests of one project at once: small ones, an
 class ConcurrencyLimits:
     """An ASGI layer in front of the routes, each of which takes a thread.
 
-    A thread that waits for something cannot be stopped. So after its time a request is answered without it, and what
-    the thread says later is dropped.
+    A thread that waits for something cannot be stopped. So when its time is up, a request is answered without it, and
+    what the thread returns later is dropped.
     """
 
     def __init__(self, app: Any, settings: Settings) -> None:
@@ -28,7 +28,7 @@ class ConcurrencyLimits:
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         caller: Caller | None = scope.get("dford")
-        if caller is None or scope["path"].endswith("/answer"):  # what everybody may see, and answers, take no thread
+        if caller is None or scope["path"].endswith("/answer"):  # public pages and answers take no thread
             await self._app(scope, receive, send)
             return
         large = _LARGE.fullmatch(scope["path"]) is not None
@@ -56,6 +56,6 @@ class ConcurrencyLimits:
             await task
             return
         given_up = True
-        task.add_done_callback(lambda task: task.cancelled() or task.exception())  # nobody hears of it
+        task.add_done_callback(lambda task: task.cancelled() or task.exception())  # keeps asyncio from complaining
         sentence = f"this took longer than {seconds:.0f} s, and it is unknown whether it was done; send it again"
         raise Refusal(503, "busy", sentence, retry_after=5)

@@ -1,7 +1,7 @@
 """Connections: how many from one address, and how long one may be open without a request.
 
-uvicorn waits for ever for the headers of a request, and takes any number of connections. So its protocol is wrapped in
-one that watches the clock and counts; the guard, inside, says when a request begins and ends.
+uvicorn waits forever for the headers of a request, and accepts any number of connections. So its protocol is wrapped in
+one that watches the clock and counts; the guard, inside, reports when a request begins and ends.
 """
 
 import asyncio
@@ -12,14 +12,14 @@ from typing import Any
 import uvicorn
 
 try:
-    from uvicorn.protocols.http.auto import AutoHTTPProtocol  # all that is used beyond its documented interface
+    from uvicorn.protocols.http.auto import AutoHTTPProtocol  # the only undocumented part that is used
 except ImportError as error:
     raise ImportError(
         f"dford does not work with uvicorn {uvicorn.__version__} ({error}); it is tested with 0.54: "
         "pip install 'uvicorn<0.55'"
     ) from error
 
-_LOOK = 1.0  # seconds between two looks at the clock
+_LOOK = 1.0  # seconds between looks at the clock
 
 
 class TrackedConnection(asyncio.Protocol):
@@ -29,9 +29,9 @@ class TrackedConnection(asyncio.Protocol):
         self._inner, self._connections = inner, connections
         self.transport: asyncio.Transport
         self.client: Any = None
-        self.requests = 0  # under way
+        self.requests = 0  # in progress
         self.since = time.monotonic()  # when it was opened, or its last request ended
-        self.begun = False  # whether something of the next request has come
+        self.begun = False  # whether part of the next request has arrived
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport, self.client = transport, transport.get_extra_info("peername")  # type: ignore[assignment]
@@ -58,7 +58,7 @@ class TrackedConnection(asyncio.Protocol):
 
 
 class Connections:
-    """All connections of a server. An address that has too many loses its longest idle one, or gets no other."""
+    """All connections of a server. An address with too many loses the one idle longest, or gets no new one."""
 
     def __init__(self, most: int, header_seconds: float, idle_seconds: float) -> None:
         self._most, self._header_seconds, self._idle_seconds = most, header_seconds, idle_seconds
@@ -66,7 +66,7 @@ class Connections:
         self._looks = False
 
     def protocol(self, **given: Any) -> TrackedConnection:
-        """What uvicorn is to make for each connection."""
+        """The protocol that uvicorn creates for each connection."""
         return TrackedConnection(AutoHTTPProtocol(**given), self)
 
     def opened(self, connection: TrackedConnection) -> None:
@@ -91,7 +91,7 @@ class Connections:
             del self._by_address[_address(connection.client)]
 
     def begin(self, client: Any) -> TrackedConnection | None:
-        """A request of this client has arrived, but for its body."""
+        """A request of this client has arrived, except for its body."""
         connection = self._by_address.get(_address(client), {}).get(client)
         if connection is not None:
             connection.requests += 1

@@ -1,6 +1,6 @@
-"""An answer without the layers that cost more than the answer itself.
+"""Answers without the layers that cost more than the answer itself.
 
-The documented route does the same (a test compares them), and whatever is out of the ordinary is left to it.
+The documented route does the same (a test compares them), and anything out of the ordinary is left to it.
 """
 
 import json

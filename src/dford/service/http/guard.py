@@ -22,7 +22,7 @@ T = TypeVar("T")
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-# a page may use this server's own files and nothing else: no inline script, no third party, no frame around it
+# a page may only use this server's own files: no inline scripts, no third parties, no frame around it
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; worker-src 'self'; "
     "manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -36,7 +36,7 @@ LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 _BY_PROXY = {b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip"}
 _PUBLIC = re.compile(r"/|/health|/docs|/openapi\.json|/worker\.js|/page/.*")
 _PROJECT = re.compile(r"/projects/([^/]+)(?:/.*)?")
-_SLOWEST = 2.0  # seconds until a wrong key is refused
+_SLOWEST = 2.0  # the most seconds until a wrong key is refused
 _pause = asyncio.sleep
 _LOG = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class Caller(NamedTuple):
     project: Project | None
     body: bytes
     deadline: float
-    """Until when a small request is answered, on the clock of time.monotonic."""
+    """When a small request must be answered, on the clock of time.monotonic."""
 
     def seconds_left(self) -> float:
         return max(self.deadline - time.monotonic(), 0.1)
@@ -64,7 +64,7 @@ def refused(refusal: Refusal) -> JSONResponse:
 
 
 class Guard:
-    """An ASGI layer. The key is checked before the body is read, and the body is read whole before anything is done."""
+    """An ASGI layer that checks the key before it reads the body, and reads the whole body before anything is done."""
 
     def __init__(self, app: Any, service: Service, connections: Connections, metrics: Metrics) -> None:
         self._app, self._service, self._connections, self._metrics = app, service, connections, metrics
@@ -83,9 +83,9 @@ class Guard:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 message["headers"] = [*message["headers"], *HEADERS]
-                if not arrived:  # what is left of the body is not waited for
+                if not arrived:  # do not wait for the rest of the body
                     message["headers"].append((b"connection", b"close"))
-            async with asyncio.timeout(seconds):  # a client that does not read must not keep us
+            async with asyncio.timeout(seconds):  # a client that does not read must not hold us up
                 await send(message)
 
         connection = self._connections.begin(scope["client"])
@@ -129,9 +129,9 @@ class Guard:
                     await self._failures.slow_down(address, authorization)
                 raise
         if holder is LOCAL and not trusted(dict(scope["headers"])):
-            # Without keys, whoever reaches the server may do all: so it must not be another site's page in a browser,
-            # nor somebody behind a proxy. A proxy that tells neither the host asked for nor of itself looks like this
-            # machine.
+            # Without keys, anyone who reaches the server may do everything. So it must not be another site's page in a
+            # browser, or someone behind a proxy. A proxy that passes on neither the requested host nor its own headers
+            # looks like this machine.
             sentence = (
                 "a server without keys serves only its own machine, and no proxy or page of another site; "
                 "make a key with dford key"
@@ -144,14 +144,14 @@ class Guard:
         if found is None:
             return None
         project = self._service.known(found[1])
-        if project is None or not holder.may("predict", project.id):  # in the same time, whether there is one or not
+        if project is None or not holder.may("predict", project.id):  # takes as long whether it exists or not
             project = await self._look_up(self._service.look_up, found[1])
         if project is None or not holder.may("predict", project.id):
-            raise no_project(found[1])  # the same for one that is another's: nobody can tell which there are
+            raise no_project(found[1])  # the same for others' projects: nobody can tell which exist
         return project
 
     async def _look_up(self, function: Callable[..., T], *given: Any) -> T:
-        """Ask the database in a thread: the loop must never wait for it."""
+        """Query the database in a thread, because the event loop must never wait for it."""
         return await asyncio.get_running_loop().run_in_executor(self._lookups, function, *given)
 
     async def _body(self, scope: Message, receive: Receive) -> bytes:
@@ -168,37 +168,37 @@ class Guard:
             size += len(part)
             if max(size, announced) <= most:
                 parts.append(part)
-            elif size > 2 * most or not more:  # until then it passes: a proxy that is cut off loses the reply
+            elif size > 2 * most or not more:  # read on until then: a proxy that is cut off loses the reply
                 raise too_large
             if not more:
                 return b"".join(parts)
 
 
 class _Gone(Exception):  # noqa: N818
-    """The client left before all of its request had come: nothing is done, and nobody is told."""
+    """The client left before its whole request had arrived: nothing is done, and there is nobody to tell."""
 
 
 class _Failures:
-    """Wrong keys, by address: each is answered later than the last, and the log says so."""
+    """Wrong keys, by address: each is refused more slowly than the last, and logged."""
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[int, float]] = {}
 
     async def slow_down(self, address: str, authorization: str | None) -> None:
         if authorization is None:
-            return  # nobody with a wrong key: somebody without one
+            return  # not a wrong key, but none at all
         count, last = self._seen.pop(address, (0, 0.0))
         count = 1 + (count if time.monotonic() < last + 60 else 0)
         self._seen[address] = count, time.monotonic()
         if len(self._seen) > 10_000:
-            del self._seen[next(iter(self._seen))]  # the one that was seen least lately
+            del self._seen[next(iter(self._seen))]  # the one seen least recently
         if count & (count - 1) == 0:  # 1, 2, 4, 8, ...
             _LOG.warning("a key was refused: %d in a row from %s", count, address)
         await _pause(min(_SLOWEST, 0.05 * 2 ** min(count, 10)))
 
 
 def trusted(headers: Mapping[bytes, bytes]) -> bool:
-    """Whether a request comes from this machine, and from no proxy or other site's page."""
+    """Whether a request comes from this machine, and not through a proxy or from another site's page."""
     host, origin = headers.get(b"host", b"localhost").decode("latin-1"), headers.get(b"origin")
     if _BY_PROXY & headers.keys() or headers.get(b"sec-fetch-site", b"none") not in {b"none", b"same-origin"}:
         return False

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: requests and how long they took, and what the writer and the learners do."""
+"""Metrics for Prometheus: requests, how long they took, and what the writer and the learners do."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5
 
 
 class Metrics(Collector):
-    """The metrics of one application, in a registry of its own."""
+    """The metrics of one application, in a separate registry."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -30,7 +30,7 @@ class Metrics(Collector):
         self._registry.register(self)
 
     def count(self, method: str, path: str, status: int, seconds: float) -> None:
-        """Count a request to a route with this path, which is empty where there is none."""
+        """Count a request to a route with this path, which is empty if there is no such route."""
         self._requests.labels(method, path, str(status)).inc()
         self._seconds.labels(method, path).observe(seconds)
 
@@ -40,7 +40,7 @@ class Metrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         for metric in (*self._requests.collect(), *self._seconds.collect()):
-            # when each was first counted would be as many series again
+            # the times of creation would double the number of series
             metric.samples = [sample for sample in metric.samples if not sample.name.endswith("_created")]
             yield metric
         writer, folds = self._service.writer, self._service.folds()

@@ -1,6 +1,6 @@
-"""The reference of all of HTTP, from the OpenAPI document: as a page, and as Markdown for the docs.
+"""The whole HTTP reference, from the OpenAPI document: as a page, and as Markdown for the docs.
 
-The document becomes blocks once, and the blocks are written twice.
+The document becomes blocks once, and the blocks are written in both forms.
 """
 
 import inspect
@@ -65,7 +65,7 @@ Every response with a status of 400 or above has the same shape:
 _OTHER_CODES = """
 In addition, `http-405` means that the path does not take the method, and `http-400` that the request cannot be read.
 """
-# what follows the project in a path, or stands alone, in the order in which one needs it
+# the part of a path after the project, or the first part, in the order in which they are needed
 _GROUPS = {
     "Projects": {"", "columns", "settings"},
     "Items": {"items", "items.csv", "images", "preview.csv"},
@@ -81,9 +81,9 @@ _METHODS = ("post", "put", "get", "delete")
 
 
 def add(app: FastAPI) -> None:
-    """Serve the page; call it after all else is added."""
+    """Serve the page; call it after everything else is added."""
     for route in app.routes:
-        if isinstance(route, APIRoute):  # a docstring's first line is better than the name of the function
+        if isinstance(route, APIRoute):  # a docstring's first line says more than the function's name
             route.summary = inspect.cleandoc(route.endpoint.__doc__ or "").partition("\n")[0]
 
     @app.get("/docs", include_in_schema=False)
@@ -94,7 +94,7 @@ def add(app: FastAPI) -> None:
 
 
 def reference(document: Schema) -> Iterator[Block]:
-    """All that there is to say, in order."""
+    """The whole reference, in order."""
     groups = _grouped(document)
     common = set.intersection(*(_refusals(one) for group in groups.values() for _, _, one in group))
     yield Heading(1, "HTTP reference")
@@ -170,7 +170,7 @@ def _content(document: Schema, title: str, content: Schema, given: bool) -> Iter
 
 
 def _fields(document: Schema, schema: Schema, given: bool) -> list[tuple[str, str]]:
-    """The fields of an object; with `given`, also which of them must be."""
+    """The fields of an object; with `given`, also which of them are required."""
     schema = document["components"]["schemas"][_name(schema)] if "$ref" in schema else schema
     needed = schema.get("required", ())
     return [
@@ -225,7 +225,7 @@ def _refusals(one: Schema) -> set[str]:
 
 
 def _nested(document: Schema) -> list[str]:
-    """The objects that fields are made of."""
+    """The names of the objects that fields contain."""
     fields = [each for schema in document["components"]["schemas"].values() for each in schema["properties"].values()]
     return sorted(set(re.findall(r"schemas/(\w+)", str(fields))))
 

@@ -17,7 +17,7 @@ def configured(service: Service, version: str, **more: Any) -> uvicorn.Config:
         "http": connections.protocol,
         "log_level": "warning",
         "access_log": False,
-        "proxy_headers": False,  # connections are counted by where they come from
+        "proxy_headers": False,  # connections are counted by their real address
         "timeout_keep_alive": math.ceil(settings.idle_seconds),
         "timeout_graceful_shutdown": 2,
         "server_header": False,

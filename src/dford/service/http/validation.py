@@ -12,7 +12,7 @@ _FORMS = {
     f"^{NAME}$": "1 to 64 lowercase letters, digits or hyphens, starting with a letter or digit",
     IDEMPOTENCY_KEY: "1 to 200 visible ASCII characters",
 }
-# by pydantic's name of the error, with its context
+# by pydantic's error type, with its context
 _MUST_BE = {
     "bool_parsing": "true or false",
     "bool_type": "true or false",
@@ -41,19 +41,19 @@ _MUST_BE = {
 
 
 def invalid(errors: Sequence[Any]) -> Refusal:
-    """The refusal of a request with these errors, as pydantic lists them. The first one is told."""
+    """The refusal of a request with these errors, as pydantic lists them. It describes the first one."""
     place, sentence = in_words(errors)
     return Refusal(422, "invalid", sentence, place or "body")
 
 
 def in_words(errors: Sequence[Any]) -> tuple[str, str]:
-    """The field that is wrong, which is empty for the whole body, and what is wrong with it."""
+    """The field that is wrong (empty for the whole body), and what is wrong with it."""
     first, *others = errors
     kind, path, context = first["type"], first["loc"], first.get("ctx", {})
     if kind == "json_invalid":
-        where = f" (character {path[-1]})" if path else ""  # which the reason does not always say
+        where = f" (character {path[-1]})" if path else ""  # the reason does not always say
         return "", f"the body is not valid JSON: {context['error']}{where}"
-    # a value of an item may have several types, and there is an error for each
+    # a value of an item may have several types, and pydantic reports an error for each
     is_value = path[-1:] == ("str",) and any(other["loc"] == (*path[:-1], "bool") for other in others)
     place = _place(path[:-1] if is_value else path)
     what = place or "the body"

@@ -7,19 +7,19 @@ from dford.pool.agreement import people_of, voices_of
 from dford.pool.answers import GOLD
 from dford.pool.placements import Placements
 
-_PEOPLE = 2**31  # more than there are
+_PEOPLE = 2**31  # more than there can be
 
 
 class Coverage:
-    """Goes on from the last look: answers are only ever added to."""
+    """Continues from the last look, as answers are only ever added."""
 
     def __init__(self) -> None:
         self._seen = 0
-        self._pairs = np.empty(0, np.int64)  # of items and people, as numbers, in order
+        self._pairs = np.empty(0, np.int64)  # of item and person, each as one number, in order
         self._people = np.empty(0, np.int64)
 
     def lacking(self, placements: Placements, n: int, person: str) -> Ints:
-        """The items that fewer than n people have answered about, and not this one."""
+        """The items that fewer than n people have answered about, and this person has not."""
         self._look(placements)
         is_lacking = self._people < n
         for voice in voices_of(placements.voices, person)[:1]:

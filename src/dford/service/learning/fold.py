@@ -1,4 +1,4 @@
-"""A project's learner: the fold of its answers, in memory, behind the log by as little as possible."""
+"""A project's learner: the fold of its answers, in memory, as close behind the log as possible."""
 
 import logging
 import threading
@@ -22,11 +22,11 @@ from dford.service.store.database import Database
 from dford.service.store.writer import Writer
 
 T = TypeVar("T")
-_PATIENCE = 0.05  # seconds that a question or a prediction waits for the answers before it to be learned
-_HELD = 0.02  # seconds, about, that whoever predicts waits for what is being learned
-_POLITE = 50  # times that learning lets others look at the model first, a fifth of a millisecond each
-_KEPT = 2.0  # seconds of learning, at most, that a kill undoes while much is learned
-_AT_ONCE = 200  # settlements that whoever predicts waits for
+_PATIENCE = 0.05  # seconds that a question or a prediction waits for earlier answers to be learned
+_HELD = 0.02  # about how many seconds a prediction waits for learning
+_POLITE = 50  # how often learning lets others look at the model first, for a fifth of a millisecond each
+_KEPT = 2.0  # the most seconds of learning that a kill undoes while catching up
+_AT_ONCE = 200  # settlements that a prediction waits for, at most
 _LOG = logging.getLogger(__name__)
 
 
@@ -39,11 +39,11 @@ class Packed(NamedTuple):
 
 
 class Fold:
-    """The state that answers, and what is needed to bring it to the log's head.
+    """The state in use, and what is needed to bring it to the log's head.
 
-    Learning happens in the background, after the commit. Whoever predicts or asks meanwhile gets the latest state, once
-    there is one that has learned everything up to where the log was at the start. To take an answer back, a state apart
-    is made without it; until that has caught up, the old one answers, and is `stale`.
+    Learning happens in the background, after the commit. Predictions and questions use the latest state, once there is
+    one that has learned everything up to where the log was at the start. To take an answer back, another state is built
+    without it; until that has caught up, the old one stays in use, and is `stale`.
     """
 
     def __init__(
@@ -51,14 +51,14 @@ class Fold:
     ) -> None:
         self.project = project
         self._database, self._writer, self._workers, self._every = database, writer, workers, snapshot_every
-        self._state: State | None = None  # which answers
-        self._apart: State | None = None  # which will
-        self._goal = 0  # the head that a state must have reached to answer
+        self._state: State | None = None  # the one in use
+        self._apart: State | None = None  # the one that will replace it
+        self._goal = 0  # the head that a state must reach before it is used
         self._closing = False
         self._kept, self._kept_at, self._pace = 0, 0.0, _HELD
         self._packed: tuple[State, Packed] | None = None
-        self._lock = threading.Lock()  # of the model that answers: held for a moment at a time
-        self._looking, self._counting = 0, threading.Lock()  # those who have it, or wait for it, to look
+        self._lock = threading.Lock()  # for the model in use: held for a moment at a time
+        self._looking, self._counting = 0, threading.Lock()  # how many hold it, or wait for it, to look
         self._moved = threading.Condition()
         self._wanted, self._items, self._running = 0, 0, False
         self.failure: BaseException | None = None
@@ -67,21 +67,21 @@ class Fold:
 
     @property
     def sequence(self) -> int:
-        """Up to which the state that answers has learned."""
+        """The sequence number up to which the state in use has learned."""
         return self._state.sequence if self._state is not None else 0
 
     @property
     def stale(self) -> bool:
-        """Whether the state that answers holds an answer that was taken back."""
+        """Whether the state in use holds an answer that was taken back."""
         return self._state is not None and self._apart is not None
 
     def progress(self) -> str:
-        """How far it is, in words."""
+        """The progress, in words."""
         far = max((state.sequence for state in (self._state, self._apart) if state is not None), default=0)
         return f"{far:,} of {max(self._goal, self._wanted):,} answers learned"
 
     def follow(self, head: int, items: int = 0) -> None:
-        """Learn, soon, what is new up to `head`, and have so many items."""
+        """Soon learn what is new up to `head`, and know this many items."""
         with self._moved:
             self._wanted, self._items = max(self._wanted, head), max(self._items, items)
             if self._running or self._closing or self._has(self._wanted, self._items):
@@ -96,13 +96,13 @@ class Fold:
         return state.model.placements is None or state.model.n_items >= items
 
     def wait(self, head: int, seconds: float, items: int = 0) -> bool:
-        """Wait until everything up to `head` is learned and nothing taken back is, with so many items; not for long."""
+        """Wait, not for long, until everything up to `head` is learned, nothing taken back is, and items are known."""
         self.follow(head, items)
         with self._moved:
             return self._moved.wait_for(lambda: self._has(head, items) and not self.stale, seconds)
 
     def ready(self, seconds: float) -> "Fold":
-        """Have a state that answers, or refuse for the moment."""
+        """Wait for a state to use, or refuse for now."""
         if self._state is None:
             self.follow(0)
             with self._moved:
@@ -119,7 +119,7 @@ class Fold:
         return self.look(lambda model, _: model.learner.propose(x))
 
     def look(self, at: Callable[[Learned, int], T]) -> T:
-        """Something of the latest state, and of its sequence number. It must be quick: learning waits for it."""
+        """What `at` returns for the latest state and its sequence number. It must be quick: learning waits for it."""
         with self._counting:
             self._looking += 1
         try:
@@ -140,7 +140,7 @@ class Fold:
         return before[1]._replace(stale=self._holds_retracted(before[0]))
 
     def digest(self) -> tuple[int, str]:
-        """Of the latest state: its sequence number, and the digest of all that it holds."""
+        """The sequence number of the latest state, and the digest of everything it holds."""
         while True:
             sequence, model, finish = self.look(
                 lambda model, now: (now, model, model.packing() if model.is_settled() else None)
@@ -150,24 +150,24 @@ class Fold:
             model.settle()
 
     def near(self) -> "Fold":
-        """Follow the log to where it is now, and wait for that for a moment."""
+        """Follow the log to where it is now, waiting at most a moment."""
         head, items = self.head()
         self.wait(head, _PATIENCE, items)
         return self
 
     def head(self) -> tuple[int, int]:
-        """Where the log is now, and how many items there are."""
+        """The last sequence number of the log, and how many items there are."""
         return log_reader.heads_of(self._database, self.project.id)
 
     def is_stale(self) -> bool:
-        """Whether the state that answers holds an answer that was taken back, as the log has it now."""
+        """Whether the state in use holds an answer that the log has taken back by now."""
         return self._state is not None and self._holds_retracted(self._state)
 
     def _holds_retracted(self, state: State) -> bool:
         return log_reader.news(self._database, self.project.id, state.sequence, state.as_of).taken_back
 
     def close(self) -> None:
-        """Stop learning, and keep what was learned, so that the next start has nothing to do again."""
+        """Stop learning, and save what was learned, so that the next start need not repeat it."""
         self._closing = True
         state = self._state
         if state is not None and not self.stale and self.sequence > self._kept and state.model.is_settled():
@@ -191,7 +191,7 @@ class Fold:
                 _LOG.exception("project %s could not learn", self.project.name)
 
     def _advance(self) -> int:
-        """Take a state some way towards the head, which is returned."""
+        """Bring a state closer to the head, and return the head."""
         database, project = self._database, self.project.id
         if self._state is None and self._apart is None:
             self._goal = log_reader.head_of(database, project)
@@ -201,7 +201,7 @@ class Fold:
         news = log_reader.news(database, project, state.sequence, state.as_of)
         head, taken_back = news.head, news.taken_back
         if taken_back and (self._state is not None or state.sequence >= self._goal):
-            if self._state is None:  # this one can answer while another is made without what was taken back
+            if self._state is None:  # use this one while another is built without what was taken back
                 self._answer_by(state)
             self._begin(states.without_retracted(database, self.project, head))
             return head
@@ -220,7 +220,7 @@ class Fold:
             self._state = state
 
     def _learn(self, state: State, news: News) -> None:
-        """Learn a page of answers. A state that holds what was taken back keeps its old `as_of`, which tells so."""
+        """Learn a page of answers. A state that holds what was taken back keeps its old `as_of`, which shows it."""
         answers, head, taken_back = state is self._state, news.head, news.taken_back
         most = log_reader.PAGE if answers else log_reader.MANY
         page = next(log_reader.pages(self._database, self.project, state.sequence, head, most=most), None)
@@ -237,7 +237,7 @@ class Fold:
         try:
             while begin < count and not self._closing:
                 end = begin + (min(count - begin, max(1, int(_HELD / self._pace))) if answers else count)
-                if answers:  # what it would wait for comes before the lock
+                if answers:  # wait before taking the lock, not while holding it
                     end = begin + state.model.prepare(end - begin)
                 moment = time.perf_counter()
                 with self._held(state):
@@ -245,7 +245,7 @@ class Fold:
                     state.sequence, state.as_of = int(page.sequence[end - 1]), as_of
                 self._pace = max((time.perf_counter() - moment) / (end - begin), 1e-6)
                 begin = end
-        except BaseException:  # it may have learned some of it, so it is no state of the log any more
+        except BaseException:  # it may be half learned, so it no longer matches the log
             with self._lock:
                 self._state = self._apart = None
             raise
@@ -254,7 +254,7 @@ class Fold:
         self._keep_now_and_then(state, head, taken_back)
 
     def _reach(self, state: State, head: int, arrivals: Arrivals, settled: Settlements) -> None:
-        """Come to the head from the last answer, after which there are retractions and settlements at most."""
+        """Go from the last answer to the head; in between there are only retractions and settlements."""
         for number in [*settled.sequence[_AT_ONCE::_AT_ONCE].tolist(), head + 1]:
             with self._held(state):
                 state.model.decide(settled, number, arrivals)
@@ -264,7 +264,7 @@ class Fold:
 
     @contextmanager
     def _held(self, state: State) -> Iterator[None]:
-        """The lock, where others may look at the model. Those who wait for it come first."""
+        """Hold the lock, if others may look at the model. Those already waiting go first."""
         if state is not self._state:
             yield
             return
@@ -292,7 +292,7 @@ class Fold:
             if wait:
                 work.result()
             self._kept = sequence
-        except Refusal as refusal:  # the log has it all; the next one may do better
+        except Refusal as refusal:  # nothing is lost, as the log has it all
             self.unkept += 1
             _LOG.warning("a snapshot of project %s at %d was not kept: %s", self.project.name, sequence, refusal)
         self._kept_at = time.monotonic()

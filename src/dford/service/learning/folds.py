@@ -37,13 +37,13 @@ class Folds:
         return fold.ready(self._patience)
 
     def follow(self, project: Project, sequence: int) -> None:
-        """Have the project's learner, if it is loaded, learn what is new."""
+        """Let the project's learner, if it is loaded, learn what is new."""
         fold = self._folds.get(project.name)
         if fold is not None:
             fold.follow(sequence)
 
     def final(self, project: Project) -> Fold:
-        """The project's learner, once it has learned all answers up to now: files are of nothing less."""
+        """The project's learner, once it has learned all answers up to now: exported files must include them all."""
         fold = self.current(project)
         head, items = fold.head()
         if not fold.wait(head, self._patience, items):

@@ -1,4 +1,4 @@
-"""Gold questions: about items whose level is known, to judge a person by. They look like any other."""
+"""Gold questions: about items whose level is known, to judge a person. They look like any other question."""
 
 import numpy as np
 
@@ -8,9 +8,9 @@ from dford.pool.placements import Placements, ProposedQuestion
 
 
 def propose(placements: Placements, number: int, person: str, share: float) -> ProposedQuestion | None:
-    """A question that judges this person, by draw `number` for this share of the questions; None for the others.
+    """A question that judges this person, if draw `number` is among this share of the questions; otherwise None.
 
-    It is about an item that they have not answered about, and what would be asked of it if nobody knew its level.
+    It is about an item they have not answered about, and asks what would be asked if nobody knew its level.
     """
     why, which, what = counter.uniforms(placements.seed + 7, 3 * number + np.arange(3)).tolist()
     items, answers = placements.items, placements.answers

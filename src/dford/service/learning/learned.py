@@ -1,4 +1,4 @@
-"""What a project's answers have taught: its learner, and where its items stand."""
+"""What a project's answers have taught: its learner, and the placements of its items."""
 
 import copy
 import hashlib
@@ -29,7 +29,7 @@ from dford.service.projects.rules import Rules
 
 
 class Placed(NamedTuple):
-    """Where some items stand."""
+    """The placements of some items."""
 
     levels: NDArray[np.int64]
     """Places on the scale, from 0."""
@@ -37,26 +37,26 @@ class Placed(NamedTuple):
     """How likely each level is."""
 
     def between(self, first: int, last: int) -> "Placed":
-        """Of all items, those with these numbers, as far as they were there."""
+        """Those of the items with these numbers, as far as they existed."""
         return Placed(self.levels[first - 1 : last], self.beliefs[first - 1 : last])
 
 
 class Standing(NamedTuple):
-    """Where all items stand, from the first on, and how far from their right levels they may be."""
+    """The placements of all items, from the first, and how far off they may be."""
 
     placed: Placed
     expected: float
     audited: Estimate
-    """Of where they would stand without the audit's answers."""
+    """The error of the placements without the audit's answers."""
     error_rate: float
 
 
 class Learned:
-    """The fold of a project's answers. It has placements where its learner has probabilities."""
+    """The fold of a project's answers. It has placements if its learner has probabilities."""
 
     def __init__(self, learner: LiveLearner, placements: Placements | None, decided: int = 0) -> None:
         self.learner, self.placements = learner, placements
-        self._decided = decided  # up to which it knows what was settled
+        self._decided = decided  # the sequence number up to which it knows what was settled
         self._open: set[int] = set()
         self._coverage = Coverage()
 
@@ -65,12 +65,12 @@ class Learned:
         return 0 if self.placements is None else len(self.placements.items)
 
     def admit(self, arrivals: Arrivals, until: int) -> None:
-        """Have items up to this number. It makes no difference whether they come together or one after the other."""
+        """Add items up to this number. It makes no difference whether they come together or one by one."""
         if self.placements is not None and until > self.n_items:
             self.placements.add(arrivals.X[self.n_items - arrivals.after : until - arrivals.after])
 
     def decide(self, settled: Settlements, before: int, arrivals: Arrivals) -> None:
-        """Know what was settled before this number of the log."""
+        """Apply what was settled before this sequence number."""
         if self.placements is not None and len(settled.sequence):
             for i in settled.between(self._decided, before):
                 self.admit(arrivals, arrivals.before(int(settled.sequence[i])))
@@ -98,12 +98,12 @@ class Learned:
                 )  # fmt: skip
 
     def prepare(self, n: int) -> int:
-        """How many of the next n answers can be learned without waiting, once this has returned."""
+        """How many of the next n answers can be learned without waiting, after this call."""
         ready = self.learner.prepare(n)
         return ready if self.placements is None else self.placements.prepare(ready)
 
     def settle(self) -> None:
-        """Wait for what is being made in the background."""
+        """Wait for what is being computed in the background."""
         if self.placements is not None:
             self.placements.settle()
 
@@ -111,7 +111,7 @@ class Learned:
         return self.placements is None or self.placements.is_settled()
 
     def packing(self) -> Callable[[], tuple[bytes, bytes | None]]:
-        """Whatever can change is copied now; the rest is for the function that is returned. It must be settled."""
+        """Copy whatever can change now, and return a function that does the rest. The placements must be settled."""
         finish = self.learner.packing(log=False)
         parts = None if self.placements is None else saving.placement_parts(self.placements)
         return lambda: (finish(), None if parts is None else persistence.pack(*parts))
@@ -119,9 +119,9 @@ class Learned:
     def propose(
         self, number: int, busy: Mapping[int, bool], at_hand: AtHand, rules: Rules, wanted: int | None = None
     ) -> ProposedQuestion | None:
-        """What is best asked of whom, about all items but the busy ones, of which the audited ones are so marked.
+        """The best question for this person, about any item that is not busy; True marks busy items being audited.
 
-        About the wanted item, where there is one.
+        If an item is wanted, the question is about it.
         """
         assert self.placements is not None
         items = {item for item in busy if item <= self.n_items}
@@ -151,7 +151,7 @@ class Learned:
         )
 
     def place(self, numbers: Sequence[int], with_settled: bool = True) -> Placed | None:
-        """Where these items stand, if that is known of all; or where they would stand if no level were settled."""
+        """The placements of these items, or what they would be if no level were settled; None if one is unknown."""
         if self.placements is None or not numbers or max(numbers) > self.n_items:
             return None
         items, some = self.placements.with_audit(), np.array(numbers, dtype=np.int64) - 1
@@ -159,7 +159,7 @@ class Learned:
         return Placed(np.array([posteriors.place_one(belief) for belief in beliefs]), beliefs)
 
     def forecast(self) -> Callable[[float], tuple[float, Estimate]] | None:
-        """By what is known now: the expected error, and about how many more answers it takes to a target."""
+        """From what is known now: the expected error, and about how many more answers it takes to reach a target."""
         if self.placements is None:
             return None
         items = self.placements.with_audit()
@@ -170,24 +170,24 @@ class Learned:
         return lambda target: (expected, known.remaining(target))
 
     def still(self) -> Placements:
-        """The placements as they are now, for what takes long: whatever can change is copied, but for the learners."""
+        """The placements as they are now, for slow work: whatever can change is copied, except the learners."""
         assert self.placements is not None
         still, items = copy.copy(self.placements), copy.copy(self.placements.items)
         items.prior, items.bounds = items.prior.copy(), items.bounds.copy()
-        # answers are only ever added to
+        # answers are only ever added
         still.items, still.answers, still.voices = items, copy.copy(still.answers), [*still.voices]
         return still
 
 
 def new(project: Project) -> Learned:
-    """Before any answer, ready to predict."""
+    """The state before any answer, ready to predict."""
     learner = project.new_learner()
     learner.question(project.rows([project.blank()]), 0)
     return Learned(learner, _new_placements(project))
 
 
 def loads(project: Project, kept: Snapshot, X: Rows) -> Learned:
-    """As a snapshot has it, with the features of all items up to then, and perhaps more."""
+    """The state of a snapshot; X has the features of all items up to then, and perhaps more."""
     name = f"snapshot {kept.sequence}"
     learner = cast(LiveLearner, learners.loads(kept.model, name))
     placements = _new_placements(project)
@@ -204,7 +204,7 @@ def loads(project: Project, kept: Snapshot, X: Rows) -> Learned:
 
 
 def digest(model: bytes, placements: bytes | None) -> str:
-    """Of a state: two that have the same are the same to the bit."""
+    """The digest of a state: two states with the same digest are identical to the bit."""
     return hashlib.sha256(model + (placements or b"")).hexdigest()
 
 

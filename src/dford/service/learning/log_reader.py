@@ -1,4 +1,4 @@
-"""The log of a project, read: answers with their questions, in order."""
+"""Reading the log of a project: answers with their questions, in order."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -14,11 +14,11 @@ from dford.service.store.database import Database
 from dford.service.store.schema import answers, heads, items, questions, retractions, settlements
 
 PAGE = 1000
-MANY = 8000  # where nobody waits for the model that learns them
+MANY = 8000  # answers per page if nobody waits for the model that learns them
 
 
 class Rounds(NamedTuple):
-    """Answers one after the other, with the questions as they were asked; levels are counted from 1."""
+    """Answers in order, with the questions as they were asked; levels count from 1."""
 
     sequence: NDArray[np.int64]
     number: NDArray[np.int64]
@@ -28,35 +28,35 @@ class Rounds(NamedTuple):
     propensity: NDArray[np.float64]
     higher: NDArray[np.bool_]
     item: NDArray[np.int64]
-    """0 where the question was about features that came with it."""
+    """0 if the question was about features sent with it."""
     purpose: NDArray[np.int64]
     checks: NDArray[np.int64]
-    """The question that was asked again, or -1."""
+    """The question that this one repeats, or -1."""
     person: Sequence[str]
     confidence: NDArray[np.float64]
-    """How sure they were, from 0.5 to 1; NaN where they did not say."""
+    """How sure they were, from 0.5 to 1; NaN if they did not say."""
 
     @property
     def teaches(self) -> NDArray[np.bool_]:
-        """Which of them the learner learns from: what judges people does not teach."""
+        """Which of them the learner learns from: all except those that judge people."""
         found: NDArray[np.bool_] = self.purpose != GOLD
         return found
 
 
 class Arrivals(NamedTuple):
-    """Items with numbers above `after`, in order, and which answer or retraction was the last before each came."""
+    """Items with numbers above `after`, in order, and the last answer or retraction before each arrived."""
 
     after: int
     sequence: NDArray[np.int64]
     X: Rows
 
     def before(self, sequence: int) -> int:
-        """The number of the last item that came before the answer or retraction with this number."""
+        """The number of the last item that arrived before the answer or retraction with this number."""
         return self.after + int(np.searchsorted(self.sequence, sequence))
 
 
 def arrivals(database: Database, project: Project, after: int, until: int) -> Arrivals:
-    """The items with numbers above `after` that came when the log had not passed `until`."""
+    """The items with numbers above `after` that arrived before the log passed `until`."""
     sequences, rows = list[int](), list[bytes]()
     with database.reading() as connection:
         while True:
@@ -69,7 +69,7 @@ def arrivals(database: Database, project: Project, after: int, until: int) -> Ar
 
 
 class Settlements(NamedTuple):
-    """What was settled, in order; levels count from 0, and a range of all of them settles nothing."""
+    """What was settled, in order; levels count from 0, and the range of all levels settles nothing."""
 
     sequence: NDArray[np.int64]
     item: NDArray[np.int64]
@@ -77,7 +77,7 @@ class Settlements(NamedTuple):
     highest: NDArray[np.int64]
 
     def between(self, after: int, before: int) -> range:
-        """Where those with numbers above `after` and below `before` are."""
+        """The places of those with numbers above `after` and below `before`."""
         first, last = (np.searchsorted(self.sequence, number).tolist() for number in (after + 1, before))
         return range(first, last)
 
@@ -101,7 +101,7 @@ def head_of(database: Database, project: int) -> int:
 
 
 def count(database: Database, project: int, until: int, as_of: int) -> int:
-    """How many answers with numbers up to `until` that teach no retraction up to `as_of` takes back."""
+    """How many answers up to `until` teach and are not taken back by a retraction up to `as_of`."""
     with database.reading() as connection:
         return int(connection.scalar(_COUNT, {"project": project, "after": 0, "until": until, "as_of": as_of}) or 0)
 
@@ -109,9 +109,9 @@ def count(database: Database, project: int, until: int, as_of: int) -> int:
 def pages(
     database: Database, project: Project, after: int, as_of: int, until: int | None = None, most: int = PAGE
 ) -> Iterator[Rounds]:
-    """The answers with numbers in (after, until] that no retraction up to `as_of` takes back, so many at a time.
+    """The answers in (after, until] that no retraction up to `as_of` takes back, `most` at a time.
 
-    `until` is `as_of`, unless it is given.
+    By default, `until` is `as_of`.
     """
     until = as_of if until is None else until
     while True:
@@ -133,17 +133,17 @@ def heads_of(database: Database, project: int) -> tuple[int, int]:
 
 
 class News(NamedTuple):
-    """Where the log is."""
+    """How far the log is."""
 
     head: int
     taken_back: bool
-    """Whether a retraction that is new takes back an answer."""
+    """Whether a new retraction takes back an answer."""
     items: int
-    """The number of the last one."""
+    """The number of the last item."""
 
 
 def news(database: Database, project: int, sequence: int, as_of: int) -> News:
-    """As seen by a state up to `sequence` that knows of retractions up to `as_of`."""
+    """The news for a state up to `sequence` that knows of retractions up to `as_of`."""
     with database.reading() as connection:
         row = connection.execute(_NEWS, {"project": project, "sequence_": sequence, "as_of": as_of}).one()
     return News(row.sequence, row.taken_back, row.item)

@@ -23,8 +23,8 @@ from dford.service.refusal import busy
 from dford.service.store.database import Database
 from dford.service.store.writer import Writer
 
-_LEARNING = 5.0  # seconds to wait for the last answers, where there is nothing else to ask about
-_TRIES = 10  # to be asked about an item that another server has not just given away
+_LEARNING = 5.0  # seconds to wait until the last answers are learned, if there is nothing else to ask about
+_TRIES = 10  # attempts to find an item that another server has not just assigned
 
 
 class NextQuestion:
@@ -32,7 +32,7 @@ class NextQuestion:
         self._database, self._writer, self._limits, self._claims = database, writer, limits, Claims()
 
     def ask(self, fold: Fold, project: Project, request: QuestionRequest) -> AskedQuestion | int:
-        """A new question, or the number of the one that was asked by the same key before."""
+        """A new question, or the number of the one that the same key got before."""
         if request.key is not None:
             with self._database.reading() as connection:
                 before = asking.asked_before(connection, project.id, request)
@@ -41,7 +41,7 @@ class NextQuestion:
         fold.near()
         by_pool = project.choice == "pool" and request.sent is None
         for _ in range(_TRIES):
-            # the learner is asked here, and not in the transaction, where all others would wait for it
+            # the learner proposes here, not in the transaction, where everyone else would wait for it
             try:
                 with (self._by_pool if by_pool else self._by_turns)(fold, project, request) as (subject, word):
                     job = partial(asking.ask, project=project, request=request, subject=subject, word=word)

@@ -1,4 +1,4 @@
-"""Snapshots: states of a learner, kept so that not all is learned again. The log can always make them again."""
+"""Snapshots: saved states of a learner, so that not everything is learned again. The log can always rebuild them."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from dford.service.store.schema import retractions, snapshots
 
 
 class Snapshot(NamedTuple):
-    """All answers up to `sequence`, but those that a retraction up to `as_of` takes back."""
+    """All answers up to `sequence`, except those that a retraction up to `as_of` takes back."""
 
     sequence: int
     as_of: int
@@ -25,17 +25,17 @@ class Snapshot(NamedTuple):
 
 @cache
 def versions() -> str:
-    """Of what makes the numbers: another version may make others, in their last bits."""
+    """The versions of what computes the numbers: with others, their last bits may differ."""
     return json.dumps({name: version(name) for name in ("dford", "numba", "numpy", "scikit-learn")})
 
 
 def keep(connection: Connection, project: int, new: Snapshot) -> None:
-    """Keep a state, and let go of those that are of little use. A job for the writer."""
+    """Save a state, and delete those that are of little use. A job for the writer."""
     own = snapshots.c.project == project
     connection.execute(snapshots.delete().where(own, snapshots.c.sequence == new.sequence))
     connection.execute(snapshots.insert(), {"project": project, **new._asdict()})
-    # Nothing can be folded from those that hold what was taken back. They may still answer for a while, until there is
-    # one as far on.
+    # Nothing can be folded from those that hold what was taken back. They may still be used for a while, until there is
+    # one that is as far along.
     connection.execute(snapshots.delete().where(own, snapshots.c.sequence <= new.sequence, _outdated(2**31 - 1)))
     valid = sa.select(snapshots.c.sequence).where(own, ~_outdated(2**31 - 1))
     there = connection.scalars(valid.order_by(snapshots.c.sequence.desc())).all()
@@ -45,11 +45,11 @@ def keep(connection: Connection, project: int, new: Snapshot) -> None:
 
 
 def snapshots_to_keep(sequences: Sequence[int]) -> list[int]:
-    """Of the numbers of snapshots, newest first, those to keep: few, and close where they are near the newest.
+    """Which of these snapshots to keep, newest first: few, and closer together the newer they are.
 
-    To take an answer back, what came since the last snapshot before it is learned again. One is let go where the next
-    older one, or the beginning, is at most twice as far back as the next newer one: so this is at most twice what came
-    since the answer, or what is between two snapshots more. Distances only grow, so what was so once stays so.
+    To take an answer back, everything since the last snapshot before it is learned again. A snapshot is deleted if the
+    next older one, or the beginning, is at most twice as far back as the next newer one: so this is at most twice what
+    came since the answer, or the distance between two snapshots more. Distances only grow, so what holds keeps holding.
     """
     kept: list[int] = list(sequences[:1])
     for sequence, older in zip(sequences[1:], [*sequences[2:], 0], strict=False):
@@ -59,7 +59,7 @@ def snapshots_to_keep(sequences: Sequence[int]) -> list[int]:
 
 
 def latest(database: Database, project: int, head: int, valid: bool = True) -> Snapshot | None:
-    """The latest from which the state at `head` can be folded; or of all, those too that hold what was taken back."""
+    """The latest from which the state at `head` can be folded or, if not `valid`, even one with retracted answers."""
     found = sa.select(snapshots).where(snapshots.c.project == project, snapshots.c.as_of <= head)
     if valid:
         found = found.where(~_outdated(head))
@@ -69,7 +69,7 @@ def latest(database: Database, project: int, head: int, valid: bool = True) -> S
 
 
 def each(database: Database, project: int) -> Iterator[Snapshot]:
-    """All of a project, one at a time: together they may be large."""
+    """All snapshots of a project, one at a time, as together they may be large."""
     with database.reading() as connection:
         own = sa.select(snapshots.c.sequence).where(snapshots.c.project == project)
         sequences = connection.scalars(own.order_by(snapshots.c.sequence)).all()

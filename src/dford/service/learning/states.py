@@ -1,4 +1,4 @@
-"""A project's model and how far it has learned: to begin with, from a snapshot or from nothing."""
+"""A project's model and how far it has learned, starting from a snapshot or from nothing."""
 
 import logging
 
@@ -15,21 +15,21 @@ _LOG = logging.getLogger(__name__)
 
 
 class State:
-    """A model that has learned all answers up to `sequence`, but those that retractions up to `as_of` take back."""
+    """A model that has learned all answers up to `sequence`, except those that retractions up to `as_of` take back."""
 
     def __init__(self, model: Learned, sequence: int, as_of: int) -> None:
         self.model, self.sequence, self.as_of = model, sequence, as_of
-        self._recalled = 0  # up to which the answers that a snapshot left to the log are back
+        self._recalled = 0  # the sequence number up to which answers left out of the snapshot are back
 
     def arrivals(self, database: Database, project: Project, items: int, head: int) -> Arrivals:
-        """The items up to a number that the model does not have, and that came before the head."""
+        """The items up to a number that the model lacks, and that arrived before the head."""
         after = self.model.n_items
         if self.model.placements is None or after >= items:
             return Arrivals(after, np.empty(0, np.int64), project.rows([]))
         return log_reader.arrivals(database, project, after, head)
 
     def recall(self, database: Database, project: Project) -> None:
-        """Give the model the answers that its snapshot left to the log. Whoever looks at it needs none of them."""
+        """Give the model the answers that its snapshot left to the log; it needs them to learn, but not to predict."""
         learner, most = self.model.learner, log_reader.MANY
         if learner.missing_:
             for page in log_reader.pages(database, project, self._recalled, self.as_of, self.sequence, most=most):
@@ -39,7 +39,7 @@ class State:
 
 
 def first(database: Database, project: Project, goal: int) -> State:
-    """To answer with, soon: it may hold what was taken back, if it then has much less to learn."""
+    """The state to use soonest: it may hold what was taken back, if that leaves much less to learn."""
     valid = snapshots.latest(database, project.id, goal)
     newest = snapshots.latest(database, project.id, goal, valid=False)
     missing = [goal - (kept.sequence if kept is not None else 0) for kept in (valid, newest)]
@@ -47,7 +47,7 @@ def first(database: Database, project: Project, goal: int) -> State:
 
 
 def without_retracted(database: Database, project: Project, head: int) -> State:
-    """The latest that holds nothing of what was taken back."""
+    """The latest state without what was taken back."""
     return _from(database, project, snapshots.latest(database, project.id, head), head)
 
 
@@ -60,6 +60,6 @@ def _from(database: Database, project: Project, kept: Snapshot | None, head: int
             if rounds != count:
                 raise ValueError(f"snapshot {kept.sequence} is of {rounds} answers, and the log has {count}")
             return State(model, kept.sequence, kept.as_of)
-        except ValueError as error:  # of another version, say: the log makes it again
+        except ValueError as error:  # such as another version: the log rebuilds it
             _LOG.warning("project %s learns from the beginning: %s", project.name, error)
     return State(learned.new(project), 0, head)

@@ -1,4 +1,4 @@
-"""Replaying the whole log from zero, and comparing."""
+"""Replaying the whole log from zero, and comparing the result with the snapshots."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from dford.service.store.database import Database
 from dford.service.store.schema import answers, retractions, settlements
 
 Stop = tuple[int, int]
-"""Of a state: the number of the last answer, retraction or settlement, and how many items there are."""
+"""A state: the number of the last answer, retraction or settlement, and how many items there are."""
 
 
 class Verification(NamedTuple):
@@ -22,28 +22,28 @@ class Verification(NamedTuple):
 
     project: str
     answers: int
-    """That count: those taken back are left out."""
+    """Those that count, without those taken back."""
     snapshots: int
-    """That were compared, to the bit."""
+    """Those that were compared, to the bit."""
     head: int
     digest: str
-    """Of the state at the head."""
+    """The digest of the state at the head."""
     faults: list[str]
     remarks: list[str]
-    """Snapshots that differ, and were made by other versions of the libraries, which may explain it."""
+    """Snapshots that differ but were made by other versions of the libraries, which may explain it."""
 
 
 def verify(database: Database, project: Project) -> Verification:
-    """Fold the answers from zero; every snapshot must be the state that its answers make."""
+    """Fold the answers from zero; every snapshot must be the state that its answers lead to."""
     head, faults, remarks = log_reader.head_of(database, project.id), _numbering(database, project), list[str]()
     if not project.columns:
         return Verification(project.name, 0, 0, head, "", faults, remarks)
     kept, digests = dict[int, Snapshot](), dict[int, str]()
-    known: dict[int, int] = {}  # items, of snapshots: others may have come before the next answer
+    known: dict[int, int] = {}  # items in each snapshot: more may have arrived before the next answer
     for one in snapshots.each(database, project.id):
         digests[one.sequence], known[one.sequence] = learned.digest(one.model, one.placements), _n_items(one)
-        kept[one.sequence] = one._replace(model=b"", placements=None)  # of these there may be many
-    # one that holds an answer which was taken back later is folded as of its own time
+        kept[one.sequence] = one._replace(model=b"", placements=None)  # to save memory, as there may be many
+    # one that holds an answer taken back later is folded as of its own time
     on_the_way = {at for at, one in kept.items() if not _taken_back(database, project.id, one.sequence, one.as_of)}
     stops, made = {at: (at, known[at]) for at in kept}, dict[int, str]()
     for at in kept.keys() - on_the_way:

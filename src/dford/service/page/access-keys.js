@@ -5,13 +5,13 @@ import { keysWith, readText, remove, writeText } from "./storage.js";
 const SERVER = "dford.key";
 const PROJECT = "dford.key.";
 
-/** @typedef {string | null | undefined} ProjectName none for the whole server */
+/** @typedef {string | null | undefined} ProjectName nothing for the whole server */
 
 /** @param {ProjectName} project */
 const storageKey = (project) => (project ? PROJECT + project : SERVER);
 
 /**
- * Whether a header can carry it.
+ * Whether a header can carry this key.
  * @param {string | null} text
  * @returns {text is string}
  */
@@ -30,7 +30,7 @@ export const keepKey = (project, key) => writeText(storageKey(project), key);
 export const keyInUse = (project) => (project && ownKey(project)) || ownKey(null);
 
 /**
- * Forget the one that is in use; the server-wide key stays where the project has one of its own.
+ * Forget the key in use; if the project has its own key, the server-wide one stays.
  * @param {ProjectName} project
  */
 export function forgetKey(project) {

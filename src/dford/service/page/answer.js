@@ -98,7 +98,7 @@ class AnswerView {
     project.addEventListener("state", () => { this.showCounts(); this.showPosition(); }, { signal });
     project.addEventListener("forecast", () => this.showCounts(), { signal });
     project.outbox.addEventListener("change", () => this.showCounts(), { signal });
-    project.outbox.addEventListener("refused", (event) => { // for good: that cannot be undone
+    project.outbox.addEventListener("refused", (event) => { // for good, so it cannot be undone
       this.recent.remove(/** @type {CustomEvent<string>} */ (event).detail);
       this.showLastAct();
     }, { signal });
@@ -116,7 +116,7 @@ class AnswerView {
     this.images.close();
   }
 
-  // Of the question on the page, and of those that come next.
+  // For the question on the page, and for those that come next.
   fetchImages() {
     const { description } = this.project;
     this.images.fetchAhead(this.questions.ahead.flatMap(({ item: of, shown }) =>
@@ -134,13 +134,13 @@ class AnswerView {
     }
     const action = ACTION_OF_KEY[event.key];
     if (!action || event.shiftKey) return;
-    if (action === "undo" && this.reading.isLong && this.item.contains(target)) return; // it scrolls back
+    if (action === "undo" && this.reading.isLong && this.item.contains(target)) return; // it scrolls back instead
     event.preventDefault();
     if (action === "skip" && this.reading.turn(1)) say("There is more to read. Press again to keep reading; at the end, the same key skips.");
     else if (!event.repeat) this.act(action);
   }
 
-  /** @param {boolean} skips whether the arrow down does, and does not read on */
+  /** @param {boolean} skips whether the down arrow skips, instead of reading on */
   showKeyOfSkip(skips) {
     this.skip.classList.toggle("keyless", !skips);
     if (skips) this.skip.setAttribute("aria-keyshortcuts", "ArrowDown");
@@ -174,7 +174,7 @@ class AnswerView {
     return entry;
   }
 
-  // What was never sent is simply not sent. What was is retracted, and its item asked about again.
+  // An act that was never sent is simply not sent. One that was is retracted, and its item asked about again.
   async undoLast() {
     const { last } = this.recent;
     if (!last) return;
@@ -224,8 +224,8 @@ class AnswerView {
     fill(this.heading, "No question right now");
   }
 
-  // Where the item stands now: asked again whenever something was learned. It would pull the answer towards itself, so
-  // the project says whether it is shown.
+  // The placement of the item now, fetched again whenever something was learned. Seeing it would bias the answer, so
+  // the project decides whether it is shown.
   async showPosition() {
     const question = this.shown;
     if (!question || question.item == null || !this.project.description.reveal) return;
@@ -236,7 +236,7 @@ class AnswerView {
       if (this.shown !== question) return;
       this.scale.show(position(predictions[0], thresholds, this.levels), this.levels.indexOf(question.level));
     } catch (error) {
-      asProblem(error); // without a picture of the scale one can answer too
+      asProblem(error); // people can answer without it
     }
   }
 

@@ -4,7 +4,7 @@ import { keyInUse } from "./access-keys.js";
 
 export class Problem extends Error {
   /**
-   * @param {number} status of the response; 0 where there was none
+   * @param {number} status of the response; 0 if there was none
    * @param {string} code for programs
    * @param {string} sentence for people
    * @param {number} retryAfter seconds
@@ -17,14 +17,14 @@ export class Problem extends Error {
     this.retryAfter = retryAfter;
   }
 
-  // Whether the same request may do better later: no network, something else that answered in the server's place, or a
-  // server that is busy or gone for the moment.
+  // Whether the same request may succeed later: there is no network, something else replied in place of the server, or
+  // the server is busy or gone for the moment.
   get temporary() {
     return [0, 408, 429].includes(this.status) || this.status >= 500 || this.code === "foreign-reply";
   }
 
   /**
-   * Milliseconds to wait before the next attempt: the server minds wrong keys, and a better one comes with a reload.
+   * Milliseconds to wait before the next attempt: longer for a wrong key, as these are counted, and a reload asks anew.
    * @param {number} least
    */
   pause(least) {
@@ -47,7 +47,7 @@ export class Problem extends Error {
 export const sentenceOf = (error) => (error instanceof Problem ? `${error.words}.` : String(error));
 
 /**
- * Only for problems of the server or the network: anything else is an error of this page, and thrown on.
+ * Only for problems of the server or the network: anything else is an error in this page, and rethrown.
  * @param {unknown} error
  */
 export function asProblem(error) {
@@ -56,7 +56,7 @@ export function asProblem(error) {
 }
 
 /**
- * What came is no reply of the server.
+ * What arrived is not a reply from the server.
  * @param {number} status
  */
 export function foreignReply(status) {
@@ -65,7 +65,7 @@ export function foreignReply(status) {
 
 export const newIdempotencyKey = () => crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
 
-// One for each different request. Sent again after a lost response, it is done once.
+// One key for each distinct request, so that one sent again after a lost response is applied once.
 export class IdempotencyKeys {
   constructor() {
     /** @type {Map<string, string>} */
@@ -86,7 +86,7 @@ export class IdempotencyKeys {
  */
 export const projectPath = (project, path) => `/projects/${encodeURIComponent(project)}${path}`;
 
-let skew = 0; // milliseconds that this computer's clock is ahead of the server's, as its latest response says
+let skew = 0; // milliseconds by which this computer's clock is ahead of the server's, according to its latest response
 export const serverTime = () => (Date.now() - skew) / 1000;
 
 /**
@@ -95,7 +95,7 @@ export const serverTime = () => (Date.now() - skew) / 1000;
  * @property {string | null} [secret] another access key
  * @property {unknown} [json]
  * @property {string} [text] CSV
- * @property {Blob} [file] as it is
+ * @property {Blob} [file] sent as it is
  * @property {string} [key] the Idempotency-Key
  * @property {"json" | "blob"} [read]
  * @property {boolean} [keepalive] sent even if the page is left
@@ -105,7 +105,7 @@ export const serverTime = () => (Date.now() - skew) / 1000;
  * @param {"GET" | "POST" | "PUT" | "DELETE"} method
  * @param {string} path
  * @param {Options} options
- * @returns {Promise<any>} the reply; what goes wrong is a Problem
+ * @returns {Promise<any>} the reply; failures are thrown as a Problem
  */
 export async function send(method, path, options = {}) {
   const { project = null, secret = keyInUse(project), json, text, file, key, read = "json", keepalive = false } = options;
@@ -124,7 +124,7 @@ export async function send(method, path, options = {}) {
     response = await fetch(path, { method, headers, body, keepalive, cache: "no-store", signal });
     reply = await (response.ok && response.status !== 204 ? response[read]() : response.text());
   } catch (error) {
-    if (response && error instanceof SyntaxError) throw foreignReply(response.status); // it came, and is no JSON
+    if (response && error instanceof SyntaxError) throw foreignReply(response.status); // it arrived, but is not JSON
     throw new Problem(0, "no-network", "The server cannot be reached.");
   }
   const date = Date.parse(response.headers.get("Date") ?? "");
@@ -142,7 +142,7 @@ function refusal({ status, headers }, reply) {
   try {
     const { code, sentence } = JSON.parse(reply);
     if (code && sentence) return new Problem(status, code, sentence, Number(headers.get("Retry-After")) || 0);
-  } catch { /* not of the one shape that the server's own refusals have */ }
+  } catch { /* not in the form of the server's own refusals */ }
   return foreignReply(status);
 }
 

@@ -1,4 +1,4 @@
-// A chart of figures over answers: lines, and a band where there is one. The figures are a table too.
+// A chart of figures over answers: lines and, if there is one, a band. The figures are also shown as a table.
 
 import { el, fill, number, scrollable, svgEl } from "./dom.js";
 
@@ -16,9 +16,9 @@ const [HEIGHT, LEFT, BELOW, ABOVE, RIGHT, LINE] = [240, 44, 28, 10, 12, 15];
  * @param {Element} box
  * @param {object} chart
  * @param {string} chart.label
- * @param {string[]} chart.names written beside their lines where there are several
+ * @param {string[]} chart.names written beside their lines if there are several
  * @param {Row[]} chart.rows
- * @param {number | null} [chart.least] where the upright axis begins
+ * @param {number | null} [chart.least] where the vertical axis begins
  */
 export function draw(box, { label, names, rows, least = null }) {
   if (!rows.length) {
@@ -32,7 +32,7 @@ export function draw(box, { label, names, rows, least = null }) {
   const [first, last] = [rows[0].answers, Math.max(lastRow.answers, rows[0].answers + 1)];
   const all = rows.flatMap(({ values, low, high }) => [...values, low, high]).filter((value) => value != null);
   const [bottom, top] = spread(least ?? Math.min(...all), Math.max(...all));
-  // ten checkpoints per decade: a logarithmic axis gives each its room
+  // there are ten checkpoints per decade, so a logarithmic axis spaces them evenly
   const x = (/** @type {number} */ answers) =>
     LEFT + (Math.log(answers / first) / Math.log(last / first)) * (width - LEFT - right);
   const y = (/** @type {number} */ value) => ABOVE + ((top - value) / (top - bottom)) * (HEIGHT - ABOVE - BELOW);
@@ -58,7 +58,7 @@ export function draw(box, { label, names, rows, least = null }) {
 }
 
 /**
- * Heights of names that would be written over each other, moved apart.
+ * Heights of names, moved apart if they would overlap.
  * @param {number[]} heights
  */
 function apart(heights) {

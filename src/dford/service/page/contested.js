@@ -18,7 +18,7 @@ export class ContestedItems {
     this.project = project;
     this.box = box;
     this.images = images;
-    this.isWanted = project.role === "admin"; // until the server says that the learner cannot tell
+    this.isWanted = project.role === "admin"; // until the server says that the learner has no placements
     this.isAsking = false;
     /** @type {Server.Contested | null} */
     this.shown = null;
@@ -27,7 +27,7 @@ export class ContestedItems {
   async refresh() {
     const { sequence } = this.project.state;
     const isLatest = this.shown?.sequence === sequence && !this.shown.stale;
-    const isUsed = this.box.contains(document.activeElement); // somebody chooses a level: it stays where it is
+    const isUsed = this.box.contains(document.activeElement); // someone is choosing a level, so nothing may move
     if (!this.isWanted || this.isAsking || isLatest || isUsed) return;
     this.isAsking = true;
     try {

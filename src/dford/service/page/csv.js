@@ -1,12 +1,12 @@
-// CSV files are cut into parts that the server takes.
+// Cuts CSV files into parts that the server accepts.
 
 const ROWS = 5000; // in one part
 const SIZE = 4_000_000; // characters
 
-/** @typedef {{ text: string, count: number }} Part a header and some rows; how many */
+/** @typedef {{ text: string, count: number }} Part a header and some rows, and how many */
 
 /**
- * What parts the values of a record, as the server sees it: most of these in the first line, outside of quotes.
+ * What separates the values of a record, as the server sees it: the most frequent in the first line, outside quotes.
  * @param {string} text
  */
 function delimiter(text) {
@@ -16,8 +16,7 @@ function delimiter(text) {
 }
 
 /**
- * The header and the records, uncut where a line end is inside quotes. Quotes are special at the start of a value
- * alone.
+ * The header and the records, not split at line ends inside quotes. Quotes are only special at the start of a value.
  * @param {string} text
  */
 function records(text) {
@@ -43,7 +42,7 @@ function records(text) {
 
 /**
  * @param {string} text
- * @returns {Part[]} one at least
+ * @returns {Part[]} at least one
  */
 export function parts(text) {
   const { header, rows } = records(text);

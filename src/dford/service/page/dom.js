@@ -1,4 +1,4 @@
-// Elements are made here and nowhere else. What comes from items or people is only ever set as text.
+// Elements are created here and nowhere else. What comes from items or people is only ever set as text.
 
 import { sentenceOf } from "./api.js";
 
@@ -8,7 +8,7 @@ import { sentenceOf } from "./api.js";
  */
 
 /**
- * Attributes by name (true: set, without a value; false or null: not set), and listeners by "on" and their event.
+ * Attributes by name (true: set without a value; false or null: not set), and listeners by "on" and their event.
  * @typedef {{
  *   onclick?: (event: MouseEvent) => unknown,
  *   onsubmit?: (event: SubmitEvent) => unknown,
@@ -60,14 +60,14 @@ export const byId = (/** @type {string} */ id) => /** @type {HTMLElement} */ (do
 
 /**
  * @param {Element} element
- * @param {Children[]} children instead of those that it has
+ * @param {Children[]} children instead of those it has
  */
 export function fill(element, ...children) {
   element.replaceChildren(...children.flat().filter((child) => child != null));
 }
 
 /**
- * Set a text only where it differs: a screen reader says again what is set again.
+ * Set a text only if it differs, because a screen reader repeats whatever is set again.
  * @param {Element} element
  * @param {string} text
  */
@@ -76,7 +76,7 @@ export function setText(element, text) {
 }
 
 /**
- * Said by a screen reader, and seen by nobody.
+ * Only read out by screen readers, not visible.
  * @param {string} sentence
  */
 export function say(sentence) {
@@ -98,7 +98,7 @@ export function notice(sentence, seconds = 0) {
 }
 
 /**
- * What may be wider than a small screen scrolls, by the keyboard too.
+ * A box that scrolls, also by keyboard, for content that may be wider than a small screen.
  * @param {string} label
  * @param {Children[]} children
  */
@@ -107,7 +107,7 @@ export function scrollable(label, ...children) {
 }
 
 /**
- * A form's own button is busy while its work is under way, and what goes wrong is said.
+ * Disable a form's button while its work is in progress, and show what goes wrong.
  * @param {HTMLButtonElement} button
  * @param {() => Promise<void>} work
  */

@@ -1,4 +1,4 @@
-// What stands around every view: the links to the others, and whose key is in use.
+// What surrounds every view: the links to the others, and whose key is in use.
 
 import { forgetKey, keyInUse } from "./access-keys.js";
 import { byId, el, fill } from "./dom.js";
@@ -27,7 +27,7 @@ export function showLinks(project, current, role) {
 /**
  * @param {string} project
  * @param {Server.Me} me
- * @param {() => boolean} hasUnsent whether answers wait in this browser
+ * @param {() => boolean} hasUnsent whether answers are waiting in this browser
  * @param {() => void} forgotten
  */
 export function showKey(project, me, hasUnsent, forgotten) {

@@ -1,20 +1,20 @@
-// Images and ZIP files of images, sent one file after the other.
+// Images and ZIP files of images, sent one file after another.
 
 import { asProblem, IdempotencyKeys, Problem, projectPath, send } from "./api.js";
 import { notice, number } from "./dom.js";
 
-const LARGEST = 10_000_000; // bytes that the server takes at once
-const STARTS = [/^\x89PNG\r\n/, /^\xff\xd8\xff/, /^GIF8/, /^RIFF[^]{4}WEBP/, /^PK\x03\x04/]; // of the files it takes
-const CODES = ["not-an-image", "bad-archive", "too-large", "too-many"]; // by which it refuses one file, and no others
+const LARGEST = 10_000_000; // bytes that the server accepts at once
+const STARTS = [/^\x89PNG\r\n/, /^\xff\xd8\xff/, /^GIF8/, /^RIFF[^]{4}WEBP/, /^PK\x03\x04/]; // of the files it accepts
+const CODES = ["not-an-image", "bad-archive", "too-large", "too-many"]; // refusals that concern only one file
 
 /** @param {File} file */
 async function isImage(file) {
-  const start = await file.slice(0, 12).arrayBuffer().catch(() => new ArrayBuffer(0)); // a folder, say
+  const start = await file.slice(0, 12).arrayBuffer().catch(() => new ArrayBuffer(0)); // such as a folder
   return STARTS.some((one) => one.test(String.fromCharCode(...new Uint8Array(start))));
 }
 
 /**
- * Why a file is left out, if it is.
+ * Why a file is left out, or null.
  * @param {File} file
  */
 async function fault(file) {
@@ -34,13 +34,13 @@ export class ImageFiles {
   constructor() {
     this.keys = new IdempotencyKeys();
     /** @type {Map<string, number>} */
-    this.sent = new Map(); // how many images each file had that the server has
+    this.sent = new Map(); // how many images each file that was sent contained
     /** @type {File[]} */
     this.files = [];
   }
 
   /**
-   * Returns what to say of them.
+   * Returns what to tell the person about them.
    * @param {File[]} files
    */
   async take(files) {
@@ -51,8 +51,8 @@ export class ImageFiles {
   }
 
   /**
-   * Each file has a key of its own: sent again, after a lost response or with the files chosen anew, nothing is added
-   * twice. Those that the server refuses are said by name, and the others go on.
+   * Each file has its own key, so that nothing is added twice if it is sent again, after a lost response or after the
+   * files were chosen again. Those that the server refuses are listed by name, and the others are still sent.
    * @param {string} project
    * @param {(sentence: string) => void} say
    * @returns {Promise<number>} how many images there are now

@@ -1,10 +1,10 @@
-// The images of a project's items: fetched once, ahead of their turn, and no more kept than memory has room for.
+// The images of a project's items: fetched once, ahead of time, and only as many kept as memory allows.
 
 import { asProblem, Problem } from "./api.js";
 
 const MOST = 20; // images that are kept
 const PIXELS = 48e6; // in all of them, at four bytes each
-const LARGEST = 16e6; // pixels of one: some browsers draw none on a larger canvas
+const LARGEST = 16e6; // pixels of one: some browsers cannot draw on a larger canvas
 
 /** @typedef {ImageBitmap | Problem} Found an image, or why there is none */
 
@@ -17,7 +17,7 @@ export const imagePath = (item, column) => `/items/${item}/images/${encodeURICom
 export class Images {
   /**
    * @param {import("./project.js").Project} project
-   * @param {number} side the most pixels that the longer side keeps
+   * @param {number} side the most pixels of the longer side
    */
   constructor(project, side = Infinity) {
     this.project = project;
@@ -27,7 +27,7 @@ export class Images {
     /** @type {Map<string, Promise<Found>>} */
     this.coming = new Map();
     /** @type {string[]} */
-    this.wanted = []; // what is shown, and then what comes next: none of these is dropped
+    this.wanted = []; // what is shown, then what comes next; none of these is dropped
     this.isFetching = false;
     this.isClosed = false;
   }
@@ -39,7 +39,7 @@ export class Images {
   }
 
   /**
-   * What is here already: it is drawn with the same key press.
+   * What is already here, and can be drawn at once.
    * @param {string} path
    */
   now(path) {
@@ -63,7 +63,7 @@ export class Images {
   }
 
   /**
-   * Have these ready, one after the other, as far as there is room.
+   * Fetch these one after another, as far as there is room.
    * @param {string[]} paths
    */
   async fetchAhead(paths) {
@@ -75,7 +75,7 @@ export class Images {
       const next = this.wanted.find((path) => !this.found.has(path));
       if (next === undefined || this.isFull()) break;
       const found = await this.get(next);
-      if (found instanceof Problem && found.temporary) break; // until it is asked for again
+      if (found instanceof Problem && found.temporary) break; // until it is requested again
     }
     this.isFetching = false;
   }
@@ -117,7 +117,7 @@ function close(found) {
 }
 
 /**
- * Turned as the camera was, and made smaller where it is too large.
+ * Rotated as the camera was, and reduced if it is too large.
  * @param {Blob} content
  * @param {number} side
  */

@@ -70,7 +70,7 @@ export class Invitations {
   }
 }
 
-// The first key of a server closes it to everybody without one: so the first is this person's own, and kept here.
+// The first key of a server locks out everyone without one, so the first is for this person, and kept here.
 class FirstKey {
   constructor() {
     /** @type {string | null} */

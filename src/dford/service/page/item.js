@@ -4,7 +4,7 @@ import { el, fill } from "./dom.js";
 
 /** @typedef {Server.QuestionOut["shown"]} Item its values by column */
 
-const TEXTS = ["text", "words", "shown"]; // kinds that are read by people, whether they are learned from or not
+const TEXTS = ["text", "words", "shown"]; // kinds that people read, whether or not they are learned from
 const IMAGES = ["image"];
 
 /**
@@ -19,10 +19,10 @@ function columnsOf({ columns }, kinds) {
 /** @param {Server.ProjectOut} description */
 export const hasImages = (description) => columnsOf(description, IMAGES).length > 0;
 
-/** @typedef {{ column: string, file: string, alt: string }} ImageOf an image of an item, and what it is called */
+/** @typedef {{ column: string, file: string, alt: string }} ImageOf an image of an item, and its name */
 
 /**
- * An upload is kept under a name of the server's own, and the one that it had is the item's name.
+ * The server stores an upload under a name it chooses; the original name is the item's name.
  * @param {Server.ProjectOut} description
  * @param {Item} item
  * @returns {ImageOf[]}
@@ -36,7 +36,7 @@ export function imagesOf(description, item) {
 }
 
 /**
- * The texts and the other values of an item, without those that are missing.
+ * The texts and the other values of an item, without missing ones.
  * @param {Server.ProjectOut} description
  * @param {Item} item
  */
@@ -51,7 +51,7 @@ function contents(description, item) {
 }
 
 /**
- * An item in a few words: its texts, or else what its images are called and its other values.
+ * An item in a few words: its texts, or else the names of its images and its other values.
  * @param {Server.ProjectOut} description
  * @param {Item} item
  */
@@ -63,7 +63,7 @@ export function summary(description, item) {
 }
 
 /**
- * At the end of a word, if one ends near, and never within a character.
+ * Shortened at the end of a word, if one is near, and never inside a character.
  * @param {unknown} value
  * @param {number} length
  */

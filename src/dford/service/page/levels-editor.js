@@ -61,7 +61,7 @@ export class LevelsEditor {
         const below = row.compareDocumentPosition(other) & Node.DOCUMENT_POSITION_FOLLOWING;
         if (below ? clientY > top + height / 3 : clientY < top + (2 * height) / 3) {
           this.list.insertBefore(row, below ? other.nextSibling : other);
-          handle.setPointerCapture(event.pointerId); // moving an element lets go of it
+          handle.setPointerCapture(event.pointerId); // moving an element releases it
         }
         break;
       }

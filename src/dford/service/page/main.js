@@ -5,7 +5,7 @@ import { Router } from "./router.js";
 
 const router = new Router();
 byId("skip-link").addEventListener("click", (event) => {
-  event.preventDefault(); // the address is the router's
+  event.preventDefault(); // the router uses the address
   byId("main").focus();
 });
 addEventListener("hashchange", () => router.route());

@@ -1,4 +1,4 @@
-// Names of projects, as the server takes them: they are part of addresses.
+// Names of projects, as the server accepts them: they are part of addresses.
 
 import { el } from "./dom.js";
 

@@ -8,7 +8,7 @@ import { Upload } from "./upload.js";
 
 /** @param {HTMLElement} main */
 export async function show(main) {
-  await send("GET", "/projects"); // refused to those who may not set up
+  await send("GET", "/projects"); // refused for those who may not create projects
   const keys = new IdempotencyKeys();
   const upload = new Upload((text) => send("POST", "/preview.csv", { text }), (known) => {
     rest.disabled = !known;

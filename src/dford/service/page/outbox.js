@@ -1,11 +1,11 @@
-// What a person did goes into the browser's storage first and to the server then. It leaves the storage once the server
-// has it on disk. Whatever breaks in between, it is sent again, and the server applies it once. What the server refuses
+// What a person did goes into the browser's storage first, then to the server. It leaves the storage once the server
+// has it on disk. Whatever fails in between, it is sent again, and the server applies it once. What the server refuses
 // for good goes to a list that the person sees; everything else waits.
 
 import { asProblem, foreignReply, Problem, projectPath, send } from "./api.js";
 import { keysWith, read, readText, remove, write } from "./storage.js";
 
-// By these codes, and nothing else, the server says that sending the same again will never help.
+// Only these codes mean that sending the same again will never help.
 const FINAL = new Set(["answered-otherwise", "retracted", "skipped", "answered", "not-answered", "no-question", "not-yours"]);
 const PAUSES = [1, 2, 4, 8, 15]; // seconds between attempts
 const PATIENCE = 500; // milliseconds
@@ -13,10 +13,10 @@ const PREFIX = "dford.out.";
 const REFUSED_PREFIX = "dford.refused.";
 
 /**
- * @typedef {object} Act something that a person did about a question
+ * @typedef {object} Act something a person did with a question
  * @property {number} question
  * @property {"answer" | "skip" | "retract"} act
- * @property {boolean} [higher] of an answer
+ * @property {boolean} [higher] for an answer
  * @property {string} [level] that the question is about
  * @property {string} [about] the item in a few words
  * @property {number | null} [turns] how often the item was answered or skipped before
@@ -28,7 +28,7 @@ const REFUSED_PREFIX = "dford.refused.";
 /** @param {string} storageKey such as dford.out.rain/… or dford.count.rain */
 const projectOf = (storageKey) => storageKey.split(/[./]/)[2];
 
-// The projects of which something is stored that the server has not, or has refused.
+// The projects with something stored here that the server does not have, or has refused.
 export function storedProjects() {
   return new Set([...keysWith(PREFIX), ...keysWith(REFUSED_PREFIX)].map(projectOf));
 }
@@ -41,19 +41,19 @@ export class Outbox extends EventTarget {
     super();
     this.project = project;
     this.prefix = `${PREFIX}${project}/`;
-    this.sentPrefix = `dford.sent.${project}/`; // what the server has, and its count, as known here, has not (progress.js)
+    this.sentPrefix = `dford.sent.${project}/`; // what the server has, but its last count lacks (progress.js)
     this.refusedPrefix = `${REFUSED_PREFIX}${project}/`;
     /** @type {Problem | null} */
     this.problem = null; // why something waits
     /** @type {Map<string, number>} */
-    this.failures = new Map(); // how often this window sent an entry in vain
+    this.failures = new Map(); // how often this window failed to send an entry
     this.attempts = 0;
-    this.lastTime = 0; // of an entry: they are sent in the order of their times
+    this.lastTime = 0; // of an entry: entries are sent in the order of their times
     this.isSending = false;
     /** @type {Promise<unknown> | null} */
-    this.queued = null; // a turn to send that has not begun
+    this.queued = null; // a turn to send that has not started
     /** @type {Promise<unknown>} */
-    this.turn = Promise.resolve(); // the latest, where there are no locks
+    this.turn = Promise.resolve(); // the latest turn, if there are no locks
     this.timer = 0;
     const again = () => { this.attempts = 0; this.flush(); };
     addEventListener("online", again);
@@ -64,8 +64,8 @@ export class Outbox extends EventTarget {
   }
 
   /**
-   * One entry of the storage for each act: two windows of this browser cannot overwrite each other's. Null where there
-   * is no room.
+   * One storage entry per act, so that two windows of this browser cannot overwrite each other's. Null if there is no
+   * room.
    * @param {Act} act
    */
   add(act) {
@@ -77,8 +77,8 @@ export class Outbox extends EventTarget {
   }
 
   /**
-   * Take back what was never sent. Whether that was so: another window may be sending it just now, and that is not
-   * waited for long. What was sent in vain may have arrived all the same.
+   * Take back an act that was never sent; returns whether that succeeded. Another window may be sending it right now,
+   * which is not waited for long. An act whose sending failed may have arrived all the same.
    * @param {string} entry
    * @returns {boolean | Promise<boolean>}
    */
@@ -98,7 +98,7 @@ export class Outbox extends EventTarget {
     return keysWith(this.prefix);
   }
 
-  // The questions of which something waits.
+  // The questions with something waiting.
   questions() {
     return new Set(this.waiting().map((entry) => read(entry)?.question));
   }
@@ -118,8 +118,8 @@ export class Outbox extends EventTarget {
     this.dispatchEvent(new Event("change"));
   }
 
-  // Send what waits; done when all of it was tried. Of two windows one sends at a time; without locks both may, which
-  // does no harm.
+  // Send what is waiting; done when all of it was tried. Only one window sends at a time; without locks several may,
+  // which does no harm.
   flush() {
     this.changed();
     clearTimeout(this.timer);
@@ -142,11 +142,11 @@ export class Outbox extends EventTarget {
     this.changed();
   }
 
-  // Until one fails, or all are sent. An act that is stuck holds up only those of its own question: the next time,
-  // those that failed less often come first.
+  // Until one fails, or all are sent. A stuck act only holds up others of the same question: the next time, those that
+  // failed less often come first.
   async sendEach() {
     try {
-      // First see whether there is a server again: what was never sent can simply be withdrawn.
+      // First check that the server is back: an act that was never sent can still simply be withdrawn.
       if (this.problem?.status === 0) await send("GET", "/health");
       for (let entry; (entry = this.next()); ) await this.sendOne(entry);
     } catch (error) {
@@ -155,7 +155,7 @@ export class Outbox extends EventTarget {
     return null;
   }
 
-  // Of each question its first act, as an answer comes before its retraction; of these the one that failed least often.
+  // The first act of each question, as an answer comes before its retraction; among these, the one that failed least.
   next() {
     const seen = new Set();
     const first = this.waiting().filter((entry) => {
@@ -169,7 +169,7 @@ export class Outbox extends EventTarget {
   /** @param {string} entry */
   async sendOne(entry) {
     const act = read(entry);
-    if (readText(entry) === null) return; // another window had it
+    if (readText(entry) === null) return; // another window has sent it
     if (!act?.question || !act.act) {
       this.refuse(entry, { ...act, code: "damaged" });
       return;

@@ -1,4 +1,4 @@
-// Who answers how, in words: for whoever set the project up, and no statistician.
+// What each person's answers say about them, in words for an admin who is not a statistician.
 
 import { asProblem } from "./api.js";
 import { el, fill, number } from "./dom.js";
@@ -10,8 +10,8 @@ const FLAGS = {
   wrong: "Often wrong: more than one answer in five. Look at some of their answers, or talk to them.",
   differs: "Often disagrees with the others: more than one answer in four. Look at the contested items, or talk to them.",
 };
-const FEW = 20; // answers, with which nobody expects more to be known
-const VAGUE = 0.25; // an interval that is wider says too little to be put into words
+const FEW = 20; // answers; with fewer, nobody expects more to be known
+const VAGUE = 0.25; // a wider interval says too little to be put into words
 
 export class PeopleFigures {
   /**
@@ -22,16 +22,16 @@ export class PeopleFigures {
     this.project = project;
     this.box = box;
     this.isAdmin = project.role === "admin";
-    // until the server says that the learner cannot tell
+    // until the server says that the learner has no placements
     this.isWanted = this.isAdmin || (project.role === "answer" && project.description.own_figures);
-    this.own = el("div", {}); // below the counts, of whoever sees no more than themselves
+    this.own = el("div", {}); // below the counts, for people who only see their own figures
     if (!this.isAdmin) box.after(this.own);
     this.isAsking = false;
     /** @type {Server.People | null} */
     this.shown = null;
   }
 
-  // The server makes them again now and then: what it has is shown, until it has learned all.
+  // The server updates them now and then: show what it has, until it has learned everything.
   async refresh() {
     const { sequence } = this.project.state;
     const isLatest = this.shown?.sequence === sequence && !this.shown.stale;
@@ -78,7 +78,7 @@ function activity({ answers, seconds_per_answer: seconds, latest }) {
 }
 
 /**
- * Only what the answers really tell.
+ * Only what the answers really show.
  * @param {Server.Figures} figures
  */
 export function inWords({ answers, agreement, error_rate: wrong, strictness, gold, judged }) {

@@ -1,13 +1,13 @@
-// One image of an item, on a canvas: what draws it is this page, so that no address of an image need be allowed.
+// One image of an item, on a canvas: this page draws it, so that the security policy need not allow image addresses.
 
 import { Problem } from "./api.js";
 import { el, fill } from "./dom.js";
 import { imagePath } from "./images.js";
 
-const PAUSE = 3000; // milliseconds, at least, until an image is tried again that could not be had
+const PAUSE = 3000; // the least milliseconds before trying again to fetch an image
 
 /**
- * Its space is reserved until it is there.
+ * Its space is reserved until it has loaded.
  * @param {import("./images.js").Images} images
  * @param {number} item
  * @param {import("./item.js").ImageOf} image
@@ -20,7 +20,7 @@ export function picture(images, item, { column, file, alt }) {
     : canvasOf(found, box, alt));
   const follow = async () => {
     const found = await images.get(path);
-    if (!box.isConnected) return; // and may be closed
+    if (!box.isConnected) return; // the image may be closed by now
     show(found);
     if (found instanceof Problem && found.temporary)
       setTimeout(() => { if (box.isConnected) follow(); }, found.pause(PAUSE));
@@ -35,7 +35,7 @@ export function picture(images, item, { column, file, alt }) {
 const imageOf = new WeakMap();
 
 /**
- * Drawn before it is first seen, and whenever its box has another size.
+ * Drawn before it is first seen, and whenever its box changes size.
  * @param {ImageBitmap} image
  * @param {HTMLElement} box
  * @param {string} alt
@@ -48,18 +48,18 @@ function canvasOf(image, box, alt) {
 }
 
 /**
- * With as many pixels as are seen, as browsers make large canvases smaller without care; zoomed, with all of them.
+ * With as many pixels as the screen shows, as browsers scale large canvases down badly; zoomed, with all pixels.
  * @param {HTMLCanvasElement} canvas
  */
 export function draw(canvas) {
   const image = imageOf.get(canvas);
   const box = canvas.parentElement;
   const context = canvas.getContext("2d");
-  if (!image?.width || !box?.isConnected || !context) return; // closed, or seen no longer
+  if (!image?.width || !box?.isConnected || !context) return; // closed, or no longer visible
   const fitted = devicePixelRatio * Math.min(box.clientWidth / image.width, box.clientHeight / image.height);
   const factor = canvas.closest(".zoomed") ? 1 : Math.min(fitted, 1);
   const [width, height] = [image.width, image.height].map((length) => Math.max(1, Math.round(factor * length)));
-  if (canvas.width === width && canvas.height === height) return; // it is drawn already
+  if (canvas.width === width && canvas.height === height) return; // already drawn
   Object.assign(canvas, { width, height });
   context.imageSmoothingQuality = "high";
   context.drawImage(image, 0, 0, width, height);

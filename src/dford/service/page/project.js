@@ -1,4 +1,4 @@
-// One project as this browser knows it: its description and its latest state, which outlive a reload without a network.
+// One project as this browser knows it: its description and its latest state, which survive a reload without a network.
 
 import { asProblem, projectPath, send } from "./api.js";
 import { summary } from "./item.js";
@@ -7,7 +7,7 @@ import { read, write } from "./storage.js";
 
 /** @typedef {import("./api.js").Problem} Problem */
 
-const PAUSE = 1500; // milliseconds, at least, between two requests for the state
+const PAUSE = 1500; // the least milliseconds between two requests for the state
 const PAUSE_AFTER_PROBLEM = 5000;
 
 export class Project extends EventTarget {
@@ -29,10 +29,10 @@ export class Project extends EventTarget {
     this.state = state;
     this.progress = new Progress(outbox, this.isKnown ? state : null);
     /** @type {Server.Remaining | null} */
-    this.forecast = null; // how far off the items are, and how many answers are left to the target
-    this.hasForecast = true; // until the server says that the learner cannot tell
+    this.forecast = null; // how far off the items are, and how many answers it takes to reach the target
+    this.hasForecast = true; // until the server says that the learner has no placements
     /** @type {Problem | null} */
-    this.problem = null; // why the server does not answer as it should
+    this.problem = null; // why the server does not respond as it should
     this.timer = 0;
     this.listeners = new AbortController();
     const { signal } = this.listeners;
@@ -55,7 +55,7 @@ export class Project extends EventTarget {
   }
 
   /**
-   * Into the outbox, with what the list of refusals shows and what counting needs; null where there is no room.
+   * Put an act into the outbox, with what the list of refusals shows and what counting needs; null if there is no room.
    * @param {Server.QuestionOut} question
    * @param {{ act: "answer" | "skip" | "retract", higher?: boolean }} act
    */
@@ -63,7 +63,7 @@ export class Project extends EventTarget {
     return this.outbox.add({ question: number, turns, level, about: summary(this.description, shown), ...act });
   }
 
-  // The description and the state; what was seen before will do where they cannot be had now.
+  // Load the description and the state; if they cannot be loaded now, what was seen before will do.
   async load() {
     try {
       [this.description] = await Promise.all([this.send("GET", ""), this.refresh()]);
@@ -96,7 +96,7 @@ export class Project extends EventTarget {
     }
   }
 
-  // And again, while what came is not the last word.
+  // And again, until the state is final.
   refreshSoon(pause = PAUSE) {
     if (this.listeners.signal.aborted || this.timer) return;
     this.timer = setTimeout(async () => {

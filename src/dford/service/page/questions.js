@@ -1,18 +1,18 @@
-// The questions before a person: fetched ahead, asked once more after an undo, and released when the page is left.
+// A person's questions: fetched ahead, asked once more after an undo, and released when the page is left.
 
 import { asProblem, newIdempotencyKey, serverTime } from "./api.js";
 import { notice } from "./dom.js";
 import { storageFull } from "./outbox.js";
 import { readList, writeForThisWindow } from "./storage.js";
 
-const FEWEST = 3; // questions fetched ahead; at most a tenth of what was answered, so that none is asked on old news
+const FEWEST = 3; // questions fetched ahead; more only up to a tenth of the answers, so that none is out of date
 const MOST = 10;
-const PAUSE = 3000; // milliseconds, at least, between two attempts to get one
+const PAUSE = 3000; // the least milliseconds between two attempts to get one
 
 /** @typedef {Server.QuestionOut} Question */
 
 /**
- * @typedef {object} Again an item to be asked about once more
+ * @typedef {object} Again an item to ask about once more
  * @property {number} question the one that was answered
  * @property {number | null} item
  * @property {boolean} first whether it comes next
@@ -20,7 +20,7 @@ const PAUSE = 3000; // milliseconds, at least, between two attempts to get one
  */
 
 /**
- * Whether nobody else is asked about the item.
+ * Whether the item is still reserved, so that nobody else is asked about it.
  * @param {Question} question
  */
 const isFresh = ({ expires }) => expires > serverTime();
@@ -36,13 +36,13 @@ export class Questions extends EventTarget {
     this.ahead = []; // the first is on the page
     /** @type {Question[]} */
     this.before = readList(this.storageKeys.ahead, "sessionStorage")
-      .map((question) => ({ ...question, expires: 0 })); // shown where no others can be had
+      .map((question) => ({ ...question, expires: 0 })); // shown if no others can be fetched
     /** @type {string | null} */
-    this.key = readList(this.storageKeys.key, "sessionStorage")[0] ?? null; // of the request without a response yet
+    this.key = readList(this.storageKeys.key, "sessionStorage")[0] ?? null; // of the request that has no response yet
     /** @type {Again[]} */
     this.again = [];
     /** @type {import("./api.js").Problem | null} */
-    this.problem = null; // why no question can be had
+    this.problem = null; // why no question can be fetched
     this.isFetching = false;
     this.timer = 0;
     this.listeners = new AbortController();
@@ -58,7 +58,7 @@ export class Questions extends EventTarget {
   }
 
   close() {
-    this.key = null; // a question that still comes is released, and is no other view's
+    this.key = null; // a question that still arrives is released, and not shown in another view
     this.release();
     this.listeners.abort();
     clearTimeout(this.timer);
@@ -72,13 +72,13 @@ export class Questions extends EventTarget {
     return this.isReturning() ? undefined : this.ahead[0];
   }
 
-  // Whether an item that was undone is about to come back: the next one is not shown for just a moment.
+  // Whether an undone item is about to come back, so that the next one is not shown just for a moment.
   isReturning() {
     return this.again.some(({ first }) => first) && !this.problem && !this.project.outbox.problem;
   }
 
   /**
-   * It has an answer, and what follows is shown, unless it lay here for so long that others may be asked about it.
+   * The question is answered: go on to the next one that has not expired.
    * @param {Question} question
    */
   leave(question) {
@@ -88,7 +88,7 @@ export class Questions extends EventTarget {
   }
 
   /**
-   * It was answered, and the answer never sent.
+   * The question was answered, but the answer never sent.
    * @param {Question} question
    */
   returnTo(question) {
@@ -102,7 +102,7 @@ export class Questions extends EventTarget {
   }
 
   /**
-   * About the same item, once what was done about it has left the outbox.
+   * Ask about the same item, once its earlier act has left the outbox.
    * @param {Question} question
    */
   askAgain(question) {
@@ -120,23 +120,23 @@ export class Questions extends EventTarget {
   }
 
   /**
-   * About an item that somebody chose, next.
+   * Ask next about an item that someone chose.
    * @param {number} item
    */
   askAbout(item) {
     this.again.push({ question: 0, item, first: true, key: newIdempotencyKey() });
   }
 
-  // Others may be asked about what is not answered here. An answer that comes all the same still counts.
+  // Let others be asked about what is not answered here. An answer that arrives anyway still counts.
   release() {
     const questions = this.ahead.filter(isFresh).map(({ number }) => number);
     for (const question of this.ahead) question.expires = 0;
     this.store();
-    if (questions.length) // where it is lost, the server waits until they expire
+    if (questions.length) // if this gets lost, they expire on the server
       this.project.send("POST", "/release", { json: { questions }, keepalive: true }).catch(() => {});
   }
 
-  // Have some ready, so that nobody waits for the network between two of them.
+  // Keep some ready, so that nobody waits for the network between two questions.
   async fetch() {
     const { project } = this;
     const { signal } = this.listeners;
@@ -183,7 +183,7 @@ export class Questions extends EventTarget {
   /** @param {Again} again */
   async fetchAgain(again) {
     const { item, first, key } = again;
-    let found = this.ahead.find((question) => question.item === item && isFresh(question)); // it came by itself
+    let found = this.ahead.find((question) => question.item === item && isFresh(question)); // it came up by itself
     if (found) this.ahead = this.ahead.filter((question) => question !== found);
     else {
       try {
@@ -198,8 +198,8 @@ export class Questions extends EventTarget {
   }
 
   /**
-   * Some policies ask about the highest level too. Nothing is above it: that is answered here, and the item asked about
-   * again.
+   * Some policies also ask about the highest level. Nothing is above it, so this is answered here, and the item asked
+   * about again.
    * @param {Question} question
    * @param {boolean} first
    */
@@ -215,10 +215,10 @@ export class Questions extends EventTarget {
     if (first) this.ahead.unshift(question);
     else this.ahead.push(question);
     this.store();
-    if (this.listeners.signal.aborted) this.release(); // the view was left meanwhile
+    if (this.listeners.signal.aborted) this.release(); // the view was left in the meantime
   }
 
-  // This window's own, as two windows have different questions before them; what is too large is asked for anew.
+  // For this window only, as two windows have different questions; what is too large to store is requested again.
   store() {
     writeForThisWindow(this.storageKeys.ahead, this.ahead.length ? this.ahead : this.before);
     writeForThisWindow(this.storageKeys.key, [this.key]);

@@ -1,8 +1,8 @@
-// A box whose text may be longer than it: read by keys wherever the focus is, with a hint while there is more below.
+// A box whose text may be longer than it: keys scroll it wherever the focus is, and a hint shows that there is more.
 
 import { el } from "./dom.js";
 
-const OVERLAP = 80; // pixels of a page that are seen again on the next one: more than the hint covers
+const OVERLAP = 80; // pixels of a page that are shown again on the next one: more than the hint covers
 
 /** @type {Record<string, number>} */
 const PAGES_OF_KEY = { " ": 1, PageDown: 1, PageUp: -1, Home: -Infinity, End: Infinity };
@@ -35,14 +35,14 @@ export class Reading {
     return this.box.scrollHeight - this.box.clientHeight - this.box.scrollTop > 1;
   }
 
-  // To be called when the box was filled.
+  // Call this when the box was filled.
   update() {
     this.hint.hidden = !this.hasMore;
     this.changed(this.hasMore);
   }
 
   /**
-   * Whether the key has turned a page. Where there is nothing to turn, it does what it does elsewhere.
+   * Whether the key turned a page. If there is nothing to turn, it does what it does elsewhere.
    * @param {KeyboardEvent} event
    */
   keyPressed({ key, shiftKey, target }) {
@@ -53,7 +53,7 @@ export class Reading {
   }
 
   /**
-   * Go on by some pages, or back; whether there were any.
+   * Turn some pages forwards or back; returns whether there were any.
    * @param {number} pages
    */
   turn(pages) {

@@ -1,4 +1,4 @@
-// What a person did lately in this window: it can be undone, and it tells how fast they answer.
+// What a person did recently in this window: it can be undone, and shows how fast they answer.
 
 import { readList, writeForThisWindow } from "./storage.js";
 
@@ -19,7 +19,7 @@ export class RecentActs {
   constructor(project) {
     this.storageKey = `dford.done.${project}`;
     /** @type {RecentAct[]} */
-    this.acts = readList(this.storageKey, "sessionStorage").filter(({ question }) => question); // the last first
+    this.acts = readList(this.storageKey, "sessionStorage").filter(({ question }) => question); // latest first
   }
 
   /** @returns {RecentAct | undefined} */
@@ -43,7 +43,7 @@ export class RecentActs {
     writeForThisWindow(this.storageKey, acts);
   }
 
-  // Answers per minute over the latest ones, in one sitting; null where they are too few.
+  // Answers per minute over the latest ones, in one sitting; null if there are too few.
   pace() {
     const times = this.acts.filter(({ act }) => act === "answer").map(({ at }) => at);
     const end = times.findIndex((at, i) => i && times[i - 1] - at > SITTING);

@@ -19,7 +19,7 @@ const PAUSE = 3000; // milliseconds between two attempts to show what cannot be 
 
 /** @typedef {header.ViewName} ViewName */
 
-// #/ · #/new · #/name/view · #/name/answer?item=7; a key in the link is taken out of the address, and tried
+// #/ · #/new · #/name/view · #/name/answer?item=7; a key in the link is removed from the address and tried
 function readAddress() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
   const [name, view] = path.split("/").map((part) => { try { return decodeURIComponent(part); } catch { return part; } });
@@ -35,7 +35,7 @@ function readAddress() {
 }
 
 /**
- * Work every few seconds, until it says that it is done.
+ * Repeat work every few seconds, until it returns true.
  * @param {() => Promise<boolean>} work
  */
 function repeat(work) {
@@ -45,17 +45,17 @@ function repeat(work) {
 export class Router {
   constructor() {
     /** @type {Map<string, Outbox>} */
-    this.outboxes = new Map(); // by project: answers are sent whichever project is looked at
+    this.outboxes = new Map(); // by project: answers are sent whichever project is open
     /** @type {Project | null} */
     this.project = null;
     this.closeView = () => {};
-    this.visit = 0; // goes up with every change of the address: what comes for an earlier one is dropped
+    this.visit = 0; // increases with every change of address: what arrives for an earlier one is dropped
     this.hasUntriedKey = false;
     this.route = this.route.bind(this);
     this.showStatus = this.showStatus.bind(this);
   }
 
-  // What an earlier visit left in this browser.
+  // Send what an earlier visit left in this browser.
   sendStored() {
     for (const project of storedProjects()) this.outbox(project).flush();
   }
@@ -64,7 +64,7 @@ export class Router {
     const { name, view, isNew, item } = readAddress();
     const visit = ++this.visit;
     const main = byId("main");
-    const place = el("div", { class: "view" }); // of this visit: what comes too late is shown nowhere
+    const place = el("div", { class: "view" }); // for this visit: what arrives too late is not shown
     this.leave(name);
     fill(main, place);
     try {
@@ -84,7 +84,7 @@ export class Router {
     document.title = [name && header.VIEW_NAMES[view], name, "dford"].filter(Boolean).join(" · ");
   }
 
-  /** @param {string} next the name of the project that comes */
+  /** @param {string} next the name of the next project */
   leave(next) {
     this.closeView();
     this.closeView = () => {};
@@ -140,7 +140,7 @@ export class Router {
   }
 
   /**
-   * Who the key is of; what was known before will do where that cannot be had now.
+   * Whose key it is; if that cannot be fetched now, what was known before will do.
    * @param {string} name
    * @returns {Promise<Server.Me>}
    */
@@ -190,7 +190,7 @@ export class Router {
   }
 
   /**
-   * Route again once the server can show it; until then say what it waits for.
+   * Route again once the server is ready; until then show what it is waiting for.
    * @param {string} name
    * @param {Element} why
    */

@@ -1,17 +1,17 @@
-// The scale as a line: its thresholds, and where an item stands.
+// The scale as a line, with its thresholds and the position of an item.
 
 import { fill, svgEl } from "./dom.js";
 
 const HEIGHT = 76;
 const LINE = 34;
 const EDGE = 14; // room at both ends
-const SURE = 8; // beyond this, in logits, nothing is told apart
+const SURE = 8; // logits beyond this are not told apart
 
 /** @typedef {{ at: number, thresholds: number[] }} Position of an item on the scale */
 
 /**
- * Where the item stands and where the thresholds are, in one unit. What a learner says of an item is, for each
- * threshold, how likely the item is above it; as logits these are distances, which learners without a score have too.
+ * The positions of the item and of the thresholds, in one unit. For each threshold, a learner gives the probability
+ * that the item is above it; as logits these are distances, which learners without a score have too.
  * @param {Server.Prediction} prediction
  * @param {number[] | null} thresholds
  * @param {string[]} levels
@@ -54,7 +54,7 @@ export class Scale {
   }
 
   /**
-   * @param {Position | null} itemPosition null where nothing is known of it
+   * @param {Position | null} itemPosition null if nothing is known about it
    * @param {number} asked
    */
   show(itemPosition, asked) {
@@ -70,7 +70,7 @@ export class Scale {
     if (!width) return;
     const evenly = this.ticks.map((_, k) => k - (this.ticks.length - 1) / 2); // before anything is known
     const { at, thresholds } = known ?? { at: 0, thresholds: evenly };
-    const ordered = [...thresholds].sort((a, b) => a - b); // a learner's own may cross for a while
+    const ordered = [...thresholds].sort((a, b) => a - b); // a learner's thresholds may cross for a while
     const [lowest, highest] = [ordered[0], ordered[ordered.length - 1]];
     const margin = (Math.max(highest - lowest, 1) / Math.max(ordered.length - 1, 1)) * 1.2 + 0.5;
     const [low, high] = [lowest - margin, highest + margin];

@@ -1,4 +1,4 @@
-// Of a project that is there: its scale and columns, invitations, files to download, more items.
+// For an existing project: its scale and columns, invitations, files to download, more items.
 
 import { download } from "./api.js";
 import { AskingForm } from "./asking.js";
@@ -18,7 +18,7 @@ export async function show(main, project) {
   fill(main, el("h1", { tabindex: "-1" }, `Set up ${project.name}`), el("div", { class: "setup" },
     scaleAndColumns(project), invitations.section, asking && asking.section, downloads(project), addItems(project)));
   await Promise.all([invitations.load(), asking?.load()]);
-  return () => {}; // nothing of it goes on
+  return () => {}; // nothing needs to be stopped
 }
 
 /** @param {Project} project */

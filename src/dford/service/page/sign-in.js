@@ -1,6 +1,5 @@
 // Signing in with an access key, from a link or the form here. A key is kept only once the server has accepted it, so
-// that a wrong one never takes the place of one that works. Without a network the key of a link waits until it can be
-// tried.
+// that a wrong one never replaces one that works. Without a network, the key in a link waits until it can be tried.
 
 import { isKey, keepKey, keyInUse, ownKey, projectsWithKeys } from "./access-keys.js";
 import { asProblem, Problem, send, sentenceOf } from "./api.js";
@@ -43,7 +42,7 @@ export function storeKeyOfLink(project, key) {
   write(UNTRIED, { project, key });
 }
 
-// Try the key of a link, if there is one; whether that could be done.
+// Try the key in a link, if there is one; returns whether that was possible.
 export async function tryKeyOfLink() {
   const { project = null, key = null } = read(UNTRIED) ?? {};
   if (key === null) return true;
@@ -59,14 +58,14 @@ export async function tryKeyOfLink() {
 }
 
 /**
- * Keep a key, if the server accepts it, for the project that it was given for, or else for what it opens, and go there.
+ * If the server accepts a key, keep it for the project it was given for, or else for the one it opens, and go there.
  * @param {string | null} project
  * @param {string} key
  */
 async function tryKey(project, key) {
   const me = await ownerOf(key);
   if (me === null) throw new Problem(401, "wrong-key", "This key is not valid: it was mistyped or revoked.");
-  if (me.open) return; // the server has no keys yet, so nothing is known of this one
+  if (me.open) return; // the server has no keys yet, so it cannot check this one
   if (project && me.project && me.project !== project)
     throw new Problem(403, "other-project", `It is a key for the project ${me.project}.`);
   await replaceKey(project ?? me.project, key, me);
@@ -76,7 +75,7 @@ async function tryKey(project, key) {
 
 /**
  * @param {string} key
- * @returns {Promise<Server.Me | null>} null where the key is not valid
+ * @returns {Promise<Server.Me | null>} null if the key is not valid
  */
 async function ownerOf(key) {
   if (!isKey(key)) return null;
@@ -89,7 +88,7 @@ async function ownerOf(key) {
 }
 
 /**
- * A key that still works, and is another person's or role's, is given up only if the person says so.
+ * A working key of another person or role is replaced only if the person agrees.
  * @param {string | null} project
  * @param {string} key
  * @param {Server.Me} me

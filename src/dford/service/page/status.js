@@ -28,7 +28,7 @@ const DONE = { skip: "You skipped it", retract: "You took your answer back" };
 
 /**
  * @param {Outbox[]} outboxes
- * @param {Project | null} project the one that is looked at
+ * @param {Project | null} project the one that is open
  */
 export function show(outboxes, project) {
   const refused = outboxes.flatMap((outbox) => outbox.refused().map((act) => ({ ...act, outbox })));

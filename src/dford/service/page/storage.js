@@ -1,7 +1,6 @@
-// The browser's storage. It may be full, damaged or switched off: reading gives null then, and writing says whether it
-// was done.
+// The browser's storage. It may be full, damaged or switched off: then reading returns null, and writing returns false.
 
-/** @typedef {"localStorage" | "sessionStorage"} Where all windows of this browser share one; each has one of its own */
+/** @typedef {"localStorage" | "sessionStorage"} Where shared by all windows of this browser, or of this window only */
 
 /**
  * @param {string} key
@@ -18,7 +17,7 @@ export function readText(key, where = "localStorage") {
 /**
  * @param {string} key
  * @param {Where} [where]
- * @returns {any} whoever reads it checks what it needs: anything may have been written there
+ * @returns {any} the caller must check it: anything may have been written there
  */
 export function read(key, where) {
   try {
@@ -62,7 +61,7 @@ export function write(key, value, where) {
 }
 
 /**
- * For what can be done without: where there is no room for the new value, the old one goes too.
+ * For what is not essential: if there is no room for the new value, the old one is removed too.
  * @param {string} key
  * @param {unknown} value
  */
@@ -77,7 +76,7 @@ export function writeForThisWindow(key, value) {
 export function remove(key, where = "localStorage") {
   try {
     globalThis[where].removeItem(key);
-  } catch { /* where nothing can be stored, nothing is */ }
+  } catch { /* without storage, there is nothing to remove */ }
 }
 
 /** @param {string} prefix */

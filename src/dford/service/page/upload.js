@@ -1,4 +1,4 @@
-// Items from files, chosen or dropped: a CSV file, shown as the server would read it and sent part by part, or images.
+// Items from files, chosen or dropped: a CSV file, previewed as the server would read it and sent in parts, or images.
 
 import { IdempotencyKeys, Problem, projectPath, send } from "./api.js";
 import { parts } from "./csv.js";
@@ -31,24 +31,24 @@ const CHOICES = { // by what the server found
 export class Upload {
   /**
    * @param {(text: string) => Promise<Server.Preview>} preview asks the server how the file would be read
-   * @param {(known: boolean) => void} changed called when that is known, and while it is not
-   * @param {boolean} fixed whether the columns are not for choosing
+   * @param {(known: boolean) => void} changed called with false while that is unknown, and true once it is known
+   * @param {boolean} fixed whether the columns cannot be chosen
    */
   constructor(preview, changed, fixed = false) {
     this.preview = preview;
     this.changed = changed;
     this.fixed = fixed;
     this.name = ""; // of the file, without its ending
-    this.file = ""; // what tells it from others
+    this.file = ""; // identifies the file
     this.count = 0;
     /** @type {import("./csv.js").Part[]} */
-    this.parts = []; // none while no file was read
+    this.parts = []; // empty until a file was read
     /** @type {{ column: Server.Column, select: HTMLSelectElement }[]} */
     this.columns = [];
-    this.reading = 0; // goes up with every file: what comes for an earlier one is dropped
+    this.reading = 0; // increases with every file: what arrives for an earlier one is dropped
     this.keys = new IdempotencyKeys();
     this.images = new ImageFiles();
-    const empty = () => { this.input.value = ""; }; // or a browser says nothing when the same file is chosen again
+    const empty = () => { this.input.value = ""; }; // or a browser fires no event when the same file is chosen again
     const choose = () => { this.take(this.input.files); };
     this.input = el("input", {
       type: "file", id: "file", multiple: true, accept: `.csv,text/csv,.zip,${IMAGES}`, onclick: empty, onchange: choose,
@@ -96,7 +96,7 @@ export class Upload {
     this.note.textContent = "Reading…";
     const reading = ++this.reading;
     const areImages = await haveImages(files);
-    if (reading !== this.reading) return; // others were chosen meanwhile
+    if (reading !== this.reading) return; // others were chosen in the meantime
     if (areImages) await this.takeImages(files, reading);
     else if (files.length === 1) await this.takeCsv(files[0], reading);
     else this.note.textContent = "None of these files is an image. Choose one CSV file at a time.";
@@ -151,18 +151,18 @@ export class Upload {
       el("p", { class: "note" }, `${kind === "shown" ? `Nothing is learned from ${name}` : name}: ${note}.`)));
   }
 
-  // The name of the column with levels that are known, if there is one.
+  // The name of the column with known levels, if there is one.
   goldColumn() {
     return this.images.files.length ? null : this.columns.find(({ select }) => select.value === "gold")?.column.name ?? null;
   }
 
-  // One column at most has known levels.
+  // At most one column has known levels.
   takeGoldFromOthers(/** @type {HTMLSelectElement} */ chosen) {
     if (chosen.value !== "gold") return;
     for (const { column, select } of this.columns) if (select !== chosen && select.value === "gold") select.value = column.kind;
   }
 
-  // The columns as chosen; those of images are the server's choice.
+  // The columns as chosen; for images, the server decides.
   choice() {
     const learned = this.columns.filter(({ select }) => select.value !== "gold");
     return this.images.files.length ? undefined : learned.map(({ column, select: { value: kind } }) =>
@@ -170,7 +170,7 @@ export class Upload {
   }
 
   /**
-   * Send the items; how many.
+   * Send the items; returns how many.
    * @param {string} project
    */
   async sendTo(project) {
@@ -184,8 +184,8 @@ export class Upload {
   }
 
   /**
-   * Each part has a key of its own: sent again, after a lost response or with the file chosen anew, nothing is added
-   * twice.
+   * Each part has its own key, so that nothing is added twice if it is sent again, after a lost response or after the
+   * file was chosen again.
    * @param {string} project
    */
   async sendParts(project) {

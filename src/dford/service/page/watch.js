@@ -1,4 +1,4 @@
-// What the answers show so far, and it moves while people answer.
+// What the answers show so far, updated while people answer.
 
 import { asProblem } from "./api.js";
 import { draw } from "./chart.js";
@@ -45,7 +45,7 @@ class WatchView {
     this.note = el("p", { class: "note", role: "status" });
     this.placed = el("ul", { class: "placed" });
     this.doubt = el("p", { class: "note doubt", role: "status" });
-    // where the pool chooses, only hard items are asked about, and what stands above is what counts
+    // if the pool chooses, only hard items are asked about, so the figures above are the ones that count
     this.byTurns = project.description.choice === "turns";
     this.error = !this.byTurns ? null : card("Error", "The mean error of all predictions so far, in levels. Each was made before its answer arrived. The true value stays inside the band at all times, with 95% confidence. No labels are needed.");
     this.thresholds = card("Thresholds", "Where one level ends and the next begins, in the learner's own units.");
@@ -58,7 +58,7 @@ class WatchView {
     fill(main, el("h1", { tabindex: "-1" }, "Watch"), this.note, this.figures, this.placed, this.doubt,
       el("div", { class: "cards" }, cards), this.when);
     /** @type {string | null} */
-    this.seen = null; // of the state that is shown, once nothing of it is still being learned
+    this.seen = null; // identifies the state shown, once all of it is learned
     /** @type {Server.Levels | null} */
     this.shown = null;
     this.images = new Images(project, THUMBNAIL);
@@ -85,7 +85,7 @@ class WatchView {
     try {
       await this.project.refresh();
       const { state } = this.project;
-      this.peopleFigures.refresh(); // it may take a while, and nothing waits for it
+      this.peopleFigures.refresh(); // may take a while; nothing waits for it
       this.contested?.refresh();
       const seen = `${state.learned}/${state.items}/${state.items_done}/${state.sequence}/${state.stale}`;
       if (seen !== this.seen) {
@@ -94,7 +94,7 @@ class WatchView {
         const levels = await this.project.send("GET", "/levels");
         this.showLevels(levels);
         this.showNote(state, levels);
-        // what is still being learned is looked at again
+        // while something is still being learned, look again
         this.seen = state.learned === state.sequence && !state.stale && !levels.stale ? seen : null;
       }
       this.when.textContent = `Updated ${new Date().toLocaleTimeString()} · refreshes automatically`;
@@ -120,7 +120,7 @@ class WatchView {
 
   /** @param {Server.State} state */
   showState(state) {
-    const most = this.levels.length - 1; // no error is larger, whatever a few answers show
+    const most = this.levels.length - 1; // no error is larger, whatever the first answers suggest
     const within = (/** @type {number} */ value) => Math.min(value, most);
     const mae = state.mae && { ...state.mae, high: within(state.mae.high) };
     const lately = secondHalf(state.curve);
@@ -156,7 +156,7 @@ class WatchView {
     });
   }
 
-  // How far from the right levels the items stand now, by what is believed and by the audit.
+  // How far the items are from the right levels now, as expected and according to the audit.
   showPlaced() {
     const { forecast, levels } = { forecast: this.project.forecast, levels: this.shown };
     if (!levels || levels.expected_error === null) return;
@@ -204,7 +204,7 @@ const figure = (value, name) => el("li", {}, el("b", {}, value), " ", name);
 const nothing = (/** @type {string} */ sentence) => el("p", { class: "nothing" }, sentence);
 
 /**
- * The mean error so far has the first guesses in it. What came after the checkpoint nearest to the middle, by itself:
+ * The mean error so far includes the first guesses. This is the error after the checkpoint nearest to the middle.
  * @param {Server.Point[]} curve
  */
 function secondHalf(curve) {

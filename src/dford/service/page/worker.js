@@ -1,5 +1,5 @@
-// Keeps the page itself, so that a reload without a network still shows it. Nothing else is kept here: requests to the
-// server's projects pass by.
+// Caches the page itself, so that a reload without a network still shows it. Nothing else is cached: requests about
+// projects go straight to the server.
 
 const FILES = ["access-keys.js", "answer.js", "api.js", "asking.js", "chart.js", "contested.js", "csv.js", "dom.js", "header.js", "home.js",
   "icon.svg", "image-files.js", "images.js", "invitations.js", "item.js", "levels-editor.js", "main.js", "names.js",
@@ -13,7 +13,7 @@ const CACHE = "dford";
 const worker = /** @type {ServiceWorkerGlobalScope} */ (/** @type {unknown} */ (self));
 
 worker.addEventListener("install", (/** @type {InstallEvent} */ event) => {
-  // past this worker altogether: Chromium drops what a page sends while it is left, if that would have to wake a worker
+  // bypass this worker: Chromium drops requests sent while a page is being left if they have to wake a worker
   event.addRoutes?.({ condition: { urlPattern: "/projects/*" }, source: "network" });
   event.waitUntil(caches.open(CACHE).then((cache) => cache.addAll(["/", ...FILES])).then(() => worker.skipWaiting()));
 });
@@ -27,7 +27,7 @@ worker.addEventListener("fetch", (event) => {
 });
 
 /**
- * From the server; where it cannot be reached, or a proxy answers in its place, from the cache.
+ * From the server or, if it cannot be reached or a proxy replies in its place, from the cache.
  * @param {Request} request
  * @param {string} pathname
  */
@@ -41,7 +41,7 @@ async function fromServerOrCache(request, pathname) {
     if (before) return before;
     throw response;
   }
-  if (!response.ok || !response.headers.has("Content-Security-Policy")) // which all of the server's own have
+  if (!response.ok || !response.headers.has("Content-Security-Policy")) // which all of the server's own responses have
     return (await cached()) ?? response;
   await cache.put(pathname, response.clone());
   return response;

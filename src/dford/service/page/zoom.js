@@ -1,10 +1,10 @@
-// Images in a box that scrolls: fitted to it, or at their actual size, by key, click or tap.
+// Images in a scrolling box: fitted to it, or at their actual size, by key, click or tap.
 
 import { el } from "./dom.js";
 import { draw } from "./picture.js";
 
 const STEP = 80; // pixels by which a key moves
-const DRAG = 5; // pixels from which on a click is a drag
+const DRAG = 5; // pixels from which a click counts as a drag
 
 /** @type {Record<string, [number, number]>} */
 const DIRECTION_OF_KEY = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -33,7 +33,7 @@ export class Zoom {
   }
 
   /**
-   * What comes is fitted, so to be called with false when the box was filled.
+   * New images are fitted, so call this with false when the box was filled.
    * @param {boolean} zoomed
    */
   set(zoomed) {
@@ -44,12 +44,12 @@ export class Zoom {
   }
 
   /**
-   * To the place that was clicked, or to the middle.
+   * Zoom to the place that was clicked, or to the middle.
    * @param {MouseEvent} [event]
    */
   toggle(event) {
     const canvas = event?.target instanceof HTMLCanvasElement ? event.target : this.box.querySelector("canvas");
-    if (!canvas) return; // it is not there yet
+    if (!canvas) return; // not loaded yet
     const [x, y] = event ? placeIn(canvas, event) : [.5, .5];
     this.set(!this.isZoomed);
     if (!this.isZoomed) this.box.scrollTo(0, 0);
@@ -63,7 +63,7 @@ export class Zoom {
   }
 
   /**
-   * Whether the key was one of these: z, Escape, and with Shift the arrows, which answer without it.
+   * Whether the key was handled: z, Escape, or an arrow with Shift (without it, arrows answer).
    * @param {KeyboardEvent} event
    */
   keyPressed({ key, shiftKey, repeat }) {
@@ -83,7 +83,7 @@ export class Zoom {
   }
 
   /**
-   * With a mouse. Fingers and pens scroll by themselves.
+   * Drag with a mouse. Fingers and pens scroll natively.
    * @param {PointerEvent} start
    */
   drag({ target, pointerType, button, clientX, clientY }) {
@@ -102,7 +102,7 @@ export class Zoom {
 }
 
 /**
- * Where in the image that a canvas shows fitted, from 0 to 1.
+ * The place in the fitted image that a canvas shows, from 0 to 1.
  * @param {HTMLCanvasElement} canvas
  * @param {MouseEvent} event
  */

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from dford.service.refusal import Refusal
 from dford.service.store.schema import answers, heads, retractions, skips
 
-# Statements are made once: making one takes longer than running it.
+# Statements are built once: building one takes longer than running it.
 _project: Any = sa.bindparam("project_")
 _head = heads.update().where(heads.c.project == _project)
 _SEQUENCE = _head.values(sequence=heads.c.sequence + 1).returning(heads.c.sequence)
@@ -30,11 +30,11 @@ class SentAnswer(NamedTuple):
     anybodys: bool = False
     """Whether it may answer a question that another person was asked."""
     confidence: float | None = None
-    """How sure they are of it, from 0.5 to 1, if they say so. Of an answer that is sent again, the first one stands."""
+    """How sure they are, from 0.5 to 1, if they say so. If the answer is sent again, the first confidence stands."""
 
 
 class RecordedAnswer(NamedTuple):
-    """What is said of an answer, the first time and every time after."""
+    """The reply to an answer, the same however often it is sent."""
 
     question: int
     higher: bool
@@ -43,7 +43,7 @@ class RecordedAnswer(NamedTuple):
 
 
 def record(connection: Connection, project: int, sent: Sequence[SentAnswer]) -> list[RecordedAnswer | Refusal]:
-    """Record answers, each once, and say of each what became of it."""
+    """Record answers, each once, and return the outcome of each."""
     head, fates = _fates(connection, project, [one.number for one in sent])
     now, outcomes, new = time.time(), list[RecordedAnswer | Refusal](), dict[int, SentAnswer]()
     for one in sent:
@@ -65,7 +65,7 @@ def record(connection: Connection, project: int, sent: Sequence[SentAnswer]) -> 
 def _before(
     connection: Connection, project: int, answer: SentAnswer, fate: "_Fate | None"
 ) -> RecordedAnswer | Refusal | None:
-    """What is said of an answer to a question that takes none any more."""
+    """The outcome of an answer to a question that takes no more answers; None if it still takes one."""
     number = answer.number
     if fate is None:
         return _no_question(number)
@@ -86,7 +86,7 @@ def _before(
 
 
 def skip(connection: Connection, project: int, number: int, person: str, anybodys: bool) -> None:
-    """Close a question without an answer, once: the person's own, or anyone's. Its item waits for its next turn."""
+    """Close a question without an answer, once: one's own, or anybody's. Its item waits for its next turn."""
     row = _fate(connection, project, number)
     if not anybodys and row.person != person:
         raise _not_yours(number, "asked of")
@@ -101,9 +101,9 @@ def skip(connection: Connection, project: int, number: int, person: str, anybody
 
 
 def retract(connection: Connection, project: int, number: int, person: str, anybodys: bool) -> int:
-    """Take an answer back, one's own or anybody's, once; returns the sequence number of this.
+    """Take back an answer, one's own or anybody's, once; returns the sequence number of the retraction.
 
-    Its item is next again.
+    Its item comes up next again.
     """
     row = _fate(connection, project, number)
     if row.sequence is None:
@@ -141,13 +141,13 @@ class _Fate(NamedTuple):
     person: str
     """Who was asked."""
     at: float | None = None
-    """Of an answer, if it was given just now."""
+    """When it was answered, if that was just now."""
 
 
 class _Listing(NamedTuple):
     """Statements about many rows at once.
 
-    The rows come and go as one JSON text, for the reason that store/bulk_insert.py gives.
+    The rows are passed as one JSON text, for the reason given in store/bulk_insert.py.
     """
 
     fates: sa.TextClause
@@ -198,7 +198,7 @@ def _listing(connection: Connection) -> _Listing:
 
 
 def _fates(connection: Connection, project: int, numbers: Sequence[int]) -> tuple[int, dict[int, _Fate]]:
-    """The last sequence number, and what became of those questions that there are."""
+    """The last sequence number, and what became of these questions, as far as they exist."""
     place = {"project": project, "numbers": json.dumps(numbers)}
     row = connection.execute(_listing(connection).fates, place).one()
     return row.head, {
@@ -231,7 +231,7 @@ def _settle(connection: Connection, project: int, questions: Mapping[int, int | 
 
 
 def give_turns(connection: Connection, project: int, items: Iterable[int | None]) -> None:
-    """A turn for each item, as often as it is there."""
+    """Give each item a turn, as often as it is listed."""
     turns = Counter(item for item in items if item is not None)
     for by in set(turns.values()):
         chosen = json.dumps([item for item, count in turns.items() if count == by])

@@ -17,11 +17,11 @@ from dford.service.refusal import Refusal, busy
 from dford.service.store.database import Database
 from dford.service.store.schema import answers, heads, items, leases, pool, questions, skips
 
-PROGRAM_KEY = "--answer/"  # of a program's questions, followed by their number among all that it was ever asked
+PROGRAM_KEY = "--answer/"  # the key of a program's question, followed by its number among all questions for the program
 _TURN = 5.0  # seconds to wait while others are being asked
-_SKIPS_LAST = 100  # questions, before a skipped item is asked about like any other
-_SPARE = 8  # free items looked up beyond those that are claimed
-# Statements are made once: making one takes longer than running it.
+_SKIPS_LAST = 100  # questions until a skipped item is asked about like any other
+_SPARE = 8  # free items looked up beyond the claimed ones
+# Statements are built once: building one takes longer than running it.
 _project: Any = sa.bindparam("project_")
 _OPEN = sa.select(
     sa.func.count(), sa.func.coalesce(sa.func.sum(sa.case((leases.c.person == sa.bindparam("person"), 1), else_=0)), 0)
@@ -47,7 +47,7 @@ class QuestionRequest(NamedTuple):
     sent: tuple[str, PackedRow] | None = None
     item: int | None = None
     is_program: bool = False
-    """A program is not asked the same twice, and never what audits: people are to judge it."""
+    """A program never gets the same question twice, and no audit questions: people should judge it."""
 
 
 class Limits(NamedTuple):
@@ -74,11 +74,11 @@ class Wording(NamedTuple):
     propensity: float
     purpose: int = 0
     checks: int | None = None
-    """The number of the question that is asked again."""
+    """The number of the question that this one repeats."""
 
 
 Word = Callable[[int], Wording]
-"""The words for a question, by its number."""
+"""The wording of a question, given its number."""
 
 
 class AskedQuestion(NamedTuple):
@@ -95,7 +95,7 @@ class UnlearnedError(Exception):
 
 
 class Claims:
-    """Items that somebody is about to be asked about, in this process: others look for another one."""
+    """Items that someone is about to be asked about, in this process, so that others get another one."""
 
     def __init__(self) -> None:
         self._claimed: dict[int, set[int]] = {}
@@ -105,7 +105,7 @@ class Claims:
 
     @contextmanager
     def subject(self, database: Database, project: int, request: QuestionRequest) -> Iterator[Subject]:
-        """What is asked about, claimed for as long as this takes."""
+        """What to ask about, claimed while the context lasts."""
         if request.sent is not None:
             yield Subject(None, None, *request.sent)
             return
@@ -127,11 +127,11 @@ class Claims:
         known: int,
         choose: Callable[[int, dict[int, bool]], tuple[int, Wording] | None],
     ) -> Iterator[tuple[Subject, Wording]]:
-        """The item that `choose` takes, claimed for as long as this takes.
+        """The item that `choose` picks, claimed while the context lasts.
 
-        It is given a number for its draws, which none had before in this process, and the items that are assigned to
-        somebody, with whether the question audits. Those answered since the answer that is `known` count as assigned:
-        `choose` would ask the same again. So do those that were skipped lately, while there are others.
+        `choose` gets a number for its draws, new in this process, and the items assigned to someone, with whether the
+        question audits. Items answered since the answer `known` count as assigned, as `choose` would ask the same
+        again; items that were skipped recently do as long as there are others.
         """
         claimed, turn = self._claimed.setdefault(project, set()), self._choosing.setdefault(project, threading.Lock())
         if not turn.acquire(timeout=_TURN):
@@ -196,10 +196,10 @@ def ask(
     word: Word,
     limits: Limits,
 ) -> AskedQuestion | int | None:
-    """Ask, in the words for the number that the question gets; a job for the writer.
+    """Ask, with the wording for the number that the question gets; a job for the writer.
 
-    Returns the number alone of a question that was asked before, by the same key; None if somebody else was asked about
-    the item meanwhile.
+    Returns only the number if the same key was asked before; None if someone else was asked about the item in the
+    meantime.
     """
     now = time.time()
     expires = now + limits.lease_seconds
@@ -251,7 +251,7 @@ def asked_before(connection: Connection, project: int, request: QuestionRequest)
 
 
 def release(connection: Connection, project: int, numbers: list[int], person: str) -> int:
-    """Let others be asked about the items of a person's open questions; how many there were. A job for the writer."""
+    """Release a person's open questions, so that others can get their items; returns how many. A job for the writer."""
     own = (leases.c.project == project, leases.c.person == person, leases.c.question.in_(numbers))
     return int(connection.execute(leases.delete().where(*own)).rowcount)
 
@@ -269,12 +269,12 @@ def item_taken(item: int) -> Refusal:
     return Refusal(409, "item-taken", sentence, "item")
 
 
-# The sum keeps SQLite from the index of expiries, by which it would look through all leases for each item.
+# The sum keeps SQLite from using the index on expiry, with which it would scan all leases for each item.
 _leased = sa.exists().where(
     leases.c.project == pool.c.project, leases.c.item == pool.c.item, leases.c.expires + 0.0 > sa.bindparam("now")
 )
 _free = sa.select(pool.c.item).where(pool.c.project == sa.bindparam("project"), ~_leased, ~settling.HAS_ONE_LEVEL)
-# the first among those asked least often: the index gives it at once
+# the first among those asked about least often, straight from the index
 _FREE = _free.order_by(pool.c.turns, pool.c.item).limit(sa.bindparam("most"))
 _WANTED = _free.where(pool.c.item == sa.bindparam("item"))
 _ITEMS = sa.select(heads.c.item).where(heads.c.project == sa.bindparam("project"))
@@ -294,7 +294,7 @@ _ASSIGNED = (
 
 
 def _items_after(column: sa.Column[int]) -> Any:
-    """The items of the questions in a table, from a number in this column of it on."""
+    """The items of the questions in a table whose number in this column is above `after`."""
     table = column.table
     return (
         sa.select(questions.c.item)

@@ -1,4 +1,4 @@
-"""The columns of a project: how the values of its items become features, and what of them is stored."""
+"""The columns of a project: how the values of its items become features, and how these are stored."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,13 +12,13 @@ from dford.columns import Column, ColumnError, Columns, ImageReader, Kind
 from dford.service.refusal import Refusal
 
 PackedRow = bytes
-"""The features of a row: float64 numbers, or where there are texts, what `sparse_rows` makes of them."""
+"""The features of a row: float64 numbers, or, if there are texts, bytes made by `sparse_rows`."""
 
 
 def encode(
     columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], field: str, images: ImageReader | None = None
 ) -> list[PackedRow]:
-    """The features of rows, which are called `field` in what is said of them."""
+    """The features of rows, which errors refer to as `field`."""
     known = {column.name for column in columns}
     for i, row in enumerate(rows):
         if unknown := row.keys() - known:
@@ -34,7 +34,7 @@ def encode(
 
 
 def unforeseen(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What is missing in these rows, and never was before: a sentence each."""
+    """One sentence for each column that has missing values here, but had none before."""
     return Columns.of(columns).unforeseen(_table(columns, rows))
 
 
@@ -47,20 +47,20 @@ def decode(columns: Sequence[Column], packed: Sequence[PackedRow]) -> Any:
     fitted = Columns.of(columns)
     if fitted.is_sparse_:
         return sparse_rows.unpack(packed, fitted.width_)
-    return np.frombuffer(b"".join(packed)).reshape(len(packed), fitted.width_).copy()  # compiled code wants its own
+    return np.frombuffer(b"".join(packed)).reshape(len(packed), fitted.width_).copy()  # writable, for compiled code
 
 
 def encode_sent(
     columns: Sequence[Column], features: Mapping[str, Any], images: ImageReader | None = None
 ) -> tuple[str, PackedRow]:
-    """Features that came with a question: as they are shown, and as they are stored."""
+    """Features sent with a question: as they are shown, and as they are stored."""
     return json.dumps(features, sort_keys=True), encode(columns, [features], "features", images)[0]
 
 
 def read_columns(
     rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, Kind] | None = None, images: ImageReader | None = None
 ) -> list[Column]:
-    """The columns of rows, of kinds that were said, or else by what is in them."""
+    """The columns of rows, with the given kinds, or else judged by their values."""
     try:
         return list(Columns(kinds, files=images).fit(rows).columns_)
     except ColumnError as error:

@@ -1,4 +1,4 @@
-"""Where the images of items are: the folder that the user named, and the one that uploads are kept in."""
+"""Where the images of items are: the folder that the user named, and the one for uploads."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -9,15 +9,15 @@ from dford.service.refusal import Refusal
 
 
 class ImageSource(NamedTuple):
-    """Known by its names alone, so that another process has it too."""
+    """Only names, so that it can be passed to another process."""
 
     files: str = ""
-    """The user's folder, which nothing is written to."""
+    """The user's folder, which is never written to."""
     uploads: str = ""
     encoder: str = ""
 
     def read(self, name: str) -> tuple[bytes, str]:
-        """An image and its media type; 404 where there is none of this name."""
+        """An image and its media type; 404 if there is none with this name."""
         folders = [folder for folder in (self.files, self.uploads) if folder]
         for folder in folders[:-1]:
             try:
@@ -29,7 +29,7 @@ class ImageSource(NamedTuple):
         return ItemFiles(folders[-1]).read(name)
 
     def put(self, content: bytes, name: str) -> dict[str, str]:
-        """Keep an image, or those of a ZIP archive: the names that they came with, and those they are kept by."""
+        """Store an image, or those of a ZIP archive; returns their stored names, by the names they came with."""
         if not self.uploads:
             raise Refusal(
                 404, "no-image", "this server does not store uploads; name an image folder with --files", "body"
@@ -38,7 +38,7 @@ class ImageSource(NamedTuple):
         return files.put_zip(content) if content.startswith(b"PK") else {name: files.put(content)}
 
     def reader(self) -> ImageReader | None:
-        """What makes numbers of them."""
+        """What turns them into numbers."""
         return _reader(self) if self.files or self.uploads else None
 
 

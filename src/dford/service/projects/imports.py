@@ -1,4 +1,4 @@
-"""The rounds of another log, added to a project, all or none."""
+"""Adding the rounds of another log to a project, all or none."""
 
 import time
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from dford.service.store.schema import answers, heads, questions
 
 
 def with_own_items(database: Database, project: Project, log: Sequence[ReadyRound]) -> list[ReadyRound]:
-    """The rounds, of which those about an item that is another thing here, or is not here, are about no item."""
+    """The rounds; those about an item that is different or missing here count as being about no item."""
     wanted = sorted({one.about.item for one in log if one.about.item is not None})
     known = dict(zip(wanted, items.find(database, project.id, wanted), strict=True))
     unknown = [one.about.item is None or known[one.about.item] != one.x for one in log]
@@ -28,7 +28,7 @@ def with_own_items(database: Database, project: Project, log: Sequence[ReadyRoun
 def add_log(connection: Connection, project: int, log: Sequence[ReadyRound], person: str) -> int:
     """Add rounds as they were asked and answered there; returns the last sequence number. A job for the writer.
 
-    Where a round does not say who answered, it is `person`, and where it does not say when, it is now.
+    If a round does not say who answered, it is `person`; if it does not say when, it is now.
     """
     now, own = time.time(), heads.c.project == project
     head = connection.execute(

@@ -1,4 +1,4 @@
-"""The images that items name: read from one folder and from nothing outside of it, and uploads kept there."""
+"""The images that items name: read from one folder and nothing outside it, and uploads stored there."""
 
 import hashlib
 import io
@@ -17,29 +17,29 @@ from dford.columns import images
 from dford.files import atomic_write
 from dford.service.refusal import Refusal
 
-_FLAGS = ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY")  # no link, and no waiting for a FIFO
+_FLAGS = ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY")  # follow no link, and do not wait for a FIFO
 _READ = os.O_RDONLY | sum(getattr(os, flag, 0) for flag in _FLAGS)
 _FOLDER = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_DIRECTORY", 0)
-_DEEPEST = 50  # folders in folders that are searched
-_writing = threading.Lock()  # drafts have names by process: two threads would share one
+_DEEPEST = 50  # levels of folders that are searched
+_writing = threading.Lock()  # drafts are named by process, so two threads would share one
 
 
 class Limits(NamedTuple):
-    """What a folder and an archive may bring."""
+    """What a folder and an archive may contain."""
 
     file_bytes: int = 20_000_000
     names: int = 100_000
-    """Files that a folder is searched for."""
+    """How many files of a folder are searched."""
     entries: int = 10_000
     archive_bytes: int = 500_000_000
-    """Of all entries, unpacked."""
+    """The size of all entries, unpacked."""
 
 
 _LIMITS = Limits()
 
 
 class ItemFiles:
-    """The images below a folder, by their names as items have them: relative, with /, and compared as they are.
+    """The images below a folder, by the names in items: relative, with /, and compared exactly.
 
     Links are never followed, wherever they lead; the folder itself may be one.
     """
@@ -50,18 +50,18 @@ class ItemFiles:
         self.folder, self.limits = Path(folder), limits
 
     def read(self, name: str) -> tuple[bytes, str]:
-        """The content of an image and its media type, which the content decides. The name may be anybody's."""
+        """The content of an image and its media type, which the content decides. The name may come from anyone."""
         content = None
         if _is_plain(name):
             *folders, last = name.split("/")
             try:
                 with _opened(self.folder, folders) as folder:
                     content = self._content(last, folder)
-            except (OSError, ValueError):  # ValueError: the system has no such letters
+            except (OSError, ValueError):  # ValueError: not a valid name on this system
                 pass
         kind = images.image_type(content or b"")
         if content is None or kind is None:
-            # the same for whatever is outside, so that nobody learns what is there
+            # the same reply for anything outside, so that nobody learns what exists there
             most = f"{self.limits.file_bytes / 1e6:g} MB"
             sentence = f"the folder has no PNG, JPEG, WebP or GIF file of up to {most} named {name[:200]!r}"
             raise Refusal(404, "no-image", sentence)
@@ -76,18 +76,18 @@ class ItemFiles:
             return []
 
     def put(self, content: bytes) -> str:
-        """Keep an image, and return its name: the same image has the same name, and is kept once.
+        """Store an image and return its name: the same image has the same name, and is stored once.
 
-        It is decoded, which may take seconds, and 500 MB.
+        It is decoded, which may take seconds and 500 MB.
         """
         name = self._name(content, "the file")
         self._write(name, content)
         return name
 
     def put_zip(self, content: bytes) -> dict[str, str]:
-        """Keep the images of a ZIP archive, all or none: the name of each in the archive, and the name it is kept by.
+        """Store the images of a ZIP archive, all or none; returns the stored name of each, by its name in the archive.
 
-        Folders, hidden files and what file managers add are passed over; anything else that is no image is refused.
+        Folders, hidden files and what file managers add are skipped; anything else that is not an image is refused.
         """
         kept = {}
         for entry, image in self._entries(content):
@@ -98,13 +98,13 @@ class ItemFiles:
             kept[entry] = self._name(image, repr(entry[:200]))
         if not kept:
             raise Refusal(422, "bad-archive", "the archive has no images; add PNG, JPEG, WebP or GIF files", "body")
-        for entry, image in self._entries(content):  # unpacked again, as there may be more than memory holds
+        for entry, image in self._entries(content):  # unpacked again, as they may not all fit in memory
             self._write(kept[entry], image)
         return kept
 
     def _search(self, root: int) -> Iterator[str]:
         seen = 0
-        for at, folders, files, folder in os.fwalk(".", dir_fd=root):  # which follows no links
+        for at, folders, files, folder in os.fwalk(".", dir_fd=root):  # fwalk follows no links
             deep = at.count("/") >= _DEEPEST
             folders[:] = [] if deep else [one for one in folders if not one.startswith(".")]
             for file in files:
@@ -116,7 +116,7 @@ class ItemFiles:
                     yield name
 
     def _content(self, file: str, folder: int, most: int | None = None) -> bytes | None:
-        """The content of a file of an open folder, or how it starts; None where it is no file or is too large."""
+        """The content of a file in an open folder, or its start; None if it is not a regular file or is too large."""
         with open(os.open(file, _READ, dir_fd=folder), "rb") as opened:
             status = os.fstat(opened.fileno())
             if not stat.S_ISREG(status.st_mode) or status.st_size > self.limits.file_bytes:
@@ -131,7 +131,7 @@ class ItemFiles:
             return False
 
     def _name(self, content: bytes, called: str) -> str:
-        """The name that an image is kept by; others are refused."""
+        """The name an image is stored under; anything but an image is refused."""
         if len(content) > self.limits.file_bytes:
             sentence = f"{called} has {len(content):,} bytes; an image may have at most {self.limits.file_bytes:,}"
             raise Refusal(422, "not-an-image", sentence, "body")
@@ -147,7 +147,7 @@ class ItemFiles:
                 if self.read(name)[0] == content:
                     return
             except Refusal:
-                pass  # not there, or not whole
+                pass  # missing or incomplete
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
                 with atomic_write(self.folder / name) as draft:
@@ -190,15 +190,15 @@ class ItemFiles:
             raise Refusal(422, "bad-archive", sentence, "body") from error
 
 
-# what reading a broken archive raises
+# what reading a broken archive may raise
 _BROKEN = (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, NotImplementedError, RuntimeError)
 _ENCRYPTED = 0x1 | 0x40
 
 
 def _is_plain(name: str) -> bool:
-    """Whether it can only be a name below a folder, on any system."""
+    """Whether it can only be a name inside a folder, on any system."""
     drive = name[1:2] == ":" and name[0].isascii() and name[0].isalpha()
-    hidden = any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name)  # control, or half a letter
+    hidden = any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name)  # control, or half a surrogate pair
     return not drive and not hidden and "\\" not in name and not {"", ".", ".."} & set(name.split("/"))
 
 
@@ -209,7 +209,7 @@ def _is_extra(entry: zipfile.ZipInfo) -> bool:
 
 @contextmanager
 def _opened(root: Path, folders: list[str]) -> Iterator[int]:
-    """A descriptor of a folder below the root: one step at a time, so that none is a link, even one made meanwhile."""
+    """A descriptor of a folder below the root, opened step by step, so that no link is followed, even a new one."""
     descriptor = os.open(root, _FOLDER)
     try:
         for folder in folders:

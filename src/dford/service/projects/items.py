@@ -1,4 +1,4 @@
-"""The items of a pool: added, all or none, and read."""
+"""The items of a pool: adding them, all or none, and reading them."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -19,7 +19,7 @@ PAGE = 1000
 
 
 def add(connection: Connection, project: int, ready: Sequence[Ready]) -> int:
-    """Returns the number of the first."""
+    """Add items; returns the number of the first."""
     head, sequence = connection.execute(
         heads.update()
         .where(heads.c.project == project)
@@ -35,7 +35,7 @@ def add(connection: Connection, project: int, ready: Sequence[Ready]) -> int:
 
 
 def pages(database: Database, project: int) -> Iterator[Sequence[Any]]:
-    """All items: rows of number, shown and x, so many at a time."""
+    """All items, as rows of number, shown and x, a page at a time."""
     after, rows = 0, sa.select(items.c.number, items.c.shown, items.c.x).where(items.c.project == project)
     while True:
         with database.reading() as connection:
@@ -55,7 +55,7 @@ def features(database: Database, project: Project, numbers: Sequence[int]) -> li
 
 
 def find(database: Database, project: int, numbers: Sequence[int]) -> list[bytes | None]:
-    """The features of items by number, as bytes, or None where there is no such item."""
+    """The features of items by number, as bytes, or None if there is no such item."""
     found: dict[int, bytes] = {}
     with database.reading() as connection:
         for begin in range(0, len(numbers), PAGE):

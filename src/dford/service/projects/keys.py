@@ -13,9 +13,9 @@ from dford.service.refusal import Refusal
 from dford.service.store.database import Database
 from dford.service.store.schema import keys
 
-ROLES = ("predict", "answer", "admin")  # each may do what those before it may
+ROLES = ("predict", "answer", "admin")  # each includes those before it
 _LONGEST_NAME = 200
-_TRUSTED_SECONDS = 1.0  # so long nothing is looked up again: what another process makes or revokes takes effect then
+_TRUSTED_SECONDS = 1.0  # how long a lookup is trusted: keys created or revoked by another process take effect then
 
 
 class Holder(NamedTuple):
@@ -24,7 +24,7 @@ class Holder(NamedTuple):
     name: str
     role: str
     project: int | None
-    """The one project it is for, or none: all."""
+    """The project it is for, or None for all."""
 
     def may(self, role: str, project: int | None) -> bool:
         return ROLES.index(self.role) >= ROLES.index(role) and self.project in {None, project}
@@ -43,17 +43,17 @@ class Keys:
         self._database = database
         self._trusted: dict[bytes, tuple[float, Holder]] = {}
         self._exist, self._none_until = False, 0.0
-        self._forgotten = 0  # what was looked up before the last time is not to be kept
+        self._forgotten = 0  # counts calls of `forget`: lookups that began before the last one are not kept
 
     def known(self, authorization: str | None) -> Holder | None:
-        """Who shows this Authorization header, if that need not be looked up."""
+        """The holder of the key in this Authorization header, if it need not be looked up."""
         if not self._exist:
             return LOCAL if time.monotonic() < self._none_until else None
         until, holder = self._trusted.get(_digest(authorization)[1], (0.0, None))
         return holder if time.monotonic() < until else None
 
     def holder(self, authorization: str | None) -> Holder:
-        """Who shows this Authorization header; refused if it is nobody."""
+        """The holder of the key in this Authorization header; refused if there is none."""
         found = self.known(authorization)
         if found is not None:
             return found
@@ -73,7 +73,7 @@ class Keys:
         holder = Holder(row.name, row.role, row.project)
         if len(self._trusted) > 10_000:
             self._trusted.clear()
-        if forgotten == self._forgotten:  # or it may have been revoked meanwhile
+        if forgotten == self._forgotten:  # otherwise it may have been revoked in the meantime
             self._trusted[digest] = until, holder
         return holder
 
@@ -83,12 +83,12 @@ class Keys:
             forgotten = self._forgotten
             with self._database.reading() as connection:
                 self._exist = connection.scalar(sa.select(sa.func.count()).select_from(keys)) != 0
-            if forgotten == self._forgotten:  # only now: a lookup that failed is no answer
+            if forgotten == self._forgotten:  # only after a lookup that succeeded
                 self._none_until = now + _TRUSTED_SECONDS
         return self._exist
 
     def forget(self) -> None:
-        """Look all keys up again: one was made, or revoked."""
+        """Look up all keys again, after one was created or revoked."""
         self._forgotten += 1
         self._trusted.clear()
         self._none_until = 0.0
@@ -102,7 +102,7 @@ def name_problem(name: str) -> str | None:
 
 
 def create(connection: Connection, project: int | None, role: str, name: str) -> tuple[str, str]:
-    """A new key: its id, and the key itself, which nobody can show again."""
+    """A new key: its id, and the key itself, which cannot be shown again."""
     if problem := name_problem(name):
         raise Refusal(422, "invalid", problem, "name")
     number = secrets.token_hex(6)
@@ -113,14 +113,14 @@ def create(connection: Connection, project: int | None, role: str, name: str) ->
 
 
 def renew(connection: Connection, number: str) -> str:
-    """Another key in the place of one that nobody may have seen: from now on only this one opens anything."""
+    """A new secret for a key whose first one may never have arrived; from now on only the new one is valid."""
     token = _token(number)
     connection.execute(keys.update().where(keys.c.id == number).values(hash=_hash(token)))
     return token
 
 
 def revoke(connection: Connection, project: int | None, number: str) -> None:
-    """From now on the key opens nothing."""
+    """Revoke a key: from now on it gives no access."""
     own = (keys.c.id == number, keys.c.project == project)
     if not number.isalnum() or connection.execute(sa.select(keys.c.id).where(*own)).first() is None:
         raise Refusal(404, "no-key", f"this project has no key {number[:20]!r}", "key")
@@ -128,7 +128,7 @@ def revoke(connection: Connection, project: int | None, number: str) -> None:
 
 
 def listed(database: Database, project: int | None) -> list[dict[str, Any]]:
-    """The keys of a project, or of the whole server, without what opens anything."""
+    """The keys of a project, or of the whole server, without their secrets."""
     own = sa.select(keys).where(keys.c.project == project).order_by(keys.c.at)
     with database.reading() as connection:
         rows = connection.execute(own).all()

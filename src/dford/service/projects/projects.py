@@ -1,4 +1,4 @@
-"""A project: its scale, its columns, and the learner that begins with nothing."""
+"""A project: its scale, its columns, and its learner before any answer."""
 
 import json
 import re
@@ -21,7 +21,7 @@ from dford.service.store.schema import columns, heads, projects
 
 LIVE = sorted(name for name, learner in CLASSES.items() if issubclass(learner, LiveLearner))
 POLICIES = {policy.__name__: policy for policy in (Boundary, Greedy, Nearby, Triangular, Uniform)}
-# what one project may cost in memory and time
+# limits on what one project costs in memory and time
 _LARGEST = {"degree": 4, "n_components": 1000, "max_iter": 1000}
 _LARGEST_OTHER = 10_000
 # not for a project to choose
@@ -29,7 +29,7 @@ _OWN = {"levels", "random_state", "checkpoints", "feedback", "categorical_featur
 
 
 class Project(NamedTuple):
-    """What is known of a project besides its rounds. `columns` is empty until they are set."""
+    """What is known about a project besides its rounds. `columns` is empty until they are set."""
 
     id: int
     name: str
@@ -39,11 +39,11 @@ class Project(NamedTuple):
     seed: int
     columns: list[Column]
     choice: str
-    """Which item is asked about next: what tells most ("pool"), or whatever was asked about least often ("turns")."""
+    """Which item is asked about next: the one that tells most ("pool"), or the one asked least often ("turns")."""
     target: float
     """The expected error of its items, in levels, at which there are enough answers."""
     reveal: bool
-    """Whether people see where an item stands before they answer."""
+    """Whether people see the placement of an item before they answer."""
 
     def new_learner(self) -> LiveLearner:
         """The learner before any answer."""
@@ -68,7 +68,7 @@ class Project(NamedTuple):
 
 
 def make_learner(name: str, parameters: dict[str, Any], levels: list[str], seed: int) -> LiveLearner:
-    """The learner described, or a refusal that says what is wrong with it."""
+    """The learner described; raises a refusal that says what is wrong with it."""
     if name not in LIVE:
         raise Refusal(422, "bad-learner", f"{name!r} is not one of {', '.join(LIVE)}", "learner")
     try:
@@ -112,7 +112,7 @@ def find(database: Database, name: str) -> Project | None:
 
 
 def check_learner(project: Project, chosen: Sequence[Column]) -> None:
-    """Refuse texts where the learner of a project does not learn from them."""
+    """Refuse texts if the project's learner cannot learn from them."""
     texts = [column.name for column in chosen if column.is_sparse]
     if texts and not project.new_learner()._takes_sparse():
         sentence = (
@@ -155,7 +155,7 @@ def create(
     target: float = 0.1,
     reveal: bool = False,
 ) -> int:
-    """Returns its number. Where no choice is given, the pool's is taken if the learner has probabilities."""
+    """Create a project and return its number. By default, the choice is "pool" if the learner has probabilities."""
     has_placements = hasattr(CLASSES[learner], "predict_proba")
     if choice == "pool" and not has_placements:
         sentence = f"the choice 'pool' needs probabilities, and {learner} has none; use 'turns' or another learner"
@@ -182,7 +182,7 @@ def create(
 
 
 def choice_of(choice: str | None, learner: str) -> str:
-    """The one that is said, or else the pool's, if the learner has probabilities."""
+    """The given choice, or else "pool" if the learner has probabilities."""
     return choice or ("pool" if hasattr(CLASSES[learner], "predict_proba") else "turns")
 
 

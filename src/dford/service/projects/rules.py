@@ -14,13 +14,13 @@ from dford.service.store.schema import rules
 
 class Rules(NamedTuple):
     gold: float = 0.0
-    """The share of the questions about items whose level is known, which judge people."""
+    """The share of questions about items whose level is known, to judge people."""
     gold_column: str | None = None
-    """The column of uploaded tables that has known levels. It is set when the project is made."""
+    """The column of uploaded tables with known levels. It is set when the project is created."""
     answers_per_item: int = 1
-    """How many people are to answer about an item before others are asked about again."""
+    """How many people should answer about an item before others come up again."""
     auditors: list[str] | None = None
-    """Whose questions may audit; None for all."""
+    """Who may get audit questions; None for everyone."""
     own_figures: bool = False
     """Whether people may see their own figures."""
 
@@ -37,14 +37,14 @@ def read(connection: Connection, project: int) -> Rules:
 
 
 def write(connection: Connection, project: int, new: Rules) -> None:
-    """A job for the writer."""
+    """Replace the rules; a job for the writer."""
     connection.execute(rules.delete().where(rules.c.project == project))
     values = new._asdict() | {"auditors": None if new.auditors is None else json.dumps(new.auditors)}
     connection.execute(rules.insert().values(project=project, **values))
 
 
 def check(choice: str, new: Rules) -> None:
-    """Refuse rules that a project with this choice of the next item cannot keep."""
+    """Refuse rules that a project with this choice of the next item cannot follow."""
     asked = {"gold": new.gold > 0, "answers_per_item": new.answers_per_item > 1, "auditors": new.auditors is not None}
     for name, is_asked in asked.items():
         if is_asked and choice != "pool":
@@ -53,7 +53,7 @@ def check(choice: str, new: Rules) -> None:
 
 
 class GoldColumn(NamedTuple):
-    """The column of tables that has known levels, and the scale."""
+    """The column of tables with known levels, and the scale."""
 
     name: str
     levels: list[str]
@@ -61,7 +61,7 @@ class GoldColumn(NamedTuple):
     def take_from(
         self, rows: Sequence[Mapping[str, Any]], field: str
     ) -> tuple[list[dict[str, Any]], dict[int, int]]:  # fmt: skip
-        """The rows without it, and by row, the place of its level, from 1, where there is one."""
+        """The rows without the column, and the places of the known levels, from 1, by row."""
         places, known = {name: place for place, name in enumerate(self.levels, 1)}, dict[int, int]()
         for i, row in enumerate(rows):
             value = row.get(self.name)

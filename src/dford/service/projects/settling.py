@@ -26,7 +26,7 @@ class Settlement(NamedTuple):
 
 
 def settle(connection: Connection, project: int, item: int, lowest: int, highest: int, person: str) -> Settlement:
-    """The level of an item is known, or the lowest and the highest that it can be; said again, it is done once."""
+    """Settle the level of an item, or the lowest and highest it can have. Repeating it changes nothing."""
     before = _in_force(connection, project, item)
     if before is not None and (before.lowest, before.highest) == (lowest, highest):
         return before
@@ -39,7 +39,7 @@ def settle(connection: Connection, project: int, item: int, lowest: int, highest
 def settle_many(
     connection: Connection, project: int, known: Mapping[int, tuple[int | None, int | None]], person: str
 ) -> None:
-    """The lowest and the highest level of items, in this order; None for both takes back what was settled."""
+    """Settle the lowest and highest levels of items, in this order; None for both undoes the settling."""
     if not known:
         return
     head: int = connection.execute(_HEAD, {"project_": project, "count": len(known)}).scalar_one()
@@ -51,13 +51,13 @@ def settle_many(
 
 
 def take_back(connection: Connection, project: int, item: int, person: str) -> None:
-    """What was settled about an item is not known any more; where nothing was, nothing changes."""
+    """Undo the settling of an item, if there was one."""
     if _in_force(connection, project, item) is not None:
         settle_many(connection, project, {item: (None, None)}, person)
 
 
 def refuse_settled(connection: Connection, project: int, item: int) -> None:
-    """Refuse what is to be asked about an item whose level is settled."""
+    """Refuse a question about an item whose level is settled."""
     one = _THERE.where(HAS_ONE_LEVEL)
     if connection.scalar(one, {"project_": project, "item": item}) is not None:
         sentence = f"the level of item {item} is settled, so there is nothing to ask about it; undo the settling first"
@@ -71,7 +71,7 @@ def in_force(database: Database, project: Project) -> dict[int, Settlement]:
 
 
 def places_of(project: Project, lowest: str, highest: str) -> tuple[int, int]:
-    """The places of two levels on the scale, from 1, that can be settled at."""
+    """The places of two levels on the scale, from 1; refused if they cannot be settled."""
     names = project.levels
     for name, field in ((lowest, "lowest"), (highest, "highest")):
         if name not in names:
@@ -96,7 +96,7 @@ def _in_force(connection: Connection, project: int, item: int) -> Settlement | N
     return None if row is None else Settlement(*row)
 
 
-# of an item of the pool
+# whether an item of the pool is settled at one level
 HAS_ONE_LEVEL = sa.exists().where(
     settlements.c.project == pool.c.project,
     settlements.c.sequence == pool.c.settled,

@@ -1,7 +1,7 @@
 """What files and bodies become: items and rounds, ready to be written.
 
-A few bytes can stand for very much. So columns, rows and sizes are counted before they are made, and all of this is
-run where it may take long, and even fail, without holding anybody up.
+A few bytes can unpack to a lot. So columns, rows and sizes are counted before they are created, and all of this runs
+where it may take long, and even fail, without holding anybody up.
 """
 
 import io
@@ -24,7 +24,7 @@ from dford.service.refusal import Refusal
 
 
 class ReadyRound(NamedTuple):
-    """A round of a log; levels are counted from 1."""
+    """A round of a log; levels count from 1."""
 
     x: bytes
     level: int
@@ -35,7 +35,7 @@ class ReadyRound(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """What one call may bring, where the images are that it names, and which column has known levels."""
+    """What one call may contain, where the images it names are, and which column has known levels."""
 
     rows: int
     features: int
@@ -45,7 +45,7 @@ class Bounds(NamedTuple):
     def without_gold(
         self, rows: Sequence[Mapping[str, Any]], field: str
     ) -> tuple[Sequence[Mapping[str, Any]], dict[int, int]]:  # fmt: skip
-        """The rows as they are shown and learned from, and the places of the levels that are known, by row."""
+        """The rows as they are shown and learned from, and the places of the known levels, by row."""
         return (rows, {}) if self.gold is None else self.gold.take_from(rows, field)
 
 
@@ -53,12 +53,12 @@ class ReadyItems(NamedTuple):
     columns: list[Column]
     items: list[Ready]
     notes: list[str]
-    """What is to be said of them."""
+    """Sentences to show about them."""
     known: dict[int, int]
-    """By row, from 0, the place of the level that is known, from 1."""
+    """The place of the known level, from 1, by row, from 0."""
 
 
-_TEXTS = ("level", "prediction", "person")  # of which a file has few different ones
+_TEXTS = ("level", "prediction", "person")  # columns with few distinct texts
 _FOOTER_OF_A_COLUMN = 2_000  # bytes that a Parquet file may spend on describing one column
 
 
@@ -69,7 +69,7 @@ def ready_items(
     bounds: Bounds,
     kinds: Mapping[str, Kind] | None = None,
 ) -> ReadyItems:
-    """The columns, read from these rows where none are set, as these kinds if any are said, and the items."""
+    """The items and their columns, which are read from these rows, with the given kinds, if none are set."""
     limit(len(rows), field, bounds)
     rows, known = bounds.without_gold(rows, field)
     kinds = {name: kind for name, kind in (kinds or {}).items() if bounds.gold is None or name != bounds.gold.name}
@@ -81,7 +81,7 @@ def ready_items(
 
 
 def image_items(columns: Sequence[Column], content: bytes, bounds: Bounds, name: str) -> ReadyItems:
-    """An uploaded image, or those of an archive, kept, and an item for each."""
+    """Store an uploaded image, or those of an archive, and make an item for each."""
     kept = {_printable(given): stored for given, stored in bounds.images.put(content, name).items()}
     chosen = list(columns) or read_columns(
         [{"image": stored, "name": given} for given, stored in kept.items()],
@@ -150,7 +150,7 @@ def _bad_log(sentence: str) -> Refusal:
 
 
 def _columns(project: Project, there: Iterable[str]) -> list[str]:
-    """Those of a log of this project, in a file that has these: with items, people and times, or without."""
+    """The columns of a log of this project in a file with these columns: with items, people and times, or without."""
     there = list(there)
     more = about_columns(there)
     names = [*COLUMNS, *more, *feature_names(project, more), *_sparse_column(project)]
@@ -165,7 +165,7 @@ def _columns(project: Project, there: Iterable[str]) -> list[str]:
 
 
 def _sparse_column(project: Project) -> list[str]:
-    """The one that holds what texts are, where there are any."""
+    """The column that holds the features of texts, if there are any."""
     fitted = Columns.of(project.columns)
     return [sparse_rows.column_name(fitted.width_ - fitted.n_dense_)] if fitted.is_sparse_ else []
 
@@ -228,29 +228,29 @@ def _check_types(schema: Any, names: list[str]) -> None:
 
 
 def _check_sizes(metadata: Any, names: list[str], bounds: Bounds, size: int) -> None:
-    """What the file says that it unpacks to. One that lies is stopped by the limit on this process's memory."""
+    """Check the unpacked sizes that the file claims. If it lies, the memory limit of this process stops it."""
     limit(metadata.num_rows, "body", bounds)
-    most = 1_000_000 + 16 * metadata.num_rows  # bytes of one column, and of the names of levels
+    most = 1_000_000 + 16 * metadata.num_rows  # bytes of one column, including the names of levels
     for group in range(metadata.num_row_groups):
         for place in range(metadata.num_columns):
             column = metadata.row_group(group).column(place)
             name = column.path_in_schema
-            # what texts are is not packed much more densely than this
+            # features of texts do not compress much better than this
             own = max(most, 20 * size) if sparse_rows.find_column([name]) is not None else most
             if name in names and column.total_uncompressed_size > own:
                 raise ValueError(f"the column {name!r} is larger than {own:,} bytes when unpacked")
 
 
 def feature_names(project: Project, taken: Iterable[str] = MAY_HAVE) -> list[str]:
-    """The features of a project, apart from these columns and those that every log has."""
+    """The features of a project, named differently from these columns and those that every log has."""
     return apart([name for column in project.columns for name in column.features()], [*COLUMNS, *taken])
 
 
 def apart(names: Iterable[str], taken: Iterable[str]) -> list[str]:
-    """The names, with a mark on those that a file would have twice."""
+    """The names, with a mark on those that would be in a file twice."""
     kept, seen = list[str](), set(taken)
     for name in names:
-        while name in seen or sparse_rows.find_column([name]) is not None:  # which a log has for texts
+        while name in seen or sparse_rows.find_column([name]) is not None:  # the name of a log's column for texts
             name += "'"
         kept.append(name)
         seen.add(name)

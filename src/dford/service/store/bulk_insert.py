@@ -1,7 +1,7 @@
 """Many rows in few statements.
 
-Each statement lets go of the interpreter's lock, and under load a thread waits long to have it again, with the database
-locked for everybody meanwhile: so a row must not be a statement.
+Each statement releases the interpreter lock, and under load a thread waits long to get it back, with the database
+locked for everybody meanwhile. So rows must not be inserted one statement each.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table
 
-_MOST_VALUES = 30_000  # in one statement; SQLite takes 32,766, PostgreSQL twice that
+_MOST_VALUES = 30_000  # in one statement; SQLite allows 32,766, PostgreSQL twice that
 
 
 def insert_rows(connection: Connection, table: Table, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

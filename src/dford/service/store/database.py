@@ -1,4 +1,4 @@
-"""The database: opening it, reading and writing it, and what happens when it does not answer."""
+"""The database: opening it, reading and writing it, and what happens if it does not respond."""
 
 import os
 import socket
@@ -20,16 +20,16 @@ from dford.service.refusal import Refusal
 from dford.service.store import schema
 from dford.service.store.migrations import migrate
 
-_LOOK = 0.1  # seconds between two looks at whether something hangs
-_REST = 1.0  # seconds between two calls that try a database which did not answer
-_FRESH = 1.0  # seconds for which a connection that was used is believed to work
+_LOOK = 0.1  # seconds between checks whether something hangs
+_REST = 1.0  # seconds between attempts to reach a database that does not respond
+_FRESH = 1.0  # seconds for which a connection is trusted after it was used
 
 
 class Database:
-    """One SQLite file or PostgreSQL database. What takes longer than `seconds` is cut off, and fails.
+    """One SQLite file or PostgreSQL database. Whatever takes longer than `seconds` is cut off and fails.
 
-    While the database does not answer, one call tries it now and then, and the others are refused at once: they would
-    only take the threads that everything else needs.
+    While the database does not respond, one call tries it now and then, and the others are refused at once: they would
+    only block the threads that everything else needs.
     """
 
     def __init__(self, url: str, seconds: float = 5.0) -> None:
@@ -45,7 +45,7 @@ class Database:
         return self.url.get_backend_name() == "sqlite"
 
     def prepare(self) -> "Database":
-        """Bring the tables to this version, and see that they can be written."""
+        """Bring the tables to this version, and check that they can be written."""
         try:
             with self.writing() as connection:
                 migrate(connection)
@@ -77,7 +77,7 @@ class Database:
         self._read_engine.dispose()
 
     def integrity(self) -> str:
-        """What the database says of its own file: ok, if all is well."""
+        """What the database says about its own file: "ok" if all is well."""
         if not self.is_sqlite:
             return "ok"
         with self.reading() as connection:
@@ -104,7 +104,7 @@ class Database:
                 yield connection
             self._silent = False
         except (OperationalError, InterfaceError, NoConnection):
-            # a locked SQLite file can be read all the same
+            # a locked SQLite file can still be read
             self._silent = not self.is_sqlite and time.monotonic() - begin >= self.seconds
             self._next_trial = time.monotonic() + _REST
             raise
@@ -113,7 +113,7 @@ class Database:
                 self._trial.release()
 
     def _connected(self, engine: Engine) -> Connection:
-        """A connection; one that broke while nobody used it is replaced."""
+        """A connection; one that broke while it was idle is replaced."""
         connection = engine.connect()
         now, last = time.monotonic(), connection.info.get("used", 0.0)
         connection.info["used"] = now
@@ -135,14 +135,14 @@ class Database:
 
 
 class Silence(Exception):  # noqa: N818
-    """The database did not answer somebody else just now, who tries again."""
+    """The database did not respond to another call just now, and that call tries again."""
 
 
 class _Deadlines:
-    """A thread that cuts connections which are used for too long.
+    """A thread that cuts off connections which take too long.
 
-    A server that stopped keeps its connections open, and no time-out of its own can help: so the socket is shut down
-    here, and whoever waits for it hears of that at once.
+    A server that was stopped keeps its connections open, and its own time-outs cannot help. So the socket is shut down
+    here, and the thread that waits for it gets an error at once.
     """
 
     def __init__(self) -> None:
@@ -183,7 +183,7 @@ def reason(error: BaseException) -> str:
 
 
 def is_down(error: BaseException) -> bool:
-    """Whether an error is the database's own, so that no other write would do better now."""
+    """Whether the database itself is at fault, so that no other write would succeed now either."""
     if isinstance(error, (NoConnection, Silence)) or (isinstance(error, DBAPIError) and error.connection_invalidated):
         return True
     code = getattr(getattr(error, "orig", None), "sqlite_errorcode", 0) & 0xFF
@@ -198,7 +198,7 @@ def is_down(error: BaseException) -> bool:
     }
 
 
-# SQLite begins to write a read-only file without a word, and says so at the first row, or at none
+# SQLite opens a read-only file for writing without complaint; only an update fails, even of no row
 _WRITE_NOTHING = schema.schema_version.update().where(sa.false()).values(version=0)
 
 
@@ -213,7 +213,7 @@ def _engine(url: sa.URL, begin: str, seconds: float) -> Engine:
 
     @event.listens_for(engine, "connect")
     def _set_up(connection: Any, _: Any) -> None:
-        connection.isolation_level = None  # transactions begin where we say
+        connection.isolation_level = None  # transactions begin only where we say
         for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {setting}")
 

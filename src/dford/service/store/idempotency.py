@@ -1,4 +1,4 @@
-"""Requests that add something, sent with a key: done once, however often they are sent."""
+"""Requests that add something, sent with a key: applied once, however often they are sent."""
 
 import json
 import time
@@ -15,7 +15,7 @@ _KEPT = 30 * 24 * 3600.0  # seconds that a key is remembered
 
 
 class Request(NamedTuple):
-    """Who sent what: the same key with another digest is a mistake."""
+    """Who sent what; the same key with another digest is a mistake."""
 
     person: str
     key: str
@@ -23,7 +23,7 @@ class Request(NamedTuple):
 
 
 def once(connection: Connection, request: Request | None, job: Callable[[Connection], Any]) -> Any:
-    """What the job gives, as JSON has it; of a request that came before, what it gave then."""
+    """What the job returns, as JSON represents it; for a repeated request, what it returned then."""
     if request is None:
         return job(connection)
     own = (requests.c.person == request.person, requests.c.key == request.key)

@@ -8,11 +8,11 @@ from sqlalchemy import Connection
 from dford.service.store import schema
 from dford.service.store.schema import schema_version
 
-_LOCK = 7_246_015_203  # any number that is ours: two servers that start at once take turns
+_LOCK = 7_246_015_203  # an arbitrary number that is ours: servers that start at the same time take turns
 
 
 def _first(connection: Connection) -> None:
-    """The first version was never changed by a migration: whatever has it has its tables."""
+    """Nothing to do: a database of the first version already has its tables."""
 
 
 def _expiry(connection: Connection) -> None:
@@ -20,7 +20,7 @@ def _expiry(connection: Connection) -> None:
 
 
 def _as_of(connection: Connection) -> None:
-    """Snapshots say which retractions they know of, and leases whose they are. The log makes old snapshots again."""
+    """Snapshots say which retractions they know of, and leases whose they are. The log rebuilds old snapshots."""
     connection.execute(sa.text("DROP TABLE snapshots"))
     number = "project INTEGER NOT NULL, sequence INTEGER NOT NULL, as_of INTEGER NOT NULL"
     bytes_, double = ("BYTEA", "DOUBLE PRECISION") if connection.dialect.name == "postgresql" else ("BLOB", "DOUBLE")
@@ -35,7 +35,7 @@ def _as_of(connection: Connection) -> None:
 
 
 def _placements(connection: Connection) -> None:
-    """Items know when they came, questions why they were asked. The log makes old snapshots again."""
+    """Items know when they arrived, questions why they were asked. The log rebuilds old snapshots."""
     bytes_, double = ("BYTEA", "DOUBLE PRECISION") if connection.dialect.name == "postgresql" else ("BLOB", "DOUBLE")
     connection.execute(sa.text("DELETE FROM snapshots"))
     for table, column in (
@@ -51,13 +51,13 @@ def _placements(connection: Connection) -> None:
 
 
 def _confidence(connection: Connection) -> None:
-    """Answers may say how sure they are."""
+    """Answers may have a confidence."""
     double = "DOUBLE PRECISION" if connection.dialect.name == "postgresql" else "DOUBLE"
     connection.execute(sa.text(f"ALTER TABLE answers ADD COLUMN confidence {double}"))
 
 
 def _settlements(connection: Connection) -> None:
-    """Somebody may know an item's level."""
+    """Levels of items can be settled."""
     double = "DOUBLE PRECISION" if connection.dialect.name == "postgresql" else "DOUBLE"
     columns = "project INTEGER NOT NULL, sequence INTEGER NOT NULL, item INTEGER NOT NULL, lowest INTEGER"
     rest = f"highest INTEGER, person TEXT NOT NULL, at {double} NOT NULL, PRIMARY KEY (project, sequence)"
@@ -66,7 +66,7 @@ def _settlements(connection: Connection) -> None:
 
 
 def _rules(connection: Connection) -> None:
-    """Projects say how people are asked."""
+    """Projects have rules on how people are asked."""
     double = "DOUBLE PRECISION" if connection.dialect.name == "postgresql" else "DOUBLE"
     columns = f"project INTEGER NOT NULL, gold {double} NOT NULL, gold_column TEXT, answers_per_item INTEGER NOT NULL"
     rest = "auditors TEXT, own_figures BOOLEAN NOT NULL, PRIMARY KEY (project)"
@@ -79,7 +79,7 @@ def _programs(connection: Connection) -> None:
     connection.execute(sa.text("UPDATE questions SET program = TRUE WHERE key LIKE '--answer/%'"))
 
 
-# Number n makes version n of n - 1, in SQL of its own: schema.py says what they come to, and may change later.
+# Number n turns version n - 1 into n, in fixed SQL: schema.py has the result of them all, and may change later.
 MIGRATIONS: list[Callable[[Connection], None]] = [
     _first, _expiry, _as_of, _placements, _confidence, _settlements, _rules, _programs,
 ]  # fmt: skip

@@ -1,7 +1,7 @@
 """The tables.
 
 The log is projects, columns, items, questions, answers, skips, retractions and settlements: rows are added, never
-changed. The rest can be made again from it, or is no part of it: heads (the next numbers), pool, leases, snapshots,
+changed. The rest can be rebuilt from it, or is not part of it: heads (the last numbers given), pool, leases, snapshots,
 rules, keys, requests.
 """
 
@@ -53,7 +53,7 @@ questions = Table(
     _project(),
     _number("number"),
     Column("item", Integer),
-    Column("shown", Text),  # of features that came with the question, and are no item of the pool
+    Column("shown", Text),  # the features sent with the question, if it is not about an item of the pool
     Column("x", LargeBinary),
     Column("level", Integer, nullable=False),
     Column("prediction", Integer, nullable=False),
@@ -62,8 +62,8 @@ questions = Table(
     Column("key", Text),
     *_who_and_when(),
     Column("purpose", Integer, nullable=False, server_default="0"),
-    Column("checks", Integer),  # the question that is asked again
-    Column("program", Boolean, nullable=False, server_default=sa.false()),  # whether whoever was asked is one
+    Column("checks", Integer),  # the question that this one repeats
+    Column("program", Boolean, nullable=False, server_default=sa.false()),  # whether a program was asked
 )
 Index("questions_by_key", questions.c.project, questions.c.person, questions.c.key, unique=True)
 # answers, retractions and settlements of a project share one sequence, so that a state has a number
@@ -75,7 +75,7 @@ answers = Table(
     Column("question", Integer, nullable=False),
     Column("higher", Boolean, nullable=False),
     *_who_and_when(),
-    Column("confidence", Double),  # from 0.5 to 1: how sure whoever answered was; none where they did not say
+    Column("confidence", Double),  # from 0.5 to 1: how sure the person was; null if they did not say
 )
 Index("answers_by_question", answers.c.project, answers.c.question, unique=True)
 skips = Table("skips", metadata, _project(), _number("question"), *_who_and_when())
@@ -89,14 +89,14 @@ retractions = Table(
     *_who_and_when(),
 )
 Index("retractions_by_question", retractions.c.project, retractions.c.question, unique=True)
-# what somebody knows of an item's level: the latest about it holds
+# settled levels of items: the latest for each item holds
 settlements = Table(
     "settlements",
     metadata,
     _project(),
     _number("sequence"),
     Column("item", Integer, nullable=False),
-    Column("lowest", Integer),  # none of both: what was settled before is taken back
+    Column("lowest", Integer),  # both null: an earlier settlement is undone
     Column("highest", Integer),
     *_who_and_when(),
 )
@@ -129,7 +129,7 @@ leases = Table(
 )
 Index("leases_by_item", leases.c.project, leases.c.item)
 Index("leases_by_expiry", leases.c.project, leases.c.expires)
-# a state: all answers up to `sequence` but those that a retraction up to `as_of` takes back
+# a state: all answers up to `sequence` except those that a retraction up to `as_of` takes back
 snapshots = Table(
     "snapshots",
     metadata,
@@ -138,9 +138,9 @@ snapshots = Table(
     Column("as_of", Integer, nullable=False),
     Column("versions", Text, nullable=False),  # of the libraries that made it, as JSON
     Column("model", LargeBinary, nullable=False),
-    Column("placements", LargeBinary),  # where items stand; none where the learner has no probabilities
+    Column("placements", LargeBinary),  # of items; null if the learner has no probabilities
 )
-# how people are asked, which may change; a project without a row has what projects.rules.Rules says
+# how people are asked, which may change; a project without a row has the defaults of projects.rules.Rules
 rules = Table(
     "rules",
     metadata,
@@ -148,14 +148,14 @@ rules = Table(
     Column("gold", Double, nullable=False),
     Column("gold_column", Text),
     Column("answers_per_item", Integer, nullable=False),
-    Column("auditors", Text),  # JSON; none: all
+    Column("auditors", Text),  # JSON; null: everyone
     Column("own_figures", Boolean, nullable=False),
 )
 keys = Table(
     "keys",
     metadata,
     Column("id", Text, primary_key=True),
-    Column("project", Integer),  # none: all projects
+    Column("project", Integer),  # null: all projects
     Column("role", Text, nullable=False),
     Column("name", Text, nullable=False),
     Column("hash", LargeBinary, nullable=False),

@@ -1,4 +1,4 @@
-"""One thread that writes, and one commit for all who wait."""
+"""One thread that writes, and one commit for everyone who waits."""
 
 import asyncio
 import queue
@@ -17,14 +17,14 @@ from dford.service.store.database import Database, is_down, reason
 from dford.service.store.schema import heads
 
 T = TypeVar("T")
-_GROUP = 256  # jobs in one commit, so that none waits for more than so many others
+_GROUP = 256  # jobs in one commit, so that none waits for more than this many others
 
 
 class Work(Generic[T]):
-    """A job on its way to the writer. (A Future of the standard library takes longer than an answer.)
+    """A job on its way to the writer. (A Future of the standard library would take longer than an answer.)
 
     A job is a function of a connection. It refuses before it writes, and may be run more than once. A shared job does
-    the same thing for all who wait for it, in one call: it takes a connection, the project and all entries, and gives
+    the same thing for all waiting entries in one call: it takes a connection, the project and the entries, and returns
     an outcome for each.
     """
 
@@ -32,9 +32,9 @@ class Work(Generic[T]):
 
     def __init__(self, project: int | None, job: Callable[..., Any], entry: Any = None, shared: bool = False) -> None:
         self.project, self.job, self.entry, self.shared = project, job, entry, shared
-        self.then: Callable[[], Any] | None = None  # called once it is done, by whoever has done it
-        self._waits = [True]  # taken, once, by the writer or by whoever gives it up
-        self._done = threading.Lock()  # held until it is
+        self.then: Callable[[], Any] | None = None  # called once it is done, in the thread that did it
+        self._waits = [True]  # popped once, by the writer or by a caller that gives up
+        self._done = threading.Lock()  # held until it is done
         self._done.acquire()
         self._outcome: Any = None
 
@@ -57,7 +57,7 @@ class Work(Generic[T]):
             self.then()
 
     def result(self, seconds: float = -1) -> T:
-        """What it gave or raised, once that is known."""
+        """What it returned or raised, once that is known."""
         if not self._done.acquire(timeout=seconds):
             raise TimeoutError
         self._done.release()
@@ -68,10 +68,10 @@ class Work(Generic[T]):
 
 
 class Writer:
-    """All jobs that wait go into one transaction, and every outcome is delivered after its commit: what was
+    """All waiting jobs go into one transaction, and every outcome is delivered after its commit: what was
     acknowledged is on disk, and so is what a refusal was based on.
 
-    A job starts within `seconds` or never; the database has a limit of its own for the rest.
+    A job starts within `seconds` or never; the database has its own limit for the rest.
     """
 
     def __init__(self, database: Database, length: int, seconds: float) -> None:
@@ -84,17 +84,17 @@ class Writer:
         self._thread.start()
 
     def submit(self, project: int | None, job: Callable[[Connection], T]) -> Work[T]:
-        """Have the job done, with the project's numbers locked."""
+        """Queue the job, to be done with the project's numbers locked."""
         return self._put(Work(project, job))
 
     def do(self, project: int | None, job: Callable[[Connection], T]) -> T:
-        """Wait for the job."""
+        """Do the job, and wait for it."""
         work = self.submit(project, job)
         try:
             return work.result(self._seconds)
         except TimeoutError:
             work.give_up(self._seconds)
-            return work.result()  # of the commit, if it is under way
+            return work.result()  # from the commit, if it has started
 
     async def share(self, project: int, job: Callable[..., list[T | Refusal]], entry: Any) -> T:
         """Await the outcome of one entry of a shared job."""
@@ -114,7 +114,7 @@ class Writer:
         return self._queue.qsize()
 
     def close(self, seconds: float | None = None) -> None:
-        """Finish what was submitted, if it can be done in time."""
+        """Finish what was submitted, if there is time."""
         if self._closed.acquire(blocking=False):
             self._queue.put(None)
         self._thread.join(seconds)
@@ -134,7 +134,7 @@ class Writer:
             while len(group) < _GROUP and not self._queue.empty():
                 group.append(self._queue.get())
             last = None in group
-            while last and not self._queue.empty():  # came in while closing began
+            while last and not self._queue.empty():  # submitted just before closing began
                 group.append(self._queue.get())
             ready = [work for work in group if work is not None and work.begin()]
             if ready:
@@ -145,7 +145,7 @@ class Writer:
             outcomes = self._commit(group)
         except Exception as error:
             if len(group) > 1 and not is_down(error):
-                for work in group:  # one of them failed, and took the others with it: each by itself, then
+                for work in group:  # one failed and took the others with it, so do each by itself
                     self._write([work])
                 return
             outcomes = [_unwritten(error)] * len(group)
@@ -163,7 +163,7 @@ class Writer:
                 projects = sorted({work.project for work in group if work.project is not None})
                 rows = sa.select(heads.c.project).where(heads.c.project.in_(projects)).order_by(heads.c.project)
                 connection.execute(rows.with_for_update())
-            for (project, job), places in shared.items():  # nobody has heard of any yet, so any order will do
+            for (project, job), places in shared.items():  # nobody has seen an outcome yet, so any order will do
                 given = job(connection, project, [group[place].entry for place in places])
                 for place, outcome in zip(places, given, strict=True):
                     outcomes[place] = outcome
@@ -178,7 +178,7 @@ class Writer:
 
 
 class _Delivery:
-    """Wakes those who await an outcome, all of one commit together: to wake a loop from another thread is slow."""
+    """Wakes those who await outcomes of one commit together, as waking an event loop from another thread is slow."""
 
     def __init__(self) -> None:
         self._ready: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
@@ -190,14 +190,14 @@ class _Delivery:
             is_first = loop not in self._ready
             self._ready.setdefault(loop, []).append(waiter)
         if is_first:
-            with suppress(RuntimeError):  # the loop is closed, and nobody waits
+            with suppress(RuntimeError):  # the loop is closed, so nobody waits
                 loop.call_soon_threadsafe(self._wake, loop)
 
     def _wake(self, loop: asyncio.AbstractEventLoop) -> None:
         with self._lock:
             waiters = self._ready.pop(loop)
         for waiter in waiters:
-            if not waiter.done():  # or else the request is gone
+            if not waiter.done():  # otherwise the request is gone
                 waiter.set_result(None)
 
 
@@ -206,6 +206,6 @@ def _unwritten(error: Exception) -> Exception:
         return error
     sentence = f"the database could not be written ({reason(error)}), so nothing was done; try again in a moment"
     if isinstance(error, DBAPIError) and error.connection_invalidated:
-        # it may have broken between the commit and the word of it
+        # the connection may have broken between the commit and its confirmation
         sentence = f"the database did not confirm the write ({reason(error)}); send the same request again"
     return Refusal(503, "not-written", sentence, retry_after=5)

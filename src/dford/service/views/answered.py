@@ -13,7 +13,7 @@ def same_question(table: sa.Table) -> Any:
 
 
 def about_items(project: Project, *columns: Any) -> sa.Select[Any]:
-    """Columns of the questions about items, and of their answers, without those taken back; in the order of the log."""
+    """Columns of questions about items and of their answers, without those taken back, in the order of the log."""
     return (
         sa.select(*columns)
         .select_from(questions)

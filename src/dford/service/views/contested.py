@@ -16,11 +16,11 @@ from dford.service.views.answered import about_items
 from dford.service.views.levels import short
 
 _LISTED = 10
-_LEAST = float(np.log(2.0))  # what is more likely an answer of somebody who guesses contests nothing
+_LEAST = float(np.log(2.0))  # contradictions that weigh less could be guesses, and contest nothing
 
 
 def contested(database: Database, project: Project, still: Placements, sequence: int, stale: bool) -> dict[str, Any]:
-    """The items whose answers contradict each other most, by who gave them, and what was settled last."""
+    """The items whose answers contradict each other most, weighted by who gave them, and the last settlements."""
     known = still.items
     how_much = contradictions(still.answers.told(), still.reliability, len(known))
     how_much[(known.bounds[:, 0] == known.bounds[:, 1]) | (how_much < _LEAST)] = 0.0

@@ -1,4 +1,4 @@
-"""Files out: the log, the levels of all items."""
+"""Files for export: the log, and the levels of all items."""
 
 import csv
 import io
@@ -26,7 +26,7 @@ from dford.service.views.worker_views import loaded
 
 
 def read_log(database: Database, project: Project) -> FeedbackLog:
-    """The answers that count, in order, without those that judge people."""
+    """The answers that count, in order, except those that judge people."""
     log, names = FeedbackLog(project.levels), project.levels
     for page in log_reader.pages(database, project, 0, log_reader.head_of(database, project.id)):
         who = _who_and_when(database, project, int(page.sequence[0]), int(page.sequence[-1]))
@@ -42,7 +42,7 @@ def read_log(database: Database, project: Project) -> FeedbackLog:
 
 
 def _who_and_when(database: Database, project: Project, first: int, last: int) -> dict[int, tuple[str, float]]:
-    """Of the answers with numbers from the first to the last."""
+    """The person and time of the answers with numbers from `first` to `last`."""
     rows = sa.select(answers.c.sequence, answers.c.person, answers.c.at).where(
         answers.c.project == project.id, answers.c.sequence.between(first, last)
     )
@@ -61,9 +61,9 @@ def log_file(database: Database, project: Project, suffix: str) -> bytes:
 
 
 def levels_file(database: Database, project: Project, packed: bytes, standing: Standing | None) -> bytes:
-    """One line per item: its number, what was shown, its level, the probabilities, and what its answers leave.
+    """One line per item: its number, what was shown, its level, the probabilities, and the range its answers leave.
 
-    Where somebody settled the level, that is what is left.
+    If the level is settled, the range is the settled one.
     """
     model = loaded(packed)
     settled = settling.in_force(database, project)
@@ -80,7 +80,7 @@ def levels_file(database: Database, project: Project, packed: bytes, standing: S
             low, high, count = known.get(row.number, (1, len(project.levels), 0))
             if (said := settled.get(row.number)) is not None:
                 low, high = said.lowest, said.highest
-            # answers may contradict each other: then nothing is known
+            # if answers contradict each other, they leave no range
             interval = [project.levels[low - 1], project.levels[high - 1]] if low <= high else ["", ""]
             chances = one["probabilities"] or {}
             out.writerow(
@@ -92,7 +92,7 @@ def levels_file(database: Database, project: Project, packed: bytes, standing: S
 
 
 def _intervals(database: Database, project: Project) -> dict[int, tuple[int, int, int]]:
-    """[lowest, highest] of every item that was answered, and the number of answers."""
+    """The lowest and highest possible level of every item with answers, and how many answers it has."""
     told = about_items(project, questions.c.item, questions.c.level, answers.c.higher)
     told = told.where(questions.c.purpose != GOLD)
     known: dict[int, tuple[int, int, int]] = {}

@@ -1,4 +1,4 @@
-"""What is known of the people who answer, as it goes over HTTP."""
+"""What is known about the people who answer, as sent over HTTP."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,13 +13,13 @@ from dford.service.store.database import Database
 from dford.service.store.schema import answers
 
 _OFTEN_WRONG, _SELDOM_ALIKE = 0.2, 0.75
-_LATELY = 100  # answers, of each person
+_LATELY = 100  # answers per person
 
 
 def figures(
     database: Database, project: Project, found: Mapping[str, Person], sequence: int, stale: bool
 ) -> dict[str, Any]:  # fmt: skip
-    """Everybody, those with most answers first."""
+    """Everybody, those with the most answers first."""
     times = _times(database, project)
     people = sorted(found.values(), key=lambda person: (-person.answers, person.name))
     return {
@@ -45,7 +45,7 @@ def _figures(person: Person, times: list[float]) -> dict[str, Any]:
 
 
 def _flag(person: Person) -> str | None:
-    """What is certain enough to be said aloud."""
+    """What is certain enough to point out."""
     if person.error_rate.low > _OFTEN_WRONG:
         return "wrong"
     return "differs" if person.agreement is not None and person.agreement.high < _SELDOM_ALIKE else None

@@ -34,7 +34,7 @@ class _Seen(NamedTuple):
 
 
 class Overviews:
-    """The latest of what takes long to make, by name: made again when someone looks, but not too often."""
+    """The latest results of slow work, by name: computed again when someone looks, but not too often."""
 
     def __init__(self) -> None:
         self._seen: dict[str, _Seen] = {}
@@ -46,7 +46,7 @@ class Overviews:
             return seen.shown
         with self._locks.setdefault(name, threading.Lock()):
             again = self._seen.get(name)
-            if again is not None and again is not seen:  # somebody else made it meanwhile
+            if again is not None and again is not seen:  # someone else has just computed it
                 return again.shown
             begin = time.monotonic()
             shown = make()
@@ -55,7 +55,7 @@ class Overviews:
             return shown
 
     def _forget_some(self) -> None:
-        """The oldest go: strangers may ask for any number of targets."""
+        """Drop the oldest, because anyone may ask for any number of targets."""
         while len(self._seen) >= _MOST_SEEN:
             oldest = min(self._seen, key=lambda name: self._seen[name].at)
             self._seen.pop(oldest, None)
@@ -65,7 +65,7 @@ class Overviews:
 def overview(
     database: Database, project: Project, packed: bytes, sequence: int, stale: bool, standing: Standing | None
 ) -> dict[str, Any]:  # fmt: skip
-    """The number of items at each level, and those that are least certain."""
+    """The number of items at each level, and the least certain items."""
     model = loaded(packed)
     counts, found, scale = np.zeros(len(project.levels), np.int64), list[dict[str, Any]](), Scale(project.levels)
     for page in items.pages(database, project.id):
@@ -99,7 +99,7 @@ def overview(
 
 
 def _share_of_programs(database: Database, project: Project) -> float:
-    """How many of the answers about items are theirs."""
+    """The share of the answers about items that programs gave."""
     is_theirs = sa.case((questions.c.program, 1.0), else_=0.0)
     with database.reading() as connection:
         return float(connection.scalar(about_items(project, sa.func.avg(is_theirs)).order_by(None)) or 0.0)
@@ -120,7 +120,7 @@ def nothing(project: Project) -> dict[str, Any]:
 
 
 def _figures(standing: Standing | None) -> dict[str, Any]:
-    """How far from the right levels the items may stand."""
+    """How far from the right levels the items may be."""
     if standing is None or not len(standing.placed.levels):
         return {"expected_error": None, "audited_error": None, "error_rate": None}
     judged = math.isfinite(standing.audited.value)
@@ -138,7 +138,7 @@ def short(value: Any) -> Any:
 def _judge(
     model: LiveLearner, scale: Scale, X: NDArray[np.float64], placed: Placed | None
 ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None, NDArray[np.float64]]:
-    """The places of the levels, from 0; the probabilities, where there are any; and how sure each is."""
+    """The places of the levels, from 0; the probabilities, if there are any; and how sure each level is."""
     numbers = scale.encode(model.predict(X)) - 1
     if hasattr(model, "predict_proba"):
         shares = np.asarray(model.predict_proba(X))

@@ -20,7 +20,7 @@ _NEW = (
 
 
 class People:
-    """Counts that go on from the last time: the log is only ever added to."""
+    """Counts that continue from the last time, as the log is only ever added to."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -28,7 +28,7 @@ class People:
         self._lock = threading.Lock()
 
     def counts(self, project: int, head: int) -> dict[str, int]:
-        """The answers up to `head`, at least, also those that were taken back."""
+        """The answers of each person, at least up to `head`, including those taken back."""
         with self._lock:
             after, counts = self._counted.get(project, (0, Counter()))
             if head > after:

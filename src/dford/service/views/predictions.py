@@ -1,4 +1,4 @@
-"""Predictions of a project's learner, as they go over HTTP."""
+"""Predictions of a project's learner, as sent over HTTP."""
 
 import json
 import math
@@ -15,9 +15,9 @@ from dford.service.views.worker_views import loaded
 
 
 def predictions(model: LiveLearner, levels: list[str], X: Rows, placed: Placed | None = None) -> list[dict[str, Any]]:
-    """For each row its level, the probabilities of all levels where the learner has them, and its score.
+    """For each row its level, the probabilities of all levels if the learner has them, and its score.
 
-    The first rows are of items that are placed, whose own answers count.
+    The first rows are those of the items in `placed`, whose own answers count.
     """
     shares = model.predict_proba(X).tolist() if hasattr(model, "predict_proba") else [None] * X.shape[0]
     found, scores = model.predict(X).tolist(), model.predict_projection(X).tolist()
@@ -43,7 +43,7 @@ def response(
     database: Database, project: Project, packed: bytes, sequence: int, stale: bool,
     numbers: Sequence[int], rows: Sequence[PackedRow], placed: Placed | None,
 ) -> bytes:  # fmt: skip
-    """The whole body, for items by number, then rows: made where it is made, so that nobody else need."""
+    """The whole body, for items by number, then rows, as bytes, so that the server need not encode it."""
     return body(loaded(packed), sequence, stale, project, [*features(database, project, numbers), *rows], placed)
 
 

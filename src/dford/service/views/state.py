@@ -52,7 +52,7 @@ NOTHING_LEARNED: dict[str, Any] = {
 
 
 def learned(fold: Fold, with_digest: bool) -> dict[str, Any]:
-    """What the learner shows of itself."""
+    """What the learner shows about itself."""
 
     def look(now: Learned, sequence: int) -> tuple[Any, ...]:
         model = now.learner
@@ -124,7 +124,7 @@ def question(database: Database, project: Project, number: int) -> dict[str, Any
 
 
 def asked(project: Project, new: AskedQuestion) -> dict[str, Any]:
-    """As `question`, of one that was asked just now."""
+    """Like `question`, for one that was asked just now."""
     return {
         "number": new.number,
         "item": new.subject.item,
@@ -147,7 +147,7 @@ def _fate(row: Any) -> str:
 
 
 def image_name(database: Database, project: Project, number: int, column: str) -> str:
-    """What an item names in a column of images."""
+    """The name that an item has in an image column."""
     if not any(one.name == column and one.kind == "image" for one in project.columns):
         raise Refusal(404, "no-image", f"there is no column of images called {column[:64]!r} in this project", "column")
     rows = sa.select(items.c.shown).where(items.c.project == project.id, items.c.number == number)

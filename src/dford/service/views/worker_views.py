@@ -1,4 +1,4 @@
-"""Views in the worker process, with a database connection and models of its own."""
+"""Views in the worker process, which has its own database connection and models."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -11,14 +11,14 @@ from dford.service.store.database import Database
 from dford.service.worker import Worker
 
 T = TypeVar("T")
-SMALL = 500  # rows that are worked on here, and not in the worker process
-_SECONDS = 60.0  # for one reading
+SMALL = 500  # up to this many rows are worked on here, not in the worker process
+_SECONDS = 60.0  # for one read
 
 
 def run(
     worker: Worker, database: Database, size: int, function: Callable[..., T], project: Project, *given: Any
 ) -> T:  # fmt: skip
-    """What a function shows of the database and a project; a large thing, in the worker process."""
+    """What a function shows of the database and a project; a large view goes to the worker process."""
     if size <= SMALL:
         return function(database, project, *given)
     shown: T = worker.run(_there, database.url.render_as_string(hide_password=False), function, project, *given)

@@ -111,7 +111,7 @@ def _create(
             return number
 
         number: str = idempotency.once(connection, repeat, create)
-        # a request that is sent again gets the same key with another secret: nobody may have seen the first
+        # a request that is sent again gets the same key with a new secret, because the first may never have arrived
         return number, made[0] if made else keys.renew(connection, number)
 
     number, key = service.write(None, job)

@@ -1,4 +1,4 @@
-"""Files over HTTP: the log out and in, the levels out."""
+"""Files over HTTP: exporting and importing the log, exporting the levels."""
 
 from typing import Any
 

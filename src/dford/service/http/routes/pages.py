@@ -10,12 +10,12 @@ from starlette.responses import Response
 from dford.service.refusal import Refusal
 
 FOLDER = Path(__file__).parents[2] / "page"
-_FRESH = {"Cache-Control": "no-cache"}  # a browser asks again each time, so that a new version is a new page
+_FRESH = {"Cache-Control": "no-cache"}  # browsers check for a new version every time
 
 
 @cache
 def _files() -> dict[str, bytes]:
-    """All of them, in memory: they are few, and shown even where no thread is free to read a disk."""
+    """All files, in memory: they are few, and served even if no thread is free to read the disk."""
     return {file.name: file.read_bytes() for file in FOLDER.iterdir() if file.is_file()}
 
 
@@ -33,7 +33,7 @@ def add(app: FastAPI) -> None:
 
     @app.get("/worker.js", include_in_schema=False)
     async def worker() -> Response:
-        """At the top, as it serves the whole site where there is no network."""
+        """At the root, because it serves the whole site when there is no network."""
         return _response("worker.js")
 
     @app.get("/page/{name}", include_in_schema=False)

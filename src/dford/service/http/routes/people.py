@@ -1,4 +1,4 @@
-"""People over HTTP: who answers how."""
+"""People over HTTP: what their answers say about them."""
 
 from typing import Any
 

@@ -115,7 +115,7 @@ def add(app: FastAPI) -> None:
 
 
 def new_rules(body: models.NewProject) -> Rules:
-    """The rules of a project that is to be made."""
+    """The rules of a new project."""
     found = Rules(**body.model_dump(include=set(Rules._fields)))
     rules.check(projects.choice_of(body.choice, body.learner), found)
     if any(column.name == found.gold_column for column in body.columns or ()):

@@ -55,14 +55,14 @@ def add(app: FastAPI) -> None:
         """
         to.service.with_columns(to.project)
         if body is not None:
-            # again, as strictly as large ones are: half of a character is none
+            # parsed again, as strictly as large bodies: half a surrogate pair is not a character
             body = bodies.parsed(models.Ask, to.body)
         features, item, program = (None, None, False) if body is None else (body.features, body.item, body.program)
         sent = None if features is None else encode_sent(to.project.columns, features, to.service.images.reader())
         try:
             asked = to.service.ask(to.project, QuestionRequest(to.person, idempotency_key, sent, item, program))
         except Refusal as refusal:
-            # which levels are settled would tell who is judged by what
+            # knowing which levels are settled would give gold questions away
             raise item_taken(item) if item and refusal.code == "settled" and not to.admin else refusal from None
         if isinstance(asked, int):
             return state.question(to.service.database, to.project, asked)
@@ -122,7 +122,7 @@ def add(app: FastAPI) -> None:
         limit(len(sent), "answers", to.service.bounds())
         answers = [SentAnswer(one.question, one.higher, to.person, to.admin, one.confidence) for one in sent]
         said = to.service.tell_many(to.project, answers)
-        # as it is: to check thousands of outcomes of our own takes longer than to write them down
+        # not validated: checking thousands of our own outcomes takes longer than writing them
         return JSONResponse({"outcomes": [_outcome(*pair) for pair in zip(answers, said, strict=True)]})
 
     @app.post("/projects/{project}/questions/{number}/skip")
@@ -196,7 +196,7 @@ def add(app: FastAPI) -> None:
         fold = service.fold(project).near()
         wanted = bodies.to_predict, project.columns, to.body, service.bounds()
         numbers, rows = service.parse(to.body, *wanted)
-        if len(numbers) + len(rows) <= SMALL // 5:  # so few that nobody waits for the model meanwhile
+        if len(numbers) + len(rows) <= SMALL // 5:  # too few to keep others waiting for the model
             X = [*features(service.database, project, numbers), *rows]
             stale = fold.is_stale()
             content = fold.look(
