@@ -1,7 +1,6 @@
 """The pictures of the page in docs/page: `make screenshots`, with a chromium on the machine."""
 
 import io
-import shutil
 import tempfile
 import time
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 from PIL import Image
 from playwright.sync_api import Page, expect, sync_playwright
 
+from browsing import CHROMIUM, FLAGS
 from dford.service.demo_projects import LEVELS, add_demo_projects, severity
 from serving import serving
 
@@ -54,13 +54,12 @@ def film(page: Page, count: int) -> None:
 
 
 def main() -> None:
-    chromium = shutil.which("chromium")
-    if chromium is None:
+    if CHROMIUM is None:
         raise SystemExit("there is no chromium on this machine")
     FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         file = Path(folder) / "log.db"
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         context = browser.new_context(viewport={"width": 960, "height": 700})
         page = context.new_page()
         with serving(file) as client:

@@ -101,15 +101,3 @@ def test_a_policy_that_cannot_ask_a_level_is_refused_where_an_estimate_needs_it(
 def test_the_top_level_need_not_be_asked(policy: Policy) -> None:
     for K in range(2, 9):
         policy.require_all_levels(K)
-
-
-def test_the_error_of_any_prediction_is_estimated_without_bias() -> None:
-    """|p - y| is the number of cuts that p and y lie on different sides of: one asked cut over its propensity."""
-    K = 6
-    for policy in (Triangular(0.3), Boundary(0.2), Uniform()):
-        policy.require_all_levels(K)
-        for prediction in range(1, K + 1):
-            p = policy.probabilities(prediction, K)
-            for y in range(1, K + 1):
-                estimate = sum(p[i - 1] * ((prediction > i) != (y > i)) / p[i - 1] for i in range(1, K))
-                assert estimate == pytest.approx(abs(prediction - y))

@@ -27,7 +27,12 @@ from loading import connect, is_complete, request
 from serving import LEVELS, ROWS, ok, problem, serving, set_up
 
 _TOLD = st.builds(
-    SentAnswer, st.integers(1, 13), st.booleans(), st.sampled_from(["anna", 'b "ö" \\', "c'; --"]), st.booleans()
+    SentAnswer,
+    st.integers(1, 13),
+    st.booleans(),
+    st.sampled_from(["anna", 'b "ö" \\', "c'; --"]),
+    st.booleans(),
+    confidence=st.none() | st.floats(0.5, 1.0),
 )
 
 

@@ -56,13 +56,13 @@ class Scale:
         """The places of many levels, from 1."""
         y = np.asarray(y)
         numbers: NDArray[np.int64]
-        if y.dtype.kind in "iu" and self.array.dtype.kind in "iu" and _is_narrow(self.array):
+        if y.size and y.dtype.kind in "iu" and self.array.dtype.kind in "iu" and _is_narrow(self.array):
             lowest, highest = self.array.min(), self.array.max()
-            if y.size and not lowest <= y.min() <= y.max() <= highest:
+            if not lowest <= y.min() <= y.max() <= highest:
                 self.number(y[(y < lowest) | (y > highest)][0])
-            table = np.zeros(highest - lowest + 1, np.int64)
-            table[self.array - lowest] = np.arange(1, len(self) + 1)
-            numbers = table[y - lowest]
+            table = np.zeros(int(highest) - int(lowest) + 1, np.int64)
+            table[_above_least(self.array)] = np.arange(1, len(self) + 1)
+            numbers = table[_above_least(y) + (int(y.min()) - int(lowest))]
             if not numbers.all():
                 self.number(y[numbers == 0][0])
             return numbers
@@ -92,7 +92,7 @@ class Scale:
                 return cls(given)
         y = np.asarray(y)
         if y.dtype.kind in "iu" and _is_narrow(y):
-            return cls(np.flatnonzero(np.bincount((y - y.min()).ravel())) + y.min())
+            return cls(int(y.min()) + place for place in np.flatnonzero(np.bincount(_above_least(y).ravel())).tolist())
         assert_all_finite(y, input_name="y")
         check_classification_targets(y.ravel())
         scale = cls(np.unique(y))
@@ -112,6 +112,12 @@ class Scale:
 def _is_narrow(y: NDArray[Any]) -> bool:
     """Whether whole numbers can be looked up in a table of their range: much faster than sorting them."""
     return y.size > 0 and int(y.max()) - int(y.min()) < 2**16
+
+
+def _above_least(y: NDArray[Any]) -> NDArray[np.int64]:
+    """How far each is above the least of them; types of few bits would overflow."""
+    above: NDArray[Any] = (y if y.dtype.kind == "u" else y.astype(np.int64)) - y.min()
+    return above.astype(np.int64)
 
 
 def _plain(level: Any) -> Any:

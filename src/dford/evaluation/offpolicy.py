@@ -56,7 +56,9 @@ def mae(
     confidence : float, default=0.95
         The confidence of the interval, for a number of rows fixed in advance; see `dford.estimates.interval`.
     error_rate : float or Estimate, optional
-        How often an answer is wrong. By default all answers are assumed to be right.
+        How often an answer is wrong. By default all answers are assumed to be right. If it is an estimate, the interval
+        covers every rate in its interval, at half of the doubt: at `confidence` 0.95 it is wrong in at most 2.5% of
+        cases, plus those in which the rate's own interval is wrong.
     """
     if method not in {"plain", "normalised", "robust"}:
         raise ValueError(f"method must be 'plain', 'normalised' or 'robust'; got {method!r}")

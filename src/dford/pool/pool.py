@@ -327,8 +327,8 @@ class Pool:
     def people_(self) -> dict[str, Person]:
         """What is known about everyone who answered, by name; see `Person`.
 
-        If items have features, error rates and strictness are based only on audits, repeated questions and decided
-        items, never on a learner's predictions. `judged` says how many answers that is.
+        If items have features, error rates and strictness are based only on audits and repeated questions, never on a
+        learner's predictions. `judged` says how many answers that is.
         """
         return self._placements.read_people()
 

@@ -19,6 +19,10 @@ def busy(sentence: str) -> Refusal:
     return Refusal(503, "busy", sentence, retry_after=1)
 
 
+def no_page() -> Refusal:
+    return Refusal(404, "http-404", "there is nothing at this path; see the HTTP reference at /docs")
+
+
 def defect() -> Refusal:
     return Refusal(500, "defect", "something went wrong on the server; its log has the details")
 
@@ -45,7 +49,10 @@ CODES = {
     (409, "columns-set"): "The project already has other columns, and columns cannot be changed.",
     (409, "differs"): "A project with this name exists, but its scale, columns or items differ from the file's.",
     (409, "first-key"): "The first key of a server must be an admin key for all projects.",
-    (409, "item-taken"): "The item is assigned to someone else right now. Ask about another one.",
+    (
+        409,
+        "item-taken",
+    ): "The item has an open question already, someone else's or yours. Ask about another one.",
     (409, "key-reused"): "The Idempotency-Key was already used for a different request. Use a new one.",
     (409, "no-answers"): "There are no answers to export yet.",
     (409, "no-columns"): "The project has no columns yet. Set them or add items.",

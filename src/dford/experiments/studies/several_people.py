@@ -131,6 +131,7 @@ def _ask_pool(
             person = int(people.integers(len(names)))
             name = names[person] if named else None
             question = pool.ask(person=name)
+            assert question is not None, "with some answers wrong, there is always something to ask"
             pool.tell(question, asked.told(question.item, question.level, person), name)
             n += 1
         yield n

@@ -22,7 +22,7 @@ from dford.service.http.routes import items, keys, log_and_levels, pages, people
 from dford.service.learning.log_reader import head_of
 from dford.service.projects.keys import Holder
 from dford.service.projects.projects import name_of
-from dford.service.refusal import Refusal, defect
+from dford.service.refusal import Refusal, defect, no_page
 
 # The model is named once: FastAPI would build a validator for each status of each route, which would slow the start.
 _PROBLEM = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}}
@@ -135,7 +135,7 @@ def _add_errors(app: FastAPI) -> None:
     def other(request: Request, error: HTTPException) -> Response:
         sentences = {  # instead of the framework's own
             400: "the request cannot be read; send JSON in UTF-8",
-            404: "there is nothing at this path; see the HTTP reference at /docs",
+            404: no_page().sentence,
             405: f"this path does not take {request.method}; see the HTTP reference at /docs",
         }
         sentence = sentences.get(error.status_code, str(error.detail))

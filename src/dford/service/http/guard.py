@@ -16,7 +16,7 @@ from dford.service.http.connections import Connections
 from dford.service.http.metrics import Metrics
 from dford.service.projects.keys import LOCAL, Holder
 from dford.service.projects.projects import Project, no_project
-from dford.service.refusal import Refusal
+from dford.service.refusal import Refusal, no_page
 
 T = TypeVar("T")
 Message = MutableMapping[str, Any]
@@ -114,7 +114,7 @@ class Guard:
 
     async def _caller(self, scope: Message) -> Caller:
         if not scope["path"].isprintable():
-            raise Refusal(404, "http-404", "Not Found")
+            raise no_page()
         given = [value for name, value in scope["headers"] if name == b"authorization"]
         if len(given) > 1:
             raise Refusal(401, "no-key", "there are several Authorization headers; send one", "Authorization")

@@ -7,7 +7,7 @@ from pathlib import Path
 from fastapi import FastAPI
 from starlette.responses import Response
 
-from dford.service.refusal import Refusal
+from dford.service.refusal import no_page
 
 FOLDER = Path(__file__).parents[2] / "page"
 _FRESH = {"Cache-Control": "no-cache"}  # browsers check for a new version every time
@@ -22,7 +22,7 @@ def _files() -> dict[str, bytes]:
 def _response(name: str) -> Response:
     content = _files().get(name)
     if content is None:
-        raise Refusal(404, "http-404", "Not Found")
+        raise no_page()
     return Response(content, media_type=mimetypes.guess_type(name)[0], headers=_FRESH)
 
 
