@@ -116,9 +116,8 @@ def test_a_snapshot_of_other_versions_is_reported_as_such_and_not_as_broken(
         assert learned(client, "/projects/rain")["answers"] == 12
         ok(client.post("/projects/rain/questions"))
     with closing(sqlite3.connect(file)) as database:
-        assert {snapshots.versions()} == {
-            versions for (versions,) in database.execute("SELECT versions FROM snapshots")
-        }
+        kept = [versions for (versions,) in database.execute("SELECT versions FROM snapshots")]
+    assert snapshots.versions() in kept
 
 
 def test_a_snapshot_of_these_versions_that_differs_is_a_fault(tmp_path: Path) -> None:
