@@ -274,7 +274,7 @@ def test_levels_may_be_any_names_or_numbers(levels: list[Any]) -> None:
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int64, np.uint64])
 def test_whole_numbers_are_the_same_levels_in_every_type(kind: type) -> None:
-    labels = np.array([3, 1, 120], kind)
+    labels: Any = np.array([3, 1, 120], kind)
     for scale in (Scale.infer(labels, None), Scale([1, 3, 120]), Scale([-5, 1, 3, 120])):
         assert [scale.names[place - 1] for place in scale.encode(labels)] == [3, 1, 120]
         assert scale.encode(labels[:0]).tolist() == []

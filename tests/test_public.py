@@ -16,7 +16,10 @@ ROOT = Path(__file__).parent.parent
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 MAKEFILE = (ROOT / "Makefile").read_text()
 TARGETS = set(re.findall(r"^([\w./-]+):(?!=)", MAKEFILE, re.MULTILINE))
-RECIPES = {line.strip().replace("$(BIN)/", "") for line in MAKEFILE.splitlines() if line.startswith("\t")}
+RECIPES = {
+    re.sub(r"\$\(call install,[^,]+,(.+)\)", r"python -m pip install --quiet \1", line.strip()).replace("$(BIN)/", "")
+    for line in MAKEFILE.splitlines() if line.startswith("\t")
+}  # fmt: skip
 SCHEMAS = [
     *((file, "vendor.github-workflows") for file in WORKFLOWS),
     (ROOT / "compose.yaml", "vendor.compose-spec"),

@@ -287,6 +287,7 @@ def test_how_many_answers_remain_is_reported(file: Path) -> None:
     with serving(file) as client:
         project = new_project(client, rows)
         answer(client, project, right, 50)
+        learned(client, project)
         far, near = (ok(client.get(f"{project}/remaining?target={target}")) for target in (0.05, 0.3))
         assert far["answers"]["value"] > near["answers"]["value"]
         assert far["expected_error"] == near["expected_error"]

@@ -13,9 +13,9 @@ from dford.service.projects.asking import (
     AskedQuestion,
     Claims,
     Limits,
+    NothingFreeError,
     QuestionRequest,
     Subject,
-    UnlearnedError,
     Wording,
 )
 from dford.service.projects.projects import Project
@@ -40,19 +40,22 @@ class NextQuestion:
                 return before
         fold.near()
         by_pool = project.choice == "pool" and request.sent is None
-        for _ in range(_TRIES):
+        for attempt in range(_TRIES):
             # the learner proposes here, not in the transaction, where everyone else would wait for it
             try:
                 with (self._by_pool if by_pool else self._by_turns)(fold, project, request) as (subject, word):
                     job = partial(asking.ask, project=project, request=request, subject=subject, word=word)
                     asked = self._writer.do(project.id, partial(job, limits=self._limits))
-            except UnlearnedError:
-                if not fold.wait(fold.head()[0], _LEARNING):
+            except NothingFreeError as error:
+                head, items = fold.head()
+                if not fold.wait(head, _LEARNING, items):
                     raise busy("the last answers are still being learned; try again in a moment") from None
+                if attempt and not error.unlearned:
+                    raise asking.nothing_to_ask() from None
                 continue
             if asked is not None:
                 return asked
-        raise busy("other servers kept taking the next item first; try again in a moment")
+        raise busy("others kept taking the next item first; try again in a moment")
 
     @contextmanager
     def _by_turns(

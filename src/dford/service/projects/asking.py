@@ -90,8 +90,12 @@ class AskedQuestion(NamedTuple):
     expires: float
 
 
-class UnlearnedError(Exception):
-    """There is nothing to ask about but items whose last answer is not learned yet."""
+class NothingFreeError(Exception):
+    """There is nothing to ask about, except items whose last answer is not learned yet if some are `unlearned`."""
+
+    def __init__(self, unlearned: bool) -> None:
+        super().__init__()
+        self.unlearned = unlearned
 
 
 class Claims:
@@ -148,10 +152,8 @@ class Claims:
             number = self._drawn[project] = max(last, self._drawn.get(project, 0)) + 1
             taken = dict.fromkeys(claimed | unlearned, False) | assigned
             found = choose(number, dict.fromkeys(skipped, False) | taken) or choose(number, taken)
-            if wanted in unlearned or (found is None and unlearned):
-                raise UnlearnedError
-            if found is None:
-                raise nothing_to_ask()
+            if found is None or wanted in unlearned:
+                raise NothingFreeError(bool(unlearned))
             item, wording = found
             claimed.add(item)
         finally:
