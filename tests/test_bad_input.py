@@ -1,5 +1,6 @@
 """Bad input: one sentence that says what came, what was expected, what to do; the model is as it was."""
 
+import datetime as dt
 from functools import partial
 from typing import Any
 
@@ -9,7 +10,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from dford import DFORD, PRIL, Boundary, FeedbackLog, NewtonLogit, PRank, Triangular
+from dford import DFORD, PRIL, Boundary, FeedbackLog, NewtonLogit, Pool, PRank, Triangular
 from dford.learners._forms import Form
 from dford.scale import Scale
 
@@ -280,3 +281,19 @@ def test_whole_numbers_are_the_same_levels_in_every_type(kind: type) -> None:
         assert scale.encode(labels[:0]).tolist() == []
     assert [type(name) for name in Scale.infer(labels, None).names] == [int] * 3
     assert Scale.infer(np.array([-100, 100], np.int8), None).names == [-100, 100]
+
+
+def test_a_pool_refuses_what_it_could_not_learn_from_or_save_before_anyone_answers() -> None:
+    rows = np.random.default_rng(0).normal(size=(20, 2))
+    rows[3, 0] = np.nan
+    pool, huge = Pool(rows, [1, 2, 3]), rows.copy()
+    huge[17, 1] = np.finfo(float).max
+    for add, given in ((partial(Pool, levels=[1, 2, 3]), huge), (pool.add, huge), (pool.add, 1e60 * rows[:1])):
+        with pytest.raises(ValueError, match="too large"):
+            add(given)
+    assert len(pool) == 20
+    for levels in ([dt.date(2024, 1, 1), dt.date(2024, 1, 2)], [1.0, np.inf], [b"a", b"b"]):
+        with pytest.raises(ValueError, match="must be text, numbers or booleans"):
+            Pool(rows, levels)
+    with pytest.raises(ValueError, match="null character"):
+        Pool(rows, ["a", "a\0"])

@@ -3,6 +3,7 @@
 import csv
 import io
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,14 @@ import sqlalchemy as sa
 
 from dford import NewtonLogit, Pool
 from dford.service.learning import next_question
+from dford.service.learning.fold import Fold
 from dford.service.learning.learned import Learned
 from dford.service.learning.verify import verify
+from dford.service.projects.answering import SentAnswer, record
+from dford.service.projects.asking import Limits, QuestionRequest, Subject, Wording, ask
 from dford.service.store import schema
 from serving import LEVELS, learned, ok, problem, replayed, serving
+from test_program import wait_until
 
 COLUMNS = [{"name": "size", "kind": "number", "mean": 0.0}, {"name": "weight", "kind": "number", "mean": 0.0}]
 
@@ -96,6 +101,48 @@ def test_nothing_is_asked_again_because_its_answer_is_not_learned_yet(
         learned(client, project)
         asked.append(ok(client.post(f"{project}/questions")))
         assert len({(question["item"], question["level"]) for question in asked}) == 4
+
+
+def test_an_answer_that_arrives_while_others_are_learned_is_learned_without_a_further_request(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, _ = things(5)
+    advance, late = Fold._advance, list[int]()
+
+    def with_a_late_answer(fold: Fold) -> int:
+        head = advance(fold)
+        if late:  # after the head was read, and before it is known to have been reached
+            question = late.pop()
+            service.write(fold.project, lambda c: record(c, fold.project.id, [SentAnswer(question, True, "local")]))
+            fold.follow(fold.head()[0])
+        return head
+
+    with serving(file) as client:
+        service, project = client.service, new_project(client, rows)
+        first, second = (ok(client.post(f"{project}/questions"))["number"] for _ in range(2))
+        learned(client, project)
+        (fold,) = service.folds()
+        monkeypatch.setattr(Fold, "_advance", with_a_late_answer)
+        late.append(second)
+        ok(client.post(f"{project}/questions/{first}/answer", json={"higher": True}))
+        wait_until(lambda: not late and not fold._running)
+        assert fold.sequence == 2
+
+
+def test_an_item_answered_by_way_of_another_server_meanwhile_is_not_asked_about(file: Path) -> None:
+    with serving(file) as client:
+        project = new_project(client, things(1)[0])
+        question = ok(client.post(f"{project}/questions"))
+        learned(client, project)
+        (fold,), service = client.service.folds(), client.service
+        known = Subject(1, 0, "{}", b"", known=fold.sequence)
+        ok(client.post(f"{project}/questions/{question['number']}/answer", json={"higher": True}))
+        job = partial(
+            ask, project=fold.project, request=QuestionRequest("local"), word=lambda _: Wording(1, 1, 1.0),
+            limits=Limits(10.0, 10, 10),
+        )  # fmt: skip
+        assert service.write(fold.project, partial(job, subject=known)) is None
+        assert service.write(fold.project, partial(job, subject=known._replace(known=1))) is not None
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

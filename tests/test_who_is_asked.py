@@ -223,3 +223,18 @@ def test_whoever_is_available_has_a_name() -> None:
         TypeError, match="person must be a name, a list of names or a mapping from names to items; got 5"
     ):
         new().ask(person=5)  # type: ignore[arg-type]
+
+
+def test_a_program_is_never_asked_the_same_twice_not_even_to_check_someone_elses_answer() -> None:
+    pool, asked = Pool(X[:10], LEVELS, learner=NewtonLogit(), random_state=0), list[tuple[int, int]]()
+
+    def judge(item: int, level: int) -> bool:
+        asked.append((item, level))
+        return bool(y[item] > level)
+
+    for _ in range(60):
+        question = pool.ask(person="ann")
+        pool.tell(question, bool(y[question.item] > question.level))
+        pool.run(judge, person="judge", budget=1)
+    assert len(asked) > 10
+    assert len(set(asked)) == len(asked)

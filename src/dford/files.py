@@ -4,6 +4,8 @@ import csv
 import io
 import os
 import re
+import secrets
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,22 +14,31 @@ from typing import Any
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A draft beside `path` to write to. It replaces `path` once it is on disk, so a crash leaves one whole file."""
+    """A draft beside `path` to write to. It replaces `path` once it is on disk, so a crash leaves one whole file.
+
+    A link stays one, to the new file. A device or a pipe is written to, and not replaced.
+    """
     path = Path(path)
-    draft = path.with_name(f".{os.getpid()}-{path.name}")
+    is_special = path.exists() and not path.is_file() and not path.is_dir()
+    path = path if is_special else Path(os.path.realpath(path))
+    folder = tempfile.gettempdir() if is_special else path.parent
+    draft = Path(folder, f".dford-{os.getpid()}-{secrets.token_hex(4)}{path.suffix}")
     try:
         yield draft
+        if is_special:
+            path.write_bytes(draft.read_bytes())
+            return
         with open(draft, "rb+") as file:
             os.fsync(file.fileno())
         os.replace(draft, path)
     finally:
         draft.unlink(missing_ok=True)
     if os.name == "posix":  # the new name itself must reach the disk too
-        folder = os.open(path.parent, os.O_RDONLY)
+        parent = os.open(path.parent, os.O_RDONLY)
         try:
-            os.fsync(folder)
+            os.fsync(parent)
         finally:
-            os.close(folder)
+            os.close(parent)
 
 
 def read_csv(source: Any, as_text: Sequence[str] = (), **options: Any) -> Any:

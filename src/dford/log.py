@@ -1,5 +1,6 @@
 """The log: rounds in order, as plain columns. Everything else can be rebuilt from it."""
 
+import csv
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -252,7 +253,10 @@ class FeedbackLog:
         frame = self.to_frame(feature_names)
         with atomic_write(path) as draft:
             if suffix == ".csv":
-                frame.to_csv(draft, index=False, float_format="%.17g")  # all digits: it reads back to the bit
+                # to the bit: all digits, and quotes around a lone carriage return, which pandas would leave out
+                texts = {*frame.columns, *map(str, self.scale.names), *(about.person or "" for about in self._about)}
+                quoting = csv.QUOTE_NONNUMERIC if any("\r" in text for text in texts) else csv.QUOTE_MINIMAL
+                frame.to_csv(draft, index=False, float_format="%.17g", quoting=quoting)
             else:
                 frame.to_parquet(draft, index=False)
 
@@ -279,9 +283,8 @@ class FeedbackLog:
     def from_frame(cls, frame: Any, levels: Sequence[Any]) -> Self:
         """Read the log from a pandas or polars frame with the columns of `to_frame`.
 
-        Columns called x0, x1, ... are features without names, in the order of their numbers. Columns called `item`,
-        `person` and `time` describe the answers if all three are there, and are features otherwise; the same goes for
-        `confidence`.
+        Columns called x0, x1, ..., in this order, are features without names. Columns called `item`, `person` and
+        `time` describe the answers if all three are there, and are features otherwise; the same goes for `confidence`.
         """
         if missing := [name for name in COLUMNS if name not in list(frame.columns)]:
             raise ValueError(
@@ -296,10 +299,9 @@ class FeedbackLog:
         names = [name for name in frame.columns if name not in COLUMNS and name not in more]
         rest = sparse_rows.find_column(names)
         names = [name for name in names if rest is None or name != rest[0]]
-        unnamed = set(names) == set(invented(len(names)))
+        unnamed = names == invented(len(names))
         log = cls(levels, None if unnamed or rest is not None else names)
         columns = [np.asarray(frame[name]) for name in COLUMNS]
-        names = invented(len(names)) if unnamed else names
         features = [np.asarray(frame[name], dtype=np.float64) for name in names]
         rows: Any = np.stack(features, axis=1) if features else np.empty((len(frame), 0))
         if rest is not None:

@@ -33,6 +33,8 @@ class Scale:
             raise TypeError(f"levels must be names or numbers; got {self.names!r}") from None
         if len(self.index) < len(self.names):
             raise ValueError(f"levels must be distinct; got {self.names!r}")
+        if any(isinstance(name, str) and "\0" in name for name in self.names):
+            raise ValueError(f"the name of a level cannot contain a null character; got {self.names!r}")
         if any(name != name for name in self.names):
             raise ValueError("NaN is not a level; remove it from levels, or the rows that have it")
         if len(self.names) < 2:

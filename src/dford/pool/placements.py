@@ -114,8 +114,10 @@ class Placements:
             return best() if found is None else self._question(*found, AUDIT, -1, what, self._draw(auditors, number))
         if why < audits + checks:
             drawn = int((why - audits) / checks * len(self.answers))
-            item, cut, whose = (int(self.answers[name][drawn]) for name in ("item", "cut", "person"))
-            others = [one for one in at_hand if not one.is_program or one.name != self.voices[whose].name]
+            item, cut = (int(self.answers[name][drawn]) for name in ("item", "cut"))
+            same = (self.answers["item"] == item) & (self.answers["cut"] == cut)
+            answered = {self.voices[voice].name for voice in np.unique(self.answers["person"][same]).tolist()}
+            others = [one for one in at_hand if not (one.is_program and one.name in answered)]
             is_fit = self.answers["purpose"][drawn] != AUDIT and self.items.is_free(item, cut)
             if is_fit and (others or not at_hand):
                 again = int(self.answers["question"][drawn])
@@ -182,7 +184,7 @@ class Placements:
         logs = self.reliability.of(answer.person, answer.cut, answer.higher)
         (self.audit if answer.purpose == AUDIT else self.items).answer(answer.item, logs)
         self.answers.append(answer._replace(is_taught=self._is_taught(answer)))
-        if len(self.answers) == self.next:
+        if len(self.answers) >= self.next:  # beyond it if what should take effect has failed
             if self.refresh is not None:
                 self._take_effect(self.refresh.result())
             self.next = next_stage(len(self.answers), len(self.items))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import check_array, check_random_state
 
@@ -17,6 +18,7 @@ from dford.engine._compiled import Floats, Ints
 from dford.estimates import Estimate
 from dford.feedback import split_names
 from dford.learners import Auto, LiveLearner
+from dford.learners._forms import refuse_large
 from dford.log import FeedbackLog
 from dford.log_columns import About, checked_about
 from dford.pool import saving
@@ -131,6 +133,7 @@ class Pool:
         is_seed = isinstance(random_state, (int, np.integer))
         self.seed_ = int(random_state) if is_seed else int(check_random_state(random_state).randint(2**31))  # type: ignore[arg-type]
         self._scale = Scale(levels)
+        persistence.pack({"levels": self._scale.names}, {})  # what cannot be saved is refused before anyone answers
         self.columns_: Columns | None = Columns().fit(X) if has_more_than_numbers(X) else None
         if self.columns_ is not None and self.columns_.is_sparse_ and isinstance(learner, Auto):
             learner = clone(learner).set_params(dense=self.columns_.n_dense_)
@@ -148,6 +151,10 @@ class Pool:
             values, dtype=np.float64, order="C", ensure_all_finite="allow-nan", ensure_min_features=0,
             ensure_min_samples=0, input_name="X", accept_sparse="csr",
         )  # fmt: skip
+        known: Any = rows if sparse.issparse(rows) else np.where(np.isnan(rows), 0.0, rows)
+        with np.errstate(over="ignore"):  # learners would refuse these when there are answers already
+            squares = (known.power(2) if sparse.issparse(known) else known**2).sum(axis=1)
+        refuse_large(known, np.append(squares, 0.0))
         if not len(self):
             self._names = names
         if names != self._names:

@@ -174,12 +174,15 @@ class Fold:
             self._keep(state, wait=False)
 
     def _catch_up(self) -> None:
+        before = -1
         try:
             while True:
                 head = self._advance()
                 with self._moved:
                     self._moved.notify_all()
-                    done = self._apart is None and self._has(min(self._wanted, head), self._items)
+                    # more may be wanted by now than the head that was read; if it stays there, the log has no more
+                    goal, before = self._wanted if head > before else min(self._wanted, head), head
+                    done = self._apart is None and self._has(goal, self._items)
                     if done or self._closing:
                         self._running = False
                         return

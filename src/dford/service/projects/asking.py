@@ -64,6 +64,8 @@ class Subject(NamedTuple):
     """How often the item was answered or skipped before."""
     shown: str
     x: PackedRow
+    known: int | None = None
+    """The last answer that the choice of the item took into account; None if it does not depend on answers."""
 
 
 class Wording(NamedTuple):
@@ -161,7 +163,7 @@ class Claims:
         try:
             with database.reading() as connection:
                 row = connection.execute(_ITEM, {"project": project, "item": item}).one()
-            yield Subject(item, row.turns, row.shown, row.x), wording
+            yield Subject(item, row.turns, row.shown, row.x, known), wording
         finally:
             claimed.discard(item)
 
@@ -214,7 +216,10 @@ def ask(
         sentence = f"{waiting} questions are open, {own} of them yours; answer or skip some"
         raise Refusal(429, "too-many-open", sentence, retry_after=1)
     item = subject.item
-    if item is not None and connection.execute(_LEASED, {"project": project.id, "item": item}).first() is not None:
+    about = {"project": project.id, "item": item, "after": subject.known}
+    if item is not None and connection.execute(_LEASED, about).first() is not None:
+        return None
+    if subject.known is not None and connection.execute(_ITEM_ANSWERED_SINCE, about).first() is not None:
         return None
     number: int = connection.execute(_NUMBER, here).scalar_one()
     wording, sent = word(number), item is None
@@ -310,6 +315,7 @@ def _items_after(column: sa.Column[int]) -> Any:
 
 
 _SKIPPED, _ANSWERED_SINCE = _items_after(skips.c.question), _items_after(answers.c.sequence)
+_ITEM_ANSWERED_SINCE = _ANSWERED_SINCE.where(questions.c.item == sa.bindparam("item"))
 _LEASED = sa.select(leases.c.question).where(
     leases.c.project == sa.bindparam("project"), leases.c.item == sa.bindparam("item")
 )

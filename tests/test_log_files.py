@@ -1,0 +1,74 @@
+"""Logs and other files: what is written is what is read, whatever things are called, and nothing else is touched."""
+
+import os
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dford import FeedbackLog, NewtonLogit, Question
+from dford.datasets import make_synthetic
+from dford.files import atomic_write
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("names", [["x1", "x0"], ["x0", "x1"], ["x1", "x2"]])
+def test_features_keep_their_order_whatever_they_are_called(names: list[str], suffix: str, tmp_path: Path) -> None:
+    log, file = FeedbackLog([1, 2, 3], names), tmp_path / f"log.{suffix}"
+    for n in range(3):
+        log.append(Question("", np.array([n, 10.0 * n]), 1, 2, 0.5, n), n > 1)
+    log.write(file)
+    assert [x.tolist() for x in FeedbackLog.read(file, [1, 2, 3]).X] == [[0, 0], [1, 10], [2, 20]]
+    model = NewtonLogit(levels=[1, 2, 3], random_state=0).fit_log(FeedbackLog.read(file, [1, 2, 3]))
+    assert list(getattr(model, "feature_names_in_", names)) == names
+
+
+@pytest.mark.parametrize("text", ["a\rb", "a\nb", 'a"b', "a,b", " a", "NA", ""])
+def test_any_name_of_a_person_level_or_feature_is_read_back_from_csv(text: str, tmp_path: Path) -> None:
+    levels = ["low", f"not {text}", "high"]
+    log = FeedbackLog(levels, [f"size {text}"])
+    for n in range(3):
+        log.append(Question("", np.array([n / 3]), levels[n % 2], levels[1], 0.5, n), n > 1, item=n, person=text)
+    log.write(tmp_path / "log.csv")
+    back = FeedbackLog.read(tmp_path / "log.csv", levels)
+    assert back.to_frame().equals(log.to_frame())
+
+
+def test_many_threads_can_save_to_one_file(tmp_path: Path) -> None:
+    X, y = make_synthetic(50, random_state=0)
+    model, errors = NewtonLogit(random_state=0).fit(X, y), list[BaseException]()
+
+    def save() -> None:
+        try:
+            for _ in range(20):
+                model.save(tmp_path / "model")
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=save) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_link_stays_a_link_and_a_pipe_a_pipe(tmp_path: Path) -> None:
+    link, pipe = tmp_path / "link", tmp_path / "pipe"
+    link.symlink_to("target")
+    os.mkfifo(pipe)
+    with atomic_write(link) as draft:
+        draft.write_text("new")
+    assert link.is_symlink()
+    assert (tmp_path / "target").read_text() == "new"
+    said = list[str]()
+    reader = threading.Thread(target=lambda: said.append(pipe.read_text()))
+    reader.start()
+    with atomic_write(pipe) as draft:
+        draft.write_text("through")
+    reader.join()
+    assert (said, pipe.is_fifo()) == (["through"], True)
+    with atomic_write(tmp_path / ("n" * 250)) as draft:
+        draft.write_text("a long name")
