@@ -1,6 +1,7 @@
 """The client of the service: the library's words over HTTP, sent again when the connection breaks, done once."""
 
 import asyncio
+import re
 import socket
 import subprocess
 import sys
@@ -308,3 +309,22 @@ def test_a_server_that_cannot_be_reached_is_named(monkeypatch: pytest.MonkeyPatc
 def test_the_base_import_brings_nothing_from_the_service() -> None:
     code = "import sys, dford; print([m for m in ('httpx', 'fastapi', 'sqlalchemy', 'uvicorn') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_the_client_of_the_docs_runs_and_a_question_is_answered_by_its_number(tmp_path: Path) -> None:
+    text = (Path(__file__).parent.parent / "docs" / "product.md").read_text()
+    (code,) = re.findall(r"```\n(import dford\n.*?Client\.create.*?)```", text, re.DOTALL)
+    with serving(tmp_path / "log.db") as http:
+        url = str(http.base_url).rstrip("/")
+        names: dict[str, Any] = {}
+        exec(code.replace("http://127.0.0.1:8765", url), names)
+        client = names["client"]
+        assert client.state()["answers"] == 1
+        assert client.tell_many([]) == []
+        for act in (client.retract, client.drop):
+            asked = client.ask({"minutes": 95.0, "year": 2019.0})
+            if act == client.retract:
+                assert client.tell_many([(asked.number, False)]) == [2]
+            act(asked.number)
+        assert (client.state()["answers"], client.state()["retractions"]) == (1, 1)
+        client.close()

@@ -1,5 +1,6 @@
 """`dford label`: from a file to the page where its rows are put on a scale."""
 
+import math
 import re
 import shlex
 import threading
@@ -241,12 +242,21 @@ def _finish(service: "Service", project: "Project", out: Path | None, given: dic
 
 def _say_how_far(service: "Service", project: "Project") -> None:
     """Print how far off the levels are expected to be, and about how many more answers they need."""
+    from dford.service.views.levels import unchecked
+
     learned(service, project)
-    forecast = service.fold(project).look(lambda model, _: model.forecast())
+    forecast, is_audited = service.fold(project).look(lambda model, _: (model.forecast(), model.is_audited()))
     if forecast is not None:
         expected, more = forecast(project.target)
-        left = f"about {more.value:,.0f} more answers to reach {project.target:g}" if more.value else "enough answers"
+        count = math.ceil(more.value)
+        answers = f"{count:,} more answer" if count == 1 else f"{count:,} more answers"
+        left = f"about {answers} to reach {project.target:g}" if count else "enough answers"
         print(f"The levels are expected to be {expected:.2f} off on average: {left}")
+        if share := unchecked(service.database, project, is_audited):
+            print(
+                f"This holds only if the programs that gave {share:.0%} of the answers are right; people have not "
+                "audited enough to tell."
+            )
 
 
 @contextmanager

@@ -309,10 +309,10 @@ class Pool:
                 f"{audited.high:.2f}; the learner may be wrong about these items, so trust the audit",
                 stacklevel=2,
             )
-        elif np.isnan(audited.value) and self._share_of_programs() > 0.5:
+        elif np.isnan(audited.value) and (share := self._share_of_programs()) > 0:
             warnings.warn(
-                f"the expected error is {expected:.2f} only if the programs that gave most of the answers are right; "
-                "people have not audited enough to tell",
+                f"the expected error is {expected:.2f} only if the programs that gave {share:.0%} of the answers are "
+                "right; people have not audited enough to tell",
                 stacklevel=2,
             )
         return expected

@@ -110,35 +110,38 @@ class Operations(ABC):
         reply = await self._add(f"{self._place}/questions", json=body)
         return Asked(*(reply[name] for name in Asked._fields))
 
-    async def tell(self, question: Asked, higher: Bool, confidence: float | None = None) -> int:
+    async def tell(self, question: Asked | SupportsIndex, higher: Bool, confidence: float | None = None) -> int:
         """Answer: is the right level above `question.level`? Returns once it is on the service's disk.
 
+        The question can be given by its number, which is all that must be kept until the answer arrives.
         The confidence says how sure the person is of the answer, from 0.5 (a guess) to 1.
         """
         body = _answer(higher, confidence)
-        return int((await self._post(f"/questions/{question.number}/answer", json=body))["sequence"])
+        return int((await self._post(f"/questions/{_number(question)}/answer", json=body))["sequence"])
 
     async def tell_many(
-        self, answers: Sequence[tuple[Asked, Bool] | tuple[Asked, Bool, float | None]]
+        self, answers: Sequence[tuple[Asked | SupportsIndex, Bool] | tuple[Asked | SupportsIndex, Bool, float | None]]
     ) -> list[int | ServiceError]:
         """Answer many questions in one call; for each, return what `tell` returns, or the error it would raise.
 
         An answer is a tuple of a question, whether the level is higher, and optionally the confidence.
         """
-        told = [{"question": question.number, **_answer(*answer)} for question, *answer in answers]
+        told = [{"question": _number(question), **_answer(*answer)} for question, *answer in answers]
+        if not told:
+            return []
         reply = await self._post("/answers", json={"answers": told})
         return [
             one["answer"]["sequence"] if one["problem"] is None else replies.refused(one["status"], one["problem"])
             for one in reply["outcomes"]
         ]
 
-    async def drop(self, question: Asked) -> None:
+    async def drop(self, question: Asked | SupportsIndex) -> None:
         """Skip the question. Nothing is learned."""
-        await self._post(f"/questions/{question.number}/skip")
+        await self._post(f"/questions/{_number(question)}/skip")
 
-    async def retract(self, question: Asked) -> int:
+    async def retract(self, question: Asked | SupportsIndex) -> int:
         """Take the answer back: the service learns again without it."""
-        return int((await self._post(f"/questions/{question.number}/retract"))["sequence"])
+        return int((await self._post(f"/questions/{_number(question)}/retract"))["sequence"])
 
     async def predict(self, rows: Any = (), items: Iterable[SupportsIndex] = ()) -> list[dict[str, Any]]:
         """Level, probabilities and score of items of the pool by number, then of rows, in any form that `add` takes."""
@@ -200,6 +203,10 @@ class Operations(ABC):
             why = str(error) or type(error).__name__
             sentence = f"no reply from {self._url} after {len(_PAUSES) + 1} attempts: {why}"
             raise ConnectionError(sentence) from error
+
+
+def _number(question: Asked | SupportsIndex) -> int:
+    return question.number if isinstance(question, Asked) else operator.index(question)
 
 
 def _answer(higher: Any, confidence: Any = None) -> dict[str, Any]:

@@ -291,6 +291,10 @@ class Remaining(BaseModel):
     target: float
     expected_error: float
     answers: Estimate = Field(description="The mean, lowest and highest of eight simulated futures.")
+    unchecked: float = Field(
+        description="The share of the answers given by programs, while people have not audited enough to check them; "
+        "the expected error holds only if these are right."
+    )
 
 
 class Point(Estimate):

@@ -2,6 +2,7 @@
 
 import copy
 import hashlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, cast
 
@@ -168,6 +169,10 @@ class Learned:
             Forecast(items, self.placements.error_rate_of_answers(), self.placements.seed + 4),
         )
         return lambda target: (expected, known.remaining(target))
+
+    def is_audited(self) -> bool:
+        """Whether people have audited enough to tell how far off the levels are."""
+        return self.placements is not None and not math.isnan(self.placements.audited_error().value)
 
     def still(self) -> Placements:
         """The placements as they are now, for slow work: whatever can change is copied, except the learners."""

@@ -124,5 +124,5 @@ export async function busy(button, work) {
 
 /** @param {number | null | undefined} value */
 export function number(value, digits = 2) {
-  return value == null ? "–" : value.toLocaleString("en", { maximumFractionDigits: digits });
+  return value == null ? "–" : value.toLocaleString("en", { maximumFractionDigits: digits, signDisplay: "negative" });
 }

@@ -90,8 +90,9 @@ export function inWords({ answers, agreement, error_rate: wrong, strictness, gol
   ].filter(Boolean).join("; ");
   if (!said && answers < FEW) return "Too few answers to tell yet.";
   const alone = agreement ? "" : ", and nobody else has answered about the same items";
-  if (!said) return `Too early to tell: only ${number(judged)} of ${number(answers)} answers could be judged${alone}.`;
-  const few = tells(wrong) ? "" : ` Too early to tell how many are wrong: only ${number(judged)} could be judged.`;
+  const fewJudged = judged ? `only ${number(judged)}` : "none";
+  if (!said) return `Too early to tell: ${fewJudged} of the ${number(answers)} answers could be judged${alone}.`;
+  const few = tells(wrong) ? "" : ` Too early to tell how many are wrong: ${fewJudged} could be judged.`;
   return `${said[0].toUpperCase()}${said.slice(1)}.${few}`;
 }
 

@@ -10,6 +10,7 @@ import { PeopleFigures } from "./people.js";
 import { picture } from "./picture.js";
 
 const PAUSE = 2000; // milliseconds between two looks
+const ENOUGH = 50; // answers, before which no question is asked again
 const THUMBNAIL = 192; // pixels of its longer side: twice what is shown, for fine screens
 
 /** @typedef {import("./project.js").Project} Project */
@@ -158,19 +159,21 @@ class WatchView {
 
   // How far the items are from the right levels now, as expected and according to the audit.
   showPlaced() {
-    const { forecast, levels } = { forecast: this.project.forecast, levels: this.shown };
+    const { forecast, state: { answers, people } } = this.project;
+    const levels = this.shown;
     if (!levels || levels.expected_error === null) return;
     const { expected_error: expected, audited_error: audited, error_rate: rate } = levels;
     fill(this.placed,
       figure(`${number(expected)} levels`, "expected error of the levels now"),
       audited ? figure(`${number(audited.low)} to ${number(audited.high)}`, "the same according to the audit, with 95% confidence") : null,
       forecast && (forecast.answers.value
-        ? figure(`about ${number(Math.ceil(forecast.answers.value))}`, `more answers to reach ${number(forecast.target)} levels`)
+        ? figure(`about ${number(Math.ceil(forecast.answers.value))}`, `more ${Math.ceil(forecast.answers.value) === 1 ? "answer" : "answers"} to reach ${number(forecast.target)} levels`)
         : figure("enough", `answers for ${number(forecast.target)} levels`)),
-      figure(`${number(100 * (rate ?? 0), 0)}%`, "of answers estimated to be wrong"));
+      // with several people, each has a rate below; with few answers, there is only an assumption
+      answers >= ENOUGH && Object.keys(people).length < 2 ? figure(`${number(100 * (rate ?? 0), 0)}%`, "of answers estimated to be wrong") : null);
     const contradicted = audited && (expected < audited.low || expected > audited.high);
     setText(this.doubt, contradicted ? "The audit contradicts the expected error: the learner may be wrong about these items, so trust the audit."
-      : !audited && levels.programs > 0.5 ? "Programs gave most of the answers, and people have not audited enough to check them. The expected error holds only if the programs are right."
+      : !audited && levels.programs ? `Programs gave ${number(100 * levels.programs, 0)}% of the answers, and people have not audited enough to check them. The expected error holds only if the programs are right.`
       : "");
   }
 

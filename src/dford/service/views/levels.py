@@ -93,12 +93,17 @@ def overview(
         "counts": dict(zip(project.levels, counts.tolist(), strict=True)),
         "unsure": found,
         "settled": len(settling.in_force(database, project)),
-        "programs": _share_of_programs(database, project),
+        "programs": share_of_programs(database, project),
         **_figures(standing),
     }
 
 
-def _share_of_programs(database: Database, project: Project) -> float:
+def unchecked(database: Database, project: Project, is_audited: bool) -> float:
+    """The share of the answers that programs gave, while people have not audited enough to check them."""
+    return 0.0 if is_audited else share_of_programs(database, project)
+
+
+def share_of_programs(database: Database, project: Project) -> float:
     """The share of the answers about items that programs gave."""
     is_theirs = sa.case((questions.c.program, 1.0), else_=0.0)
     with database.reading() as connection:

@@ -263,7 +263,7 @@ def add(app: FastAPI) -> None:
         ```
         GET /projects/rain/remaining?target=0.5
         → 200
-        {"target": 0.5, "expected_error": ..., "answers": {"value": ..., "low": ..., "high": ...}}
+        {"target": 0.5, "expected_error": ..., "answers": {"value": ..., "low": ..., "high": ...}, "unchecked": 0.0}
         ```
 
         If the learner has no probabilities, this is 409 `no-placements`.
@@ -272,12 +272,14 @@ def add(app: FastAPI) -> None:
         aim = to.project.target if target is None else target
 
         def make() -> dict[str, Any]:
-            forecast = to.service.fold(to.project).near().look(lambda model, _: model.forecast())
+            fold = to.service.fold(to.project).near()
+            forecast, is_audited = fold.look(lambda model, _: (model.forecast(), model.is_audited()))
             if forecast is None:
                 sentence = f"{to.project.learner} has no probabilities, so it cannot say how far off the levels are"
                 raise Refusal(409, "no-placements", sentence, "project")
             expected, answers = forecast(aim)
-            return {"target": aim, "expected_error": expected, "answers": answers._asdict()}
+            unchecked = all_levels.unchecked(to.service.database, to.project, is_audited)
+            return {"target": aim, "expected_error": expected, "answers": answers._asdict(), "unchecked": unchecked}
 
         return to.service.overviews.latest(f"{to.project.name}/remaining/{aim!r}", make)
 
