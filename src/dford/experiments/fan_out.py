@@ -33,11 +33,22 @@ def _dask(function: Callable[[T], Any], inputs: Sequence[T], jobs: int) -> Gener
         client = get_client()
     except ValueError:
         client = Client(os.environ.get("DASK_SCHEDULER_ADDRESS"))
-    running = {client.submit(attempt, function, given, pure=False): place for place, given in enumerate(inputs)}
+    waiting, tasks = list(enumerate(inputs))[::-1], as_completed()
+    running: dict[Any, int] = {}
+
+    def submit() -> None:
+        while waiting and (jobs < 0 or len(running) < jobs):
+            place, given = waiting.pop()
+            task = client.submit(attempt, function, given, pure=False)
+            running[task] = place
+            tasks.add(task)
+
     try:
-        for task in as_completed(running):
-            failed = task.exception()
-            yield Done(running[task], *(_died(failed) if failed else task.result()))
+        submit()
+        for task in tasks:
+            place, failed = running.pop(task), task.exception()
+            submit()
+            yield Done(place, *(_died(failed) if failed else task.result()))
     finally:
         client.cancel(list(running))
 
