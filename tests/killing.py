@@ -1,113 +1,26 @@
 """Kill the server at random moments while people answer, and check that nothing acknowledged is lost or done twice."""
 
 import argparse
-import atexit
-import json
 import os
 import random
 import signal
-import socket
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from functools import cache
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import httpx
 import sqlalchemy as sa
 
 from dford.service.store import schema
 from dford.service.store.database import Database
+from forking import Command
 from postgres import BINARIES, new_database, temporary_cluster
 from serving import LEVELS, learned, replayed, set_up
-
-# Imports take seconds, so each server is a fork of a process that has them, and has compiled what it will call. Each
-# test process has one such fork server; each of its servers has a launcher of its own, which can start it again.
-_FORK_SERVER = """
-import gc, json, os, socket, sys
-import uvicorn
-import dford.service.http.server
-import dford
-from dford.cli import main
-
-def compile(learner):
-    model = getattr(dford, learner)(levels=[1, 2, 3], random_state=0)
-    for n in range(210 if learner == "Auto" else 2):  # trees, too
-        x = [n % 3, n % 5]
-        model.learn(model.question(x, n), n % 4 > 1)
-    model.predict([[1.0, 2.0]])
-
-def launcher(pipes, environment, folder):
-    calls.close()
-    for pipe, number in zip(pipes, (0, 1)):
-        os.dup2(pipe, number)
-        os.close(pipe)
-    os.environ.clear()
-    os.environ.update(environment)
-    os.chdir(folder)
-    for line in sys.stdin:
-        child = os.fork()
-        if child == 0:
-            os._exit(main(["serve", *line.split()]))
-        print("pid", child, flush=True)
-        print("ended", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-
-calls, compiled = socket.socket(fileno=int(sys.argv[1])), set()
-launchers = 0
-gc.freeze()
-while True:
-    head, pipes, _, _ = socket.recv_fds(calls, 8, 2)
-    if not head:
-        break  # the tests have ended
-    length = int.from_bytes(head)
-    call = b""
-    while len(call) < length:
-        call += calls.recv(length - len(call))
-    learners, environment, folder = json.loads(call)
-    for learner in set(learners) - compiled:
-        compile(learner)
-        compiled.add(learner)
-    if os.fork() == 0:
-        launcher(pipes, environment, folder)
-        os._exit(0)
-    launchers += 1
-    for pipe in pipes:
-        os.close(pipe)
-    while launchers and os.waitpid(-1, os.WNOHANG)[0]:  # those that have ended
-        launchers -= 1
-"""
-
-
-@cache
-def _fork_server() -> tuple[socket.socket, "subprocess.Popen[bytes]"]:
-    """Where to request a launcher; it ends with this process."""
-    here, there = socket.socketpair()
-    with there:
-        process = subprocess.Popen(
-            [sys.executable, "-c", _FORK_SERVER, str(there.fileno())],
-            pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        )  # fmt: skip
-    atexit.register(process.wait)
-    atexit.register(here.close)  # first
-    return here, process
-
-
-def _launcher(learners: list[str]) -> tuple[IO[str], IO[str]]:
-    """The input and the output of a new launcher."""
-    line, process = _fork_server()
-    assert process.poll() is None, "the fork server is gone"
-    commands, replies = os.pipe(), os.pipe()
-    call = json.dumps([learners, dict(os.environ), os.getcwd()]).encode()
-    socket.send_fds(line, [len(call).to_bytes(8)], [commands[0], replies[1]])
-    line.sendall(call)
-    os.close(commands[0])
-    os.close(replies[1])
-    return os.fdopen(commands[1], "w"), os.fdopen(replies[0])
 
 
 class Server:
@@ -116,33 +29,24 @@ class Server:
     def __init__(self, database: str, learners: str = "DFORD", **flags: Any) -> None:
         given = {f"--{name.replace('_', '-')}": value for name, value in flags.items()}
         words = [word for flag, value in given.items() for word in ([flag] if value is True else [flag, str(value)])]
-        self._line = " ".join(["--database", database, "--port", "0", *words]) + "\n"
-        self._to, self._from = _launcher(learners.split(","))
-        self.url, self.pid = "", 0
+        self._words, self._learners = ["serve", "--database", database, "--port", "0", *words], learners.split(",")
         self.start()
 
     def start(self) -> None:
-        self._to.write(self._line)
-        self._to.flush()
-        self.url, self.pid = "", 0
-        while not (self.url and self.pid):
-            line = self._from.readline()
-            if line.startswith("pid "):
-                self.pid = int(line.split()[1])
-            else:
-                assert " on http" in line, line
-                self.url = line.split(" on ")[1].split(",")[0]
+        self._command = Command(self._words, self._learners, keeps_stderr=True)
+        self.pid, line = self._command.pid, self._command.stdout.readline()
+        assert " on http" in line, (line, self._command.communicate())
+        self.url = line.split(" on ")[1].split(",")[0]
 
     def end(self, number: signal.Signals) -> int:
         """Send the signal; returns the exit status."""
-        os.kill(self.pid, number)
-        return int(self._from.readline().split()[1])
+        self._command.send_signal(number)
+        status = self._command.wait()
+        assert status is not None
+        return status
 
     def close(self) -> None:
-        """End the launcher too, once the server has ended."""
-        self._to.close()
-        self._from.read()
-        self._from.close()
+        self._command.close()
 
 
 class Told(NamedTuple):

@@ -1,6 +1,5 @@
 """From a file to the page: `dford label`."""
 
-import os
 import re
 import signal
 import socket
@@ -21,7 +20,8 @@ from dford.service.projects.projects import all_projects
 from dford.service.settings import Settings
 from dford.service.table_project import TableProject, fill_project
 from drawing import drawings
-from serving import LEVELS, caught_up, compiled, ok, problem, replayed, serving
+from forking import Command
+from serving import LEVELS, caught_up, ok, problem, replayed, serving
 
 SHEET = "size,colour,note\n" + "".join(f"{i % 7},{['red', 'blue'][i % 2]},=item {i}\n" for i in range(12))
 
@@ -112,20 +112,12 @@ def test_a_project_is_named_after_its_file(stem: str, name: str) -> None:
 @contextmanager
 def labelling(
     folder: Path, *more: str, items: str = "items.csv", **environment: str
-) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+) -> Iterator[tuple[Command, list[str]]]:
     """`dford label` on a small file, as a process, and what it says until the page is there."""
-    compiled()
     (folder / "items.csv").write_text(SHEET)
-    listening = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    code = listening + "from dford.cli import main; sys.exit(main(sys.argv[1:]))"
     words = ["label", str(folder / items), "--levels", ",".join(LEVELS), "--learner", "NewtonLogit"]
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, *words, "--database", str(folder / "log.db"), *more],
-        env=os.environ | {"DFORD_PORT": "0"} | environment,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
+    words += ["--database", str(folder / "log.db"), *more]
+    process = Command(words, ["NewtonLogit"], environment={"DFORD_PORT": "0"} | environment)
     lines: list[str] = []
     try:
         while not (lines and lines[-1].startswith("Answer at ")):
@@ -134,7 +126,8 @@ def labelling(
         yield process, lines
     finally:
         process.kill()
-        process.communicate()
+        process.wait()
+        process.close()
 
 
 def split(line: str) -> tuple[str, str]:

@@ -25,6 +25,7 @@ from dford.service.program_run import Progress
 from dford.service.store import schema
 from dford.service.store.database import Database
 from drawing import drawings
+from forking import Command
 from serving import LEVELS, caught_up, compiled, ok, replayed, serving
 from test_program import is_alive, wait_until
 
@@ -49,21 +50,16 @@ for line in sys.stdin:
 @contextmanager
 def answering(folder: Path, *more: str, judge: str = "judge.py", items: str = "items.csv") -> Iterator[Any]:
     """`dford label --answer` on a small file, as a process."""
-    compiled()
     (folder / "items.csv").write_text(SHEET)
     (folder / "judge.py").write_text(JUDGE)
-    listening = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    code = listening + "from dford.cli import main; sys.exit(main(sys.argv[1:]))"
     words = ["label", items, "--levels", ",".join(LEVELS), "--learner", "NewtonLogit", "--database", "log.db"]
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, *words, "--answer", f"{sys.executable} {judge}", *more],
-        cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    process = Command([*words, "--answer", f"{sys.executable} {judge}", *more], ["NewtonLogit"], folder)
     try:
         yield process
     finally:
         process.kill()
-        process.communicate()
+        process.wait()
+        process.close()
 
 
 def ended(process: Any, status: int = 0) -> tuple[str, str]:
