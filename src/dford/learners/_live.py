@@ -331,7 +331,9 @@ class LiveLearner(OrdinalLearner):
         try:
             row = np.array(values, dtype=np.float64)
         except (TypeError, ValueError):
-            raise ValueError(f"x must be one row of numbers; got {x!r}") from None
+            raise ValueError(
+                f"x must be one row of numbers; got {x!r}; dford.Columns, fitted on some rows, makes numbers of others"
+            ) from None
         if row.ndim == 2 and len(row) == 1:
             row = row[0]
         if row.ndim != 1 or not row.size:
