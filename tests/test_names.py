@@ -172,7 +172,11 @@ def test_names_that_a_file_invents_count_as_none(ending: str, tmp_path: Path) ->
     model = NewtonLogit().fit_log(log)
     assert not hasattr(model, "feature_names_in_")
     turned = log.to_frame()[["x2", "higher", "x0", "level", "propensity", "x1", "prediction"]]
-    assert (FeedbackLog.from_frame(turned, LEVELS).X == log.X).all()
+    other = FeedbackLog.from_frame(turned, LEVELS)  # in this order they may have been given, and are not guessed
+    assert other.feature_names == ["x2", "x0", "x1"]
+    assert (log.X[:, [2, 0, 1]] == other.X).all()
+    with pytest.warns(UserWarning, match="X has feature names, but NewtonLogit was fitted without"):
+        model.learned_from(other)
     # a model whose features really have these names can read the log too
     called = NewtonLogit(levels=LEVELS, random_state=0)
     called.ask(dict(zip(["x0", "x1", "x2"], X[0], strict=True)))

@@ -49,12 +49,16 @@ def words(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Any:
         ({"agreement": estimate(1.0, 0.2, 1.0)}, "Too few answers to tell yet."),
         (
             {"answers": 400},
-            "Too early to tell: only 3 of 400 answers could be judged, and nobody else has answered about the same "
+            "Too early to tell: only 3 of the 400 answers could be judged, and nobody else has answered about the same "
             "items.",
         ),
         (
             {"answers": 400, "agreement": estimate(0.8, 0.5, 0.9)},
-            "Too early to tell: only 3 of 400 answers could be judged.",
+            "Too early to tell: only 3 of the 400 answers could be judged.",
+        ),
+        (
+            {"answers": 400, "agreement": estimate(0.8, 0.5, 0.9), "judged": 0},
+            "Too early to tell: none of the 400 answers could be judged.",
         ),
         (
             {"agreement": estimate(0.94, 0.88, 0.98)},

@@ -4,8 +4,8 @@ import csv
 import io
 import os
 import re
-import secrets
 import tempfile
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,16 +13,18 @@ from typing import Any
 
 
 @contextmanager
-def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
+def atomic_write(path: str | os.PathLike[str], follow: bool = True) -> Iterator[Path]:
     """A draft beside `path` to write to. It replaces `path` once it is on disk, so a crash leaves one whole file.
 
-    A link stays one, to the new file. A device or a pipe is written to, and not replaced.
+    A link stays one, to the new file, and a device or a pipe is written to; unless `follow` is false, for folders that
+    others can write to: then whatever is there is replaced.
     """
     path = Path(path)
-    is_special = path.exists() and not path.is_file() and not path.is_dir()
-    path = path if is_special else Path(os.path.realpath(path))
+    is_special = follow and path.exists() and not path.is_file() and not path.is_dir()
+    if follow and not is_special:
+        path = Path(os.path.realpath(path))
     folder = tempfile.gettempdir() if is_special else path.parent
-    draft = Path(folder, f".dford-{os.getpid()}-{secrets.token_hex(4)}{path.suffix}")
+    draft = Path(folder, f".dford-{os.getpid()}-{uuid.uuid4().hex}{path.suffix}")
     try:
         yield draft
         if is_special:

@@ -154,7 +154,7 @@ class Pool:
         known: Any = rows if sparse.issparse(rows) else np.where(np.isnan(rows), 0.0, rows)
         with np.errstate(over="ignore"):  # learners would refuse these when there are answers already
             squares = (known.power(2) if sparse.issparse(known) else known**2).sum(axis=1)
-        refuse_large(known, np.append(squares, 0.0))
+        refuse_large(known, np.append(np.asarray(squares).ravel(), 0.0))
         if not len(self):
             self._names = names
         if names != self._names:

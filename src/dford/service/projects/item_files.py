@@ -150,7 +150,7 @@ class ItemFiles:
                 pass  # missing or incomplete
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
-                with atomic_write(self.folder / name) as draft:
+                with atomic_write(self.folder / name, follow=False) as draft:
                     draft.write_bytes(content)
             except OSError as error:
                 sentence = f"the image could not be written: {error.strerror or error}; try again later"
