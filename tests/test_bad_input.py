@@ -105,12 +105,16 @@ def test_levels_that_do_not_fit_are_refused(learner: Any) -> None:
     )
     refuses(model, lambda: model.partial_fit(X, y, classes=["top", "mid", "low"]), "differ from the levels in use")
     refuses(model, lambda: model.fit(X, ["low"] * 30), "at least two levels")
-    refuses(learner(levels=["a"]), lambda: learner(levels=["a"]).fit(X, y), "at least two levels")
-    refuses(learner(), lambda: learner(levels=["a", "b", "a"]).fit(X, y), "must be distinct")
-    refuses(learner(), lambda: learner(levels=[1, 2, 3]).fit(X, np.tile([1, 2, 4], 10)), "4 is not a level")
-    refuses(learner(), lambda: learner(levels=[1, 2, 3]).fit(X, np.tile([1, 2, 2.5], 10)), "2.5 is not a level")
-    refuses(learner(), lambda: learner(levels=[1.0, np.nan]).fit(X, y), "NaN is not a level")
-    refuses(learner(), lambda: learner().fit(X, np.linspace(0, 1, 30)), "continuous")
+    for levels, labels, sentence in (
+        (["a"], y, "at least two levels"),
+        (["a", "b", "a"], y, "must be distinct"),
+        ([1, 2, 3], np.tile([1, 2, 4], 10), "4 is not a level"),
+        ([1, 2, 3], np.tile([1, 2, 2.5], 10), "2.5 is not a level"),
+        ([1.0, np.nan], y, "NaN is not a level"),
+        (None, np.linspace(0, 1, 30), "continuous"),
+    ):
+        unfitted = learner(levels=levels)
+        refuses(unfitted, partial(unfitted.fit, X, labels), sentence)
 
 
 def test_intervals_that_do_not_fit_are_refused() -> None:

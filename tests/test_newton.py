@@ -78,16 +78,6 @@ def test_it_decides_like_the_slow_one_on_intervals(stream: Any, kind: str, covar
     agree(model, slow, X)
 
 
-@given(st.floats(-30, 30), st.floats(-30, 30), st.integers(1, 4), st.integers(0, 3))
-def test_an_interval_is_a_yes_a_no_and_a_push(f: float, start: float, lo: int, width: int) -> None:
-    """sigmoid(a) - sigmoid(b) = sigmoid(a) sigmoid(-b) (1 - exp(-(a - b))), at the cuts around [lo, hi]."""
-    from scipy.special import expit
-
-    cuts = start + np.arange(8) * 0.7
-    a, b = f - cuts[lo - 1], f - cuts[lo + width]
-    assert expit(a) - expit(b) == pytest.approx(expit(a) * expit(-b) * -np.expm1(-(a - b)), rel=1e-6, abs=1e-15)
-
-
 @pytest.mark.parametrize("feedback", ["direction", "label"])
 @settings(max_examples=30)
 @given(streams.streams(max_rounds=60))

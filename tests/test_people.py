@@ -352,14 +352,16 @@ def test_a_pool_with_people_repeats_its_bits_and_continues_from_a_file(tmp_path:
 def test_nobody_is_asked_again_what_they_answered_while_there_is_more() -> None:
     X, y = make_synthetic(100, random_state=0)
     pool = Pool(X, LEVELS, learner=NewtonLogit(), audit=0, random_state=0)
-    random, seen = np.random.default_rng(0), set()
+    random, seen, chosen = np.random.default_rng(0), set(), 0
     for n in range(400):
         name = "ab"[n % 2]
         question = pool.ask(person=name)
         if question.purpose == "place" and question.propensity > 0.5:
             assert (question.item, question.level, name) not in seen
+            chosen += 1
         seen.add((question.item, question.level, name))
         pool.tell(question, bool((y[question.item] > question.level) != (random.random() < 0.1)), name)
+    assert chosen > 200
 
 
 def test_a_person_is_a_name() -> None:

@@ -219,7 +219,7 @@ def test_a_client_that_does_not_read_does_not_hold_up_the_server(file: Path) -> 
             line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             line.sendall(request("GET", f"{project}/items?limit=1000"))
             until(lambda: requests(client, "GET", "/projects/{project}/items", 200) == 1)
-        assert ok(client.get("/health"))["status"] == "ok"
+            assert ok(client.get("/health"))["status"] == "ok"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from sklearn.isotonic import isotonic_regression
 
 import naive
 import streams
-from dford import DFORD, PRIL, Boundary, Greedy, Policy, PRank, Triangular, Uniform
+from dford import DFORD, PRIL, Boundary, Greedy, PRank, Triangular
 from dford.datasets import make_synthetic
 from dford.engine import rounds
 from dford.learners._windows import Direct, Explicit
@@ -36,30 +36,6 @@ def test_exploration_is_a_distribution_with_the_papers_two_closed_forms(n_levels
                 (1 - exploration) * (i == p) + exploration * h / float(closed) for i, h in enumerate(heights, start=1)
             ]
             np.testing.assert_allclose(Triangular(exploration).probabilities(p, K), expected, rtol=1e-14)
-
-
-@given(
-    st.integers(2, 12),
-    st.sampled_from([Triangular(0.1), Triangular(1.0), Uniform(), Boundary(0.2)]),
-    st.floats(-5, 5),
-    streams.seeds,
-)
-def test_theorem_1_by_summing_over_the_policy(K: int, policy: Policy, f: float, seed: int) -> None:
-    """E[z~] = z and E[tau~] = tau at every cut, summed exactly over what may be asked."""
-    thresholds = np.random.default_rng(seed).normal(scale=2, size=K - 1)
-    for prediction in range(1, K + 1):
-        p = policy.probabilities(prediction, K)
-        for y in range(1, K + 1):
-            z = [1 if i < y else -1 for i in range(1, K)]
-            expected_z, expected_tau = np.zeros(K - 1), np.zeros(K - 1)
-            for asked in range(1, K):  # asking K moves nothing
-                z_tilde = (1 if asked < y else -1) / p[asked - 1]
-                expected_z[asked - 1] += p[asked - 1] * z_tilde
-                if z_tilde * (f - thresholds[asked - 1]) <= 0:
-                    expected_tau[asked - 1] += p[asked - 1] * z_tilde
-            np.testing.assert_allclose(expected_z, z, rtol=1e-12)
-            tau = [zi if zi * (f - th) <= 0 else 0 for zi, th in zip(z, thresholds, strict=True)]
-            np.testing.assert_allclose(expected_tau, tau, rtol=1e-12)
 
 
 @some
