@@ -23,6 +23,7 @@ import httpx
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+from dford.cli._serving import tune_interpreter
 from dford.columns import Column
 from dford.service.core import Service
 from dford.service.projects import items, projects
@@ -368,5 +369,6 @@ if __name__ == "__main__":
         memory(Path(place))
         for name in ("DFORD", "Auto"):
             start(Path(place), name)
+        tune_interpreter()  # as a server does
         words(Path(place))
         neighbours(Path(place))

@@ -139,11 +139,16 @@ def make_server(service: "Service") -> "uvicorn.Server":
     return server
 
 
-def run(server: "uvicorn.Server", listening: socket.socket, more: bool = False) -> None:
-    """Serve until a signal arrives. With `more`, whatever is left to do then has no time limit."""
+def tune_interpreter() -> None:
+    """Keep pauses short, for a process that serves and has loaded what it needs."""
     gc.collect()
     gc.freeze()  # modules and routes stay, so later collections need not look at them
     sys.setswitchinterval(0.0005)  # the loop, the writer and the learners take turns; the default makes each wait 5 ms
+
+
+def run(server: "uvicorn.Server", listening: socket.socket, more: bool = False) -> None:
+    """Serve until a signal arrives. With `more`, whatever is left to do then has no time limit."""
+    tune_interpreter()
     server.run(sockets=[listening])
     if more:
         _last.cancel()
