@@ -29,8 +29,12 @@ class Node:
 
 def edges(column: list[float], limit: int) -> list[float]:
     """Where a column may be cut: between any two values, or where about equal shares of a sample are."""
-    known = sorted(v for v in column[:: 1 + (len(column) - 1) // SAMPLE] if not math.isnan(v))
+    sample = column[:: 1 + (len(column) - 1) // SAMPLE]
+    known = sorted(v for v in sample if not math.isnan(v))
     values = sorted(set(known))
+    usual = max(len(sample) - len(known), *map(known.count, values), 0)
+    if len(sample) - usual <= len(sample) / 4:  # few rows share the bins of what is unusual
+        limit = min(limit, 64)
     ends = range(len(values) - 1)
     if len(values) > limit:
         counts = [known.count(v) for v in values]

@@ -55,7 +55,21 @@ def logs(draw: st.DrawFn) -> tuple[Any, Any, Any, set[int]]:
 @settings(max_examples=30)
 @given(logs(), st.integers(1, 24), st.integers(2, 12), st.sampled_from([0.0, 0.3, 1.0]))
 def test_trees_are_those_of_a_plain_program_to_the_bit(log: Any, least: int, leaves: int, l2: float) -> None:
-    Z, level, higher, categorical = log
+    agree(*log, least, leaves, l2)
+
+
+@pytest.mark.parametrize("usual", [0.0, np.nan])
+def test_columns_of_mostly_one_value_have_few_bins(usual: float) -> None:
+    random = np.random.default_rng(0)
+    Z = random.normal(size=(1200, 2))
+    Z[random.random(1200) < 0.8, 0] = usual
+    level = random.integers(1, 4, size=1200)
+    agree(Z, level, np.nan_to_num(Z).sum(axis=1) + 2.0 > level, set(), 5, 8, 1.0)
+    edges = [naive_trees.edges(column, binning.bins_for(1200, 3)) for column in Z.T.tolist()]
+    assert len(edges[0]) < 64 < len(edges[1])
+
+
+def agree(Z: Any, level: Any, higher: Any, categorical: set[int], least: int, leaves: int, l2: float) -> None:
     trees = grow(Growth(3, 0.1, leaves, least, l2, tuple(sorted(categorical))), Z, level, higher)
     codes = Z.copy()
     for j in categorical:

@@ -16,6 +16,7 @@ MOST_BINS = 255  # with the one for missing values, they fit in a byte
 SAMPLE = 10_000  # rows that a column's cuts are computed from
 SPARSE_COLUMNS = 256  # in one list: its entries are two bytes
 RARE = 4  # a column is sparse if at most one row in this many is outside its usual bin
+FEW_BINS = 64  # of a column that is sparse in the sample: few rows share them, and more would cost more than the rows
 
 # What is kept for a column.
 NUMBER = 0
@@ -132,7 +133,12 @@ def bin_columns(
     for j in range(len(values)):
         own = edges[number + j]
         n, total = _distinct(sample, j, distinct, counts)
-        bins = _cut(distinct, counts, n, total, MOST_BINS if categorical[j] else limit, own)
+        most = sample.shape[1] - total
+        for i in range(n):
+            most = max(most, counts[i])
+        is_sparse = (sample.shape[1] - most) * RARE <= sample.shape[1]
+        few = min(limit, FEW_BINS) if is_sparse else limit
+        bins = _cut(distinct, counts, n, total, MOST_BINS if categorical[j] else few, own)
         counts[: bins + 1] = 0
         zero = _bin_of(0.0, own, bins)
         for r in range(n_rows):
