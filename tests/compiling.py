@@ -84,9 +84,10 @@ def further() -> None:
     for features in ("linear", "poly", "fourier"):
         use(NewtonLogit(features=features, random_state=0), X, y)
     pool = Pool(X, [1, 2, 3, 4, 5], learner=NewtonLogit(), audit=0.5, random_state=0)
-    for _ in range(60):
+    for n in range(60):
         pool.tell(pool.ask(), True)
-    pool.remaining(0.1)
+        pool.tell(pool.ask(person="ann" if n % 2 else {"ben": range(300)}), n % 3 > 0)
+    _ = pool.remaining(0.1), pool.levels_, pool.people_
     diagonal = NewtonLogit(covariance="diagonal", random_state=0)
     use(diagonal, csr_matrix(X), y)
     texts = [{"text": f"the number {n} of many", "size": float(n)} for n in range(300)]

@@ -55,7 +55,8 @@ def logs(draw: st.DrawFn) -> tuple[Any, Any, Any, set[int]]:
 @settings(max_examples=30)
 @given(logs(), st.integers(1, 24), st.integers(2, 12), st.sampled_from([0.0, 0.3, 1.0]))
 def test_trees_are_those_of_a_plain_program_to_the_bit(log: Any, least: int, leaves: int, l2: float) -> None:
-    agree(*log, least, leaves, l2)
+    Z, level, higher, categorical = log
+    agree(Z, level, higher, categorical, least, leaves, l2)
 
 
 @pytest.mark.parametrize("usual", [0.0, np.nan])
