@@ -1,6 +1,7 @@
 """The comparison and the command that shows it."""
 
 import csv
+import io
 import math
 import re
 import signal
@@ -14,13 +15,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from dford.cli import main
+from dford.cli import compare, main
 from dford.datasets import make_synthetic
 from dford.experiments.one_pass import scaled_as_they_come
 from dford.experiments.studies import held_out, noise_and_drift, placement_error, running_error
+from dford.experiments.studies.records import Table
 from dford.learners import NewtonLogit
 from dford.learners._trace import Trace
 from dford.plotting import PICTURES
@@ -257,3 +260,19 @@ def test_a_worker_whose_parent_ends_at_once_ends_quietly(said: bytes) -> None:
     code = "from dford.experiments.processes import serve; serve()"
     done = subprocess.run([sys.executable, "-c", code], input=said, capture_output=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_a_column_without_figures_is_shown_on_a_narrow_screen() -> None:
+    screen = Console(width=20, file=(file := io.StringIO()))
+    screen.print(compare._shown(Table("", ["dataset", "times the limit"], [["computer", ""]]), 20))
+    assert "computer" in file.getvalue()
+    assert "times the" in file.getvalue()
+
+
+def test_what_was_computed_is_written_before_it_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: Any) -> None:
+        raise BrokenPipeError("whoever read has stopped")
+
+    monkeypatch.setattr(compare, "_shown", gone)
+    main([*SMALL, "--study", "pass", "--learners", "prank", "--out", str(tmp_path / "out")])
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"pass.csv", "pass.md", "pass.png"}

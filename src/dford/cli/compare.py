@@ -220,16 +220,16 @@ def _run(name: str, tasks: "list[Task]", jobs: int, out: Path) -> None:
             records += some
             progress.advance(bar)
     tables = STUDIES[name].tables(records)
-    for table in tables:
-        screen.print(_shown(table, screen.width), "")
-        if table.note:
-            screen.print(table.note, "", markup=False)
     with writing_to(out):
         write_csv(out / f"{name}.csv", records)
         with atomic_write(out / f"{name}.md") as draft:
             draft.write_text("\n".join(table.markdown() for table in tables), encoding="utf-8")
         if name in PICTURES:
             PICTURES[name](records, out / f"{name}.png")
+    for table in tables:
+        screen.print(_shown(table, screen.width), "")
+        if table.note:
+            screen.print(table.note, "", markup=False)
     print(f"Written: {', '.join(str(out / path) for path in sorted(os.listdir(out)) if path.startswith(f'{name}.'))}")
 
 
@@ -246,8 +246,9 @@ def _shown(table: "Table", screen_width: int) -> "RichTable":
     whole = sum(max(width, *map(len, lines)) + 1 for width, lines in zip(widths, headers, strict=True)) - 1
     for place, (width, lines) in enumerate(zip(widths, headers, strict=True)):
         # if column names do not fit the screen they are broken into lines; figures never are
-        pieces = lines if whole <= screen_width else [piece for line in lines for piece in wrap(line, width)]
-        shown.add_column("\n".join(pieces), justify="right" if place else "left", min_width=width)
+        if whole > screen_width:
+            lines = [piece for line in lines for piece in wrap(line, width or len(line))]
+        shown.add_column("\n".join(lines), justify="right" if place else "left", min_width=width)
     for row in table.rows:
         shown.add_row(*map(_broken, row))
     return shown
