@@ -38,6 +38,13 @@ _EXPECTED_SKIPS = (
 _unexpected: list[str] = []
 
 
+_LONGEST = ("test_cluster", "test_gallery", "test_report", "test_ten_minutes", "test_container")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.stem not in _LONGEST)  # or some process would be left with one at the end
+
+
 def pytest_collection_finish() -> None:
     gc.freeze()  # imports stay: garbage collection in tests need not look at them again
 
