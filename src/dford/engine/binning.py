@@ -71,6 +71,15 @@ def _distinct(sample: Floats, j: int, values: Floats, counts: Ints) -> tuple[int
 
 
 @inlined
+def _most_bins(counts: Ints, n: int, total: int, size: int, limit: int) -> int:
+    """How many bins a column of numbers may have, given how often each of its values is in a sample of this size."""
+    usual = size - total  # the missing ones, or those of the commonest value
+    for i in range(n):
+        usual = max(usual, counts[i])
+    return min(limit, FEW_BINS) if (size - usual) * RARE <= size else limit
+
+
+@inlined
 def _between(low: float, high: float) -> float:
     """Halfway, but below `high`."""
     middle = 0.5 * low + 0.5 * high
@@ -133,12 +142,8 @@ def bin_columns(
     for j in range(len(values)):
         own = edges[number + j]
         n, total = _distinct(sample, j, distinct, counts)
-        most = sample.shape[1] - total
-        for i in range(n):
-            most = max(most, counts[i])
-        is_sparse = (sample.shape[1] - most) * RARE <= sample.shape[1]
-        few = min(limit, FEW_BINS) if is_sparse else limit
-        bins = _cut(distinct, counts, n, total, MOST_BINS if categorical[j] else few, own)
+        most = MOST_BINS if categorical[j] else _most_bins(counts, n, total, sample.shape[1], limit)
+        bins = _cut(distinct, counts, n, total, most, own)
         counts[: bins + 1] = 0
         zero = _bin_of(0.0, own, bins)
         for r in range(n_rows):
