@@ -285,6 +285,9 @@ def test_whole_numbers_are_the_same_levels_in_every_type(kind: type) -> None:
         assert scale.encode(labels[:0]).tolist() == []
     assert [type(name) for name in Scale.infer(labels, None).names] == [int] * 3
     assert Scale.infer(np.array([-100, 100], np.int8), None).names == [-100, 100]
+    limits = np.iinfo(kind)
+    for ends in ([limits.min, limits.min + 3], [limits.max - 3, limits.max]):
+        assert Scale(ends[::-1]).encode(np.array(ends, kind)).tolist() == [2, 1]
 
 
 def test_a_pool_refuses_what_it_could_not_learn_from_or_save_before_anyone_answers() -> None:

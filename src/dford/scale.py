@@ -59,12 +59,12 @@ class Scale:
         y = np.asarray(y)
         numbers: NDArray[np.int64]
         if y.size and y.dtype.kind in "iu" and self.array.dtype.kind in "iu" and _is_narrow(self.array):
-            lowest, highest = self.array.min(), self.array.max()
+            lowest, highest = int(self.array.min()), int(self.array.max())
             if not lowest <= y.min() <= y.max() <= highest:
                 self.number(y[(y < lowest) | (y > highest)][0])
-            table = np.zeros(int(highest) - int(lowest) + 1, np.int64)
-            table[_above_least(self.array)] = np.arange(1, len(self) + 1)
-            numbers = table[_above_least(y) + (int(y.min()) - int(lowest))]
+            table = np.zeros(highest - lowest + 1, np.int64)
+            table[_above(self.array, lowest)] = np.arange(1, len(self) + 1)
+            numbers = table[_above(y, lowest)]
             if not numbers.all():
                 self.number(y[numbers == 0][0])
             return numbers
@@ -94,7 +94,8 @@ class Scale:
                 return cls(given)
         y = np.asarray(y)
         if y.dtype.kind in "iu" and _is_narrow(y):
-            return cls(int(y.min()) + place for place in np.flatnonzero(np.bincount(_above_least(y).ravel())).tolist())
+            lowest = int(y.min())
+            return cls(lowest + place for place in np.flatnonzero(np.bincount(_above(y, lowest).ravel())).tolist())
         assert_all_finite(y, input_name="y")
         check_classification_targets(y.ravel())
         scale = cls(np.unique(y))
@@ -116,10 +117,12 @@ def _is_narrow(y: NDArray[Any]) -> bool:
     return y.size > 0 and int(y.max()) - int(y.min()) < 2**16
 
 
-def _above_least(y: NDArray[Any]) -> NDArray[np.int64]:
-    """How far each is above the least of them; types of few bits would overflow."""
-    above: NDArray[Any] = (y if y.dtype.kind == "u" else y.astype(np.int64)) - y.min()
-    return above.astype(np.int64)
+def _above(y: NDArray[Any], lowest: int) -> NDArray[np.int64]:
+    """How far each is above `lowest`, which none is below; types of few bits would overflow."""
+    if y.dtype.kind == "i" or lowest < 0:
+        return y.astype(np.int64, copy=False) - lowest
+    above: NDArray[Any] = y - y.dtype.type(lowest)  # may be more than an int64 holds before, never after
+    return above.astype(np.int64, copy=False)
 
 
 def _plain(level: Any) -> Any:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dford.columns.values import Values, word
 from dford.feedback import as_names
@@ -61,9 +62,17 @@ def has_more_than_numbers(X: Any) -> bool:
 
 def has_missing_numbers(X: Any) -> bool:
     """Whether numbers are missing from an array, or from a table of numbers."""
-    if _labels(X) is None and not (isinstance(X, np.ndarray) and X.ndim == 2):
+    if _labels(X) is None:
+        return isinstance(X, np.ndarray) and X.ndim == 2 and _has_missing(X)
+    return any(map(_has_missing, read_table(X).values()))
+
+
+def _has_missing(numbers: NDArray[Any]) -> bool:
+    if numbers.dtype.kind != "f":
         return False
-    return any(column.dtype.kind == "f" and np.isnan(column).any() for column in read_table(X).values())
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = numbers.sum()  # reads memory once, which `isnan` does twice and more
+    return not np.isfinite(total) and bool(np.isnan(numbers).any())
 
 
 def _labels(X: Any) -> Any:
