@@ -14,10 +14,11 @@ import dford
 import naive_pool
 from dford import DFORD, NewtonLogit, Pool, persistence
 from dford.datasets import make_synthetic
-from dford.engine import posteriors
 from dford.evaluation import offpolicy
-from dford.pool.answers import PLACE, Answer
+from dford.pool.agreement import AnswerColumns
+from dford.pool.answers import AUDIT, GOLD, PLACE, Answer
 from dford.pool.audit import Audit
+from dford.pool.error_rate import RateEvidence, rate_evidence
 from dford.pool.items import Items
 from dford.pool.placements import Placements
 from dford.pool.reliability import alike
@@ -309,10 +310,26 @@ def test_levels_are_drawn_with_their_propensities_so_figures_of_the_log_have_no_
 
 @given(st.integers(0, 40), st.integers(0, 40))
 def test_the_error_rate_is_learned_from_questions_that_were_asked_again(same: int, differing: int) -> None:
-    rate = posteriors.expected_rate(same + differing, differing, 8.0)
+    rate = RateEvidence(same + differing, differing).rate()
     assert 0 < rate < 0.5
-    assert rate > posteriors.expected_rate(same + differing + 10, differing, 8.0)
-    assert rate < posteriors.expected_rate(same + differing + 10, differing + 10, 8.0)
+    assert rate > RateEvidence(same + differing + 10, differing).rate()
+    assert rate < RateEvidence(same + differing + 10, differing + 10).rate()
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.booleans()), max_size=12), st.integers(0, 3))
+def test_the_error_rate_is_learned_from_audited_and_gold_items(told: list[tuple[int, int, bool]], known: int) -> None:
+    """Compared with the sum over all levels; items 0 and 1 are audited, item 2 is gold, item 3 is being placed."""
+    item, cut, higher = np.array(told, dtype=np.int64).reshape(-1, 3).T
+    columns = AnswerColumns(item, np.zeros_like(item), cut, higher == 1)
+    bounds = np.array([[0, 3], [known, known], [known, known], [0, 3]])
+    purpose = np.array([AUDIT, AUDIT, GOLD, PLACE])[item]
+    rates = (np.arange(1000) + 0.5) / 2000
+    weights = (1 - rates) ** 8 * (2 * rates * (1 - rates)) ** 2 * (1 - 2 * rates * (1 - rates)) ** 3
+    for i in range(3):
+        right = [[(level > c) == h for j, c, h in told if j == i] for level in ([known] if i == 2 else range(4))]
+        weights *= sum(np.prod([np.where(r, 1 - rates, rates) for r in rs], axis=0) for rs in right)
+    found = rate_evidence([5, 2], columns, purpose, bounds, 4).rate()
+    assert found == pytest.approx((weights * rates).sum() / weights.sum(), rel=1e-9)
 
 
 @pytest.mark.parametrize("wrong", [0.0, 0.1])

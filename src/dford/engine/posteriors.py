@@ -184,18 +184,27 @@ def likelihoods(
 
 
 @compiled
-def expected_rate(repeats: int, differing: int, before: float) -> float:
-    """The mean of the posterior of the error rate, after this many repeated questions and differing answers.
+def expected_rate(repeats: int, differing: int, against: Floats, counts: Ints, before: float) -> float:
+    """The mean of the posterior of the error rate of answers.
 
-    Two answers to one question differ with probability 2e(1 - e). The prior of rates e up to 1/2 is proportional to
-    (1 - e) ** before.
+    Two answers to one question differ with probability 2e(1 - e). Of item i's counts[i] answers, against[i, k] are
+    wrong if k is its level, and all levels are equally likely beforehand. The prior of rates e up to 1/2 is
+    proportional to (1 - e) ** before.
     """
     n, most, total, mean = 1000, -1e300, 0.0, 0.0
-    logs = np.empty(n)
+    logs, least = np.empty(n), np.empty(len(against))
+    for j in range(len(against)):
+        least[j] = against[j].min()
     for i in range(n):
         e = 0.5 * (i + 0.5) / n
         d = 2.0 * e * (1.0 - e)
-        logs[i] = before * log_one(1.0 - e) + differing * log_one(d) + (repeats - differing) * log_one(1.0 - d)
+        right, odds = log_one(1.0 - e), log_one(e / (1.0 - e))
+        logs[i] = before * right + differing * log_one(d) + (repeats - differing) * log_one(1.0 - d)
+        for j in range(len(against)):
+            chance = 0.0
+            for k in range(against.shape[1]):
+                chance += exp_one((against[j, k] - least[j]) * odds)
+            logs[i] += counts[j] * right + least[j] * odds + log_one(chance)
         most = max(most, logs[i])
     for i in range(n):
         w = exp_one(logs[i] - most)

@@ -14,10 +14,11 @@ from dford.learners import LiveLearner
 from dford.log import FeedbackLog
 from dford.pool.agreement import AnswerColumns, Voice
 from dford.pool.audit import Audit
+from dford.pool.error_rate import RateEvidence
 from dford.pool.filling import Filling
 from dford.pool.fold_learners import FOLDS, FoldLearners
 from dford.pool.items import Items
-from dford.pool.refresh import Calibration, Sureness, believed_rate
+from dford.pool.refresh import Calibration, Sureness
 from dford.pool.reliability import alike
 from dford.scale import Scale
 
@@ -93,7 +94,8 @@ def write_known(
         differing += before.get((place, cut), higher) != higher
         before[place, cut] = higher
     own.counts += np.bincount(places, minlength=len(own)).astype(np.int32)
-    reliability = alike(believed_rate(rate, repeats, differing), len(scale))
+    about_rate = RateEvidence(repeats, differing)
+    reliability = alike(about_rate.rate() if rate is None else rate, len(scale))
 
     def calibration() -> Calibration:
         """The calibration by what is known about the items so far."""
@@ -102,7 +104,7 @@ def write_known(
         own.believe(own.prior, evidence)
         by_whom = [Voice(str(number)) for number in range(1 + int(answers.person.max(initial=0)))]
         is_audit = np.zeros(len(places), np.bool_)
-        return Calibration(own, Audit(own, seed), answers, is_audit, by_whom, rate, (repeats, differing))
+        return Calibration(own, Audit(own, seed), answers, is_audit, by_whom, rate, about_rate)
 
     reliability = calibration().reliability()
     sure = Sureness(0.0, 1.0, np.zeros(len(scale)))

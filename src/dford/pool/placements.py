@@ -16,12 +16,13 @@ from dford.pool.agreement import AnswerColumns, Voice
 from dford.pool.answers import AUDIT, CHECK, GOLD, PLACE, Answer, Answers
 from dford.pool.audit import Audit
 from dford.pool.choice import AtHand, choose
+from dford.pool.error_rate import RateEvidence, rate_evidence
 from dford.pool.filling import Filling
 from dford.pool.fold_learners import FoldLearners
 from dford.pool.items import Items
 from dford.pool.judged import judged
 from dford.pool.people import Person, read_people
-from dford.pool.refresh import Calibration, Priors, Refresh, believed_rate, next_stage
+from dford.pool.refresh import Calibration, Priors, Refresh, next_stage
 from dford.pool.reliability import Reliability, alike
 from dford.scale import Scale
 
@@ -54,7 +55,7 @@ class Placements:
 
     def __init__(self, scale: Scale, learner: LiveLearner, error_rate: float | None, audit: float, seed: int) -> None:
         self.scale, self.error_rate, self.audit_share, self.seed = scale, error_rate, audit, seed
-        self.reliability = alike(believed_rate(error_rate), len(scale))
+        self.reliability = alike(RateEvidence().rate() if error_rate is None else error_rate, len(scale))
         self.known: Reliability | None = None
         """How likely answers are, if that is known in advance, and not estimated from the answers."""
         self.voices: list[Voice] = []
@@ -288,7 +289,7 @@ class Placements:
             answers["purpose"] == AUDIT,
             self.voices,
             self.error_rate,
-            self.repeats,
+            rate_evidence(self.repeats, answers.told(), answers["purpose"], self.items.bounds, len(self.scale)),
         )
         new = self.learned + np.flatnonzero(answers["is_taught"][self.learned :])
         self.learned = len(answers)

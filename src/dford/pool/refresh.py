@@ -11,6 +11,7 @@ from dford.engine._compiled import Bools, Floats, Ints
 from dford.engine.elementary import logs
 from dford.pool.agreement import AnswerColumns, Voice, modest_shares
 from dford.pool.audit import Audit
+from dford.pool.error_rate import RateEvidence
 from dford.pool.items import Items
 from dford.pool.reliability import Reliability, alike, by_people
 
@@ -22,17 +23,11 @@ _SAMPLE = 2000
 # Most items are asked about where their prior is in doubt, which says little about how sure it may be elsewhere. An
 # audited item is a random one, asked about any cut, so it counts this many times.
 _AUDITED = 5.0
-_BEFORE = 8.0  # before any question is repeated, an error rate of 0.1 is expected
 
 
 def next_stage(count: int, n_items: int) -> int:
     """Priors started at `count` answers take effect at this number of answers, where the next ones start."""
     return count + max(_FIRST, count // 16, n_items // 200)
-
-
-def believed_rate(given: float | None, repeats: int = 0, differing: int = 0) -> float:
-    """The error rate of answers: as given, or estimated from the questions that were asked again."""
-    return float(posteriors.expected_rate(repeats, differing, _BEFORE)) if given is None else float(given)
 
 
 class Priors(NamedTuple):
@@ -62,7 +57,7 @@ class Calibration:
         is_audit: Bools,
         voices: Sequence[Voice],
         rate: float | None,
-        repeats: Sequence[int],
+        evidence: RateEvidence,
     ) -> None:
         answered = np.flatnonzero(items.counts)
         self._some = answered[:: 1 + len(answered) // _SAMPLE]
@@ -73,13 +68,13 @@ class Calibration:
         self._items, places = np.unique(2 * told.item + is_audit, return_inverse=True)
         self._told = told._replace(item=places.astype(np.int64))
         self._prior = bounded(items.prior[self._items // 2], items.bounds[self._items // 2])
-        self._voices, self._given, self._repeats = tuple(voices), rate, tuple(repeats)
+        self._voices, self._given, self._evidence = tuple(voices), rate, evidence
 
     def reliability(self) -> Reliability:
-        """By person if there are several; else the same for all answers, from the questions that were asked again."""
+        """By person if there are several; else the same for all answers."""
         is_one = len(self._voices) < 2 and not any(voice.eighths for voice in self._voices)
         if self._given is not None or is_one:
-            return alike(believed_rate(self._given, *self._repeats), self._prior.shape[1])
+            return alike(self._evidence.rate() if self._given is None else self._given, self._prior.shape[1])
         return by_people(self._told, self._prior, self._voices)
 
     def priors(self, yes: Floats, reliability: Reliability) -> Priors:
