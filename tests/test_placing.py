@@ -133,6 +133,18 @@ def test_items_without_features_are_placed_by_their_answers_and_the_shares(tmp_p
     assert found["P(e)"][7] == pytest.approx((1 + 4) / (5 + 4)), "four of the level that is known, and one of each"
 
 
+@pytest.mark.parametrize("given", [0.1, None])
+def test_an_answer_counts_as_much_as_its_confidence_says(given: float | None, tmp_path: Path) -> None:
+    sure, log = (None, 1.0, 0.75, 0.5), FeedbackLog(LEVELS)
+    for item, confidence in enumerate(sure):
+        log.append(Question("", np.empty(0), "b", "c", 0.5, 0), True, item=item, confidence=confidence)
+    pd.DataFrame({"note": list("abcd")}).to_parquet(tmp_path / "items.parquet")
+    place(tmp_path / "items.parquet", log, tmp_path / "levels.parquet", learner=NewtonLogit(), error_rate=given)
+    found = pd.read_parquet(tmp_path / "levels.parquet")
+    above = found[["P(c)", "P(d)", "P(e)"]].sum(axis=1)
+    assert above[1] > above[2] > above[3], "the surer, the higher"
+
+
 def test_answers_about_no_item_teach_all_and_count_for_none(world: Any, tmp_path: Path) -> None:
     X, y, log = world
     bare = FeedbackLog(LEVELS, NAMES)

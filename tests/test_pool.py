@@ -408,6 +408,21 @@ def test_bad_input_gets_one_sentence(options: dict[str, Any], sentence: str) -> 
         Pool(**{"X": np.zeros((3, 2)), "levels": LEVELS, **options})
 
 
+@pytest.mark.parametrize("given", [0.0, 0.2, None])
+def test_an_answer_counts_as_much_as_its_probability_says_from_the_first_one_on(given: float | None) -> None:
+    """Also if it is given how often answers are wrong: that is meant for those without a probability."""
+
+    def believed(said: float) -> float:
+        pool = Pool(np.empty((5, 0)), [1, 2], error_rate=given, audit=0.0, random_state=0)
+        question = pool.ask()
+        pool.tell(question, said)
+        return float(pool.probabilities_[question.item][1])
+
+    assert believed(0.5) == pytest.approx(0.5, abs=0.002)
+    assert believed(0.0) < believed(0.2) < believed(0.4) < 0.5 < believed(0.6) < believed(0.8) < believed(1.0)
+    assert believed(0.75) == pytest.approx(0.75, abs=0.05)
+
+
 def test_an_answer_is_yes_no_or_a_probability() -> None:
     pool = fast(np.zeros((3, 1)))
     for said in (1, 1.5, float("nan"), "yes", None):

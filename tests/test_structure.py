@@ -41,7 +41,7 @@ FLOORS = {
     "dford.pool": [
         {"questions", "agreement", "items", "filling"},
         {"answers", "asked", "audit", "fold_learners", "people", "reliability"},
-        {"choice", "contested", "forecast", "judged", "run"},
+        {"choice", "contested", "error_rate", "forecast", "judged", "run"},
         {"refresh"},
         {"placements"},
         {"saving"},

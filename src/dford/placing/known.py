@@ -12,7 +12,7 @@ from dford.engine import posteriors
 from dford.engine._compiled import Bools, Floats, Ints
 from dford.learners import LiveLearner
 from dford.log import FeedbackLog
-from dford.pool.agreement import AnswerColumns, Voice
+from dford.pool.agreement import AnswerColumns, Voice, number_voices
 from dford.pool.audit import Audit
 from dford.pool.error_rate import RateEvidence
 from dford.pool.filling import Filling
@@ -32,7 +32,9 @@ class Told(NamedTuple):
     levels: Ints
     propensities: Floats
     higher: Bools
+    voices: list[Voice]
     people: Ints
+    """The number of each answer's voice."""
     X: Floats
     answered: Ints
     """The items with answers, in order."""
@@ -67,8 +69,8 @@ def read_told(log: FeedbackLog) -> Told:
         raise ValueError(
             "the log has answers about the same item with different features, so its items are not from one file"
         )
-    people = np.unique([name or "" for name in log.person], return_inverse=True)[1].astype(np.int64)
-    return Told(items, cuts, levels, log.propensity, log.higher, people, X, answered, own)
+    by_whom = number_voices(log.person, log.confidence)
+    return Told(items, cuts, levels, log.propensity, log.higher, *by_whom, X, answered, own)
 
 
 def write_known(
@@ -95,16 +97,15 @@ def write_known(
         before[place, cut] = higher
     own.counts += np.bincount(places, minlength=len(own)).astype(np.int32)
     about_rate = RateEvidence(repeats, differing)
-    reliability = alike(about_rate.rate() if rate is None else rate, len(scale))
+    reliability = alike(about_rate.rate() if rate is None else rate, len(scale)).extended(told.voices)
 
     def calibration() -> Calibration:
         """The calibration by what is known about the items so far."""
         rows = reliability.rows(answers.person)
         evidence = posteriors.gather(places, rows, answers.cut, answers.higher, reliability.logs, len(own))
         own.believe(own.prior, evidence)
-        by_whom = [Voice(str(number)) for number in range(1 + int(answers.person.max(initial=0)))]
         is_audit = np.zeros(len(places), np.bool_)
-        return Calibration(own, Audit(own, seed), answers, is_audit, by_whom, rate, about_rate)
+        return Calibration(own, Audit(own, seed), answers, is_audit, told.voices, rate, about_rate)
 
     reliability = calibration().reliability()
     sure = Sureness(0.0, 1.0, np.zeros(len(scale)))

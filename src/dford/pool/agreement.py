@@ -1,6 +1,6 @@
 """Levels and people, found together from answers about the same items."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,11 +39,17 @@ def kinds_of(errors: Floats, strict: Floats, sure: bool) -> Kinds:
     """Wrong answers are assumed to be rare, even more so if `sure`, and few people to be strict or mild."""
     both = np.concatenate([-strict[::-1], [0.0], strict])
     error, strictness = (grid.ravel() for grid in np.meshgrid(errors, both, indexing="ij"))
-    # no powers or exponentials, whose bits differ between machines
-    rare, near = (1.0 - error) * (1.0 - error), 1.0 / (1.0 + (strictness / _SPREAD) * (strictness / _SPREAD) / 8.0)
-    rare, near = rare * rare, near * near  # nearly a normal distribution, with longer tails
-    weights = (rare * rare if sure else rare) * near * near
+    near = 1.0 / (1.0 + (strictness / _SPREAD) * (strictness / _SPREAD) / 8.0)
+    near = near * near  # nearly a normal distribution, with longer tails
+    weights = _rare(error, sure) * near * near
     return Kinds(error, strictness, weights / weights.sum())
+
+
+def _rare(error: Floats, sure: bool) -> Floats:
+    # no powers or exponentials, whose bits differ between machines
+    rare = (1.0 - error) * (1.0 - error)
+    rare = rare * rare
+    return rare * rare if sure else rare
 
 
 KINDS = kinds_of(_ERRORS, _STRICT, sure=True)
@@ -52,11 +58,11 @@ KINDS = kinds_of(_ERRORS, _STRICT, sure=True)
 def _sure(eighths: int) -> Floats:
     """How likely each kind is for someone who says their answer is right with this probability, in eighths.
 
-    It counts like eight answers of which `eighths` are right.
+    It counts like sixteen answers of which so many are right, for someone who is not assumed to be wrong rarely.
     """
-    weights = KINDS.weights.copy()
-    for i in range(8 if eighths else 0):
-        weights *= 1.0 - KINDS.error if i < eighths else KINDS.error
+    weights = KINDS.weights if eighths == 0 else KINDS.weights / _rare(KINDS.error, sure=True)
+    for i in range(16 if eighths else 0):
+        weights = weights * (1.0 - KINDS.error if i < 2 * eighths else KINDS.error)
     found: Floats = weights / weights.sum()
     return found
 
@@ -75,6 +81,14 @@ class Voice(NamedTuple):
     def of(cls, name: str, confidence: float) -> "Voice":
         """The voice for a confidence from 0.5 to 1, or NaN."""
         return cls(name) if np.isnan(confidence) else cls(name, round(8 * confidence))
+
+
+def number_voices(names: Iterable[str | None], confidences: Iterable[float]) -> tuple[list[Voice], Ints]:
+    """The voices of answers, in alphabetical order, and the number of each answer's voice."""
+    said = [Voice.of(name or "", sure) for name, sure in zip(names, confidences, strict=True)]
+    voices = sorted(set(said))
+    number = {voice: i for i, voice in enumerate(voices)}
+    return voices, np.array([number[voice] for voice in said], dtype=np.int64)
 
 
 def people_of(voices: Sequence[Voice]) -> Ints:

@@ -21,6 +21,7 @@ from dford.pool.agreement import (
     is_shared,
     kinds_of,
     known_or_shared,
+    number_voices,
     people_of,
 )
 
@@ -174,11 +175,8 @@ class People(Mapping[str, Person]):
         if not keep.any():
             raise ValueError("the log does not say which items its answers are about; add the column item")
         numbers, item = np.unique(log.item[keep].astype(np.int64), return_inverse=True)
-        said = [Voice.of(name or "", sure) for name, sure in zip(log.person[keep], log.confidence[keep], strict=True)]
-        voices = sorted(set(said))
-        number = {voice: n for n, voice in enumerate(voices)}
-        person = np.array([number[voice] for voice in said])
-        told = AnswerColumns(item.astype(np.int64), person.astype(np.int64), asked[keep], log.higher[keep])
+        voices, person = number_voices(log.person[keep], log.confidence[keep])
+        told = AnswerColumns(item.astype(np.int64), person, asked[keep], log.higher[keep])
         places = {int(number): place for place, number in enumerate(numbers)}
         known = {places[one]: log.scale.number(level) - 1 for one, level in (gold or {}).items() if one in places}
         levels = np.full(len(numbers), -1)

@@ -213,8 +213,9 @@ class Placements:
     def release(self) -> None:
         """Let the audit's answers count for their items."""
         audited = self.answers["purpose"] == AUDIT
-        for i in np.flatnonzero(audited).tolist():
-            self.items.answer(*self._told(i))
+        self.items.evidence = self.with_audit().evidence
+        self.items.counts += np.bincount(self.answers["item"][audited], minlength=len(self.items)).astype(np.int32)
+        self.items.look(np.arange(len(self.items)))
         self.answers["purpose"][audited] = PLACE
         self.audit.clear()
 

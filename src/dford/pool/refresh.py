@@ -71,11 +71,15 @@ class Calibration:
         self._voices, self._given, self._evidence = tuple(voices), rate, evidence
 
     def reliability(self) -> Reliability:
-        """By person if there are several; else the same for all answers."""
+        """By person if there are several, or if one says how sure they are; else the same for all answers.
+
+        If the rate is given, it is that of all answers except those whose probability is given, too.
+        """
         is_one = len(self._voices) < 2 and not any(voice.eighths for voice in self._voices)
-        if self._given is not None or is_one:
-            return alike(self._evidence.rate() if self._given is None else self._given, self._prior.shape[1])
-        return by_people(self._told, self._prior, self._voices)
+        if self._given is None and not is_one:
+            return by_people(self._told, self._prior, self._voices)
+        rate = self._evidence.rate() if self._given is None else self._given
+        return alike(rate, self._prior.shape[1]).extended(self._voices)
 
     def priors(self, yes: Floats, reliability: Reliability) -> Priors:
         return Priors(posteriors.priors(yes, *self.sureness(yes, reliability)), reliability)

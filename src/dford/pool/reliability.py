@@ -47,11 +47,16 @@ class Reliability(NamedTuple):
 
     def extended(self, voices: Sequence[Voice]) -> "Reliability":
         """With voices added since, about which nothing is known except how sure they say they are."""
-        new = [] if len(self.rates) == 1 else [voice.eighths for voice in voices[len(self.rates) - 1 :]]
-        if not new:
-            return self
-        more = _of_kinds(WEIGHTS[new], self.logs.shape[2])
-        return Reliability(*(np.concatenate(columns) for columns in zip(self, more, strict=True)))
+        first = len(self.rates) - 1
+        if first == 0 and not any(voice.eighths for voice in voices):
+            return self  # all are alike
+        said, guess = _of_kinds(WEIGHTS, self.logs.shape[2]), alike(_MOST, (self.logs.shape[2] + 1) // 2)
+        new = [voice.eighths for voice in voices[first:]]
+        rows = [guess if eighths == 4 else (said if eighths else self).row(eighths) for eighths in new]
+        return Reliability(*(np.concatenate(columns) for columns in zip(self, *rows, strict=True)))
+
+    def row(self, number: int) -> "Reliability":
+        return Reliability(self.logs[number : number + 1], self.rates[number : number + 1])
 
 
 def alike(rate: float, n_levels: int) -> Reliability:
