@@ -399,6 +399,7 @@ class Mine(NewtonLogit):
         ({"error_rate": 0.5}, "error_rate must be a share below 0.5"),
         ({"audit": 1.5}, "audit must be a share of the questions"),
         ({"levels": ["only"]}, "a scale needs at least two levels"),
+        ({"levels": range(1001)}, "a pool has at most 1,000 levels; got 1,001"),
         ({"learner": DFORD()}, "needs a learner with ask, tell and predict_proba"),
         ({"X": [[1.0], [np.inf]]}, "Input X contains infinity"),
     ],
@@ -423,8 +424,13 @@ def test_an_answer_counts_as_much_as_its_probability_says_from_the_first_one_on(
     assert believed(0.75) == pytest.approx(0.75, abs=0.05)
 
 
-def test_an_answer_is_yes_no_or_a_probability() -> None:
+def test_an_answer_is_yes_no_or_a_probability_of_somebody_with_a_name() -> None:
     pool = fast(np.zeros((3, 1)))
+    for n in (2.5, -1, True, "2"):
+        with pytest.raises(ValueError, match="n must be a whole number of questions; got"):
+            pool.ask(n)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="must be text that can be written to a file"):
+        pool.tell(pool.ask(), True, person="\ud800")
     for said in (1, 1.5, float("nan"), "yes", None):
         with pytest.raises(TypeError, match=r"an answer must be True, False, or the probability .*; got"):
             pool.tell(pool.ask(), said)  # type: ignore[arg-type]

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dford.cli import _answering
+from dford.service import program as program_module
 from dford.service.core import Service
 from dford.service.program import Program, ProgramFailure, Said, _Process, read_answer
 from dford.service.program_run import BrokenProgramError, ProgramRun, same_answers
@@ -157,7 +158,16 @@ def test_a_long_question_that_nobody_reads_causes_no_deadlock() -> None:
     run(going)
 
 
-def test_a_line_that_nobody_asked_for_is_never_taken_for_an_answer() -> None:
+def test_a_program_that_repeats_its_first_answer_has_not_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or the repetition would be taken for the answer to the next question."""
+    monkeypatch.setattr(program_module, "_PAUSE", 60.0)
+    line = """os.write(1, b'{"higher": true}\\n')"""
+    found = ask(program(f"{line}; time.sleep(0.02); {line}"), 2)
+    assert found == ["it printed more than one line for a question"] * 2
+
+
+def test_a_line_that_nobody_asked_for_is_never_taken_for_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program_module, "_PAUSE", 0.0)
     body = """
     os.write(1, b'{"higher": true}\\n')
     time.sleep(0.2)

@@ -80,6 +80,8 @@ def checked_about(item: Any, person: Any, time: Any, confidence: Any = None) -> 
         raise ValueError(f"an item must be a whole number, 0 or more; got {item}")
     if person is not None and not isinstance(person, str):
         raise TypeError(f"a person must be a name; got {person!r}")
+    if person is not None and person.encode(errors="ignore").decode() != person:  # half of a pair of surrogates
+        raise ValueError(f"the name of a person must be text that can be written to a file; got {person!r}")
     if time is not None and not 0 <= time < 1e11:
         raise ValueError(f"a time must be in seconds since 1970; got {time!r}")
     return About(

@@ -35,6 +35,8 @@ from dford.scale import Scale
 
 WhoIsAtHand = str | Sequence[str] | Mapping[str, Sequence[int]] | None
 
+_MOST_LEVELS = 1_000  # what is known about every item has a number for each level
+
 
 class Pool:
     """Items to be placed on a scale, one yes/no answer at a time.
@@ -133,6 +135,8 @@ class Pool:
         is_seed = isinstance(random_state, (int, np.integer))
         self.seed_ = int(random_state) if is_seed else int(check_random_state(random_state).randint(2**31))  # type: ignore[arg-type]
         self._scale = Scale(levels)
+        if len(self._scale) > _MOST_LEVELS:
+            raise ValueError(f"a pool has at most {_MOST_LEVELS:,} levels; got {len(self._scale):,}")
         persistence.pack({"levels": self._scale.names}, {})  # what cannot be saved is refused before anyone answers
         self.columns_: Columns | None = Columns().fit(X) if has_more_than_numbers(X) else None
         if self.columns_ is not None and self.columns_.is_sparse_ and isinstance(learner, Auto):
@@ -173,6 +177,8 @@ class Pool:
         only answer about some items, pass a mapping from people to their items; the result is None once they have
         answered all they can.
         """
+        if n is not None and (isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0):
+            raise ValueError(f"n must be a whole number of questions; got {n!r}")
         at_hand = self._at_hand(person)
         if person is not None and not at_hand:
             return None if n is None else []

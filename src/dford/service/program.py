@@ -11,7 +11,9 @@ from typing import Any, NamedTuple, cast
 _LONGEST = 100_000  # bytes of an answer
 _TAIL, _TAIL_LINES = 4_000, 5  # bytes and lines kept of its stderr
 _GRACE = 1.0  # seconds for output after a program has ended; and for it to end by itself
+_PAUSE = 0.2  # seconds after the first answer in which nothing more may be printed
 _LAST = 5.0  # seconds to wait until it is gone: one that even the system cannot end is left
+_TOO_MUCH = "it printed more than one line for a question"
 
 
 class ProgramFailure(Exception):  # noqa: N818
@@ -55,7 +57,9 @@ class Program:
         try:
             async with asyncio.timeout(self._seconds):
                 line = await process.exchange(json.dumps(question).encode() + b"\n")
-            return read_answer(line, number)
+            said = read_answer(line, number)
+            await process.check_once()
+            return said
         except TimeoutError:
             await self._fail(process)
             raise ProgramFailure(f"no answer within {self._seconds:g} s") from None
@@ -81,8 +85,8 @@ class _Process(asyncio.SubprocessProtocol):
         self._loop = asyncio.get_running_loop()
         self._said, self._errors = bytearray(), bytearray()
         self._answer: asyncio.Future[bytes] | None = None
-        self._exited, self._lost, self._heard = (self._loop.create_future() for _ in range(3))
-        self._mute = False
+        self._exited, self._lost, self._heard, self._spoke = (self._loop.create_future() for _ in range(4))
+        self._mute = self._is_checked = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.SubprocessTransport, transport)
@@ -93,6 +97,8 @@ class _Process(asyncio.SubprocessProtocol):
             del self._errors[:-_TAIL]
             return
         self._said += data
+        if not self._is_asked() and not self._spoke.done():
+            self._spoke.set_result(None)
         if len(self._said) > _LONGEST:
             self._pipe(1).pause_reading()
             self._give(ProgramFailure(f"the answer was longer than {_LONGEST:,} bytes"))
@@ -100,7 +106,7 @@ class _Process(asyncio.SubprocessProtocol):
             line, more = bytes(self._said[:end]), self._said[end + 1 :]
             if self._is_asked() and not more:
                 self._said.clear()
-            self._give(ProgramFailure("it printed more than one line for a question") if more else line)
+            self._give(ProgramFailure(_TOO_MUCH) if more else line)
 
     def pipe_connection_lost(self, fd: int, error: Exception | None) -> None:
         if fd == 1:
@@ -129,6 +135,14 @@ class _Process(asyncio.SubprocessProtocol):
             return await self._answer
         finally:
             self._answer = None
+
+    async def check_once(self) -> None:
+        """After the first answer, see whether more follows: it would be taken for the answer to the next question."""
+        if not self._is_checked:
+            await asyncio.wait([self._exited, self._spoke], timeout=_PAUSE, return_when=asyncio.FIRST_COMPLETED)
+            if self._said:
+                raise ProgramFailure(_TOO_MUCH)
+            self._is_checked = True
 
     async def last_words(self) -> str:
         """The last lines of its stderr, read to the end if it has ended by itself."""
