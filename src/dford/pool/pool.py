@@ -57,7 +57,7 @@ class Pool:
         One with `predict_proba`; by default `Auto()`.
     error_rate : float, optional
         How often an answer is wrong. By default it is learned: one question in fifty is asked again, and where the two
-        answers differ, one of them is wrong.
+        answers differ, one of them is wrong; and audited items are asked about until their answers agree on a level.
     audit : float, default=0.05
         The share of audit questions, which settle items drawn at random to judge the placements; 0 for none.
     auditors : sequence of str, optional
