@@ -268,6 +268,16 @@ def test_accuracy_within_so_many_levels_is_unbiased(world: Any, within: int) -> 
         assert np.mean(values) == pytest.approx(true, abs=4 * np.std(values) / np.sqrt(100) + 1e-12)
 
 
+def test_within_is_a_whole_number_of_levels(world: Any) -> None:
+    X, y, own, *_ = world
+    log = logged(X, y, own, Uniform(), 0)
+    for strange in (1.5, 0.5, 1.0, np.nan, -1, "1", None, True):
+        with pytest.raises(ValueError, match="within must be a whole number of levels, 0 or more; got"):
+            offpolicy.accuracy(log, own, within=strange)  # type: ignore[arg-type]
+    assert offpolicy.accuracy(log, own, within=np.int8(1)) == offpolicy.accuracy(log, own, within=1)
+    assert offpolicy.accuracy(log, own, within=2**70).value == 1.0
+
+
 def test_a_comparison_knows_which_is_better_and_when_it_cannot_tell(world: Any) -> None:
     X, y, own, _, foreign = world
     log = logged(X, y, own, Boundary(0.3), 0)
