@@ -274,7 +274,8 @@ def test_within_is_a_whole_number_of_levels(world: Any) -> None:
     for strange in (1.5, 0.5, 1.0, np.nan, -1, "1", None, True):
         with pytest.raises(ValueError, match="within must be a whole number of levels, 0 or more; got"):
             offpolicy.accuracy(log, own, within=strange)  # type: ignore[arg-type]
-    assert offpolicy.accuracy(log, own, within=np.int8(1)) == offpolicy.accuracy(log, own, within=1)
+    small: Any = np.int8(1)
+    assert offpolicy.accuracy(log, own, within=small) == offpolicy.accuracy(log, own, within=1)
     assert offpolicy.accuracy(log, own, within=2**70).value == 1.0
 
 

@@ -1,7 +1,8 @@
 """What the commands share."""
 
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -47,6 +48,25 @@ def writing_to(folder: Path, option: str = "--out") -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or error
         raise typer.BadParameter(f"cannot write into {folder} ({reason})", param_hint=option) from error
+
+
+def keep_whole(read: Mapping[str, Path], written: Mapping[str, Path | None]) -> None:
+    """Refuse to write over a file that is read, or two outputs to one file, also through links."""
+    import typer
+
+    held = {what: path for what, path in read.items() if os.path.exists(path)}
+    for option, path in written.items():
+        if path is None:
+            continue
+        if same := [what for what, other in held.items() if _is_same(path, other)]:
+            raise typer.BadParameter(f"{path.name} holds {same[0]}; write somewhere else", param_hint=option)
+        held[f"what {option} writes"] = path
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    if os.path.exists(one) and os.path.exists(other):
+        return one.samefile(other)
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 JOBS = "Number of processes; -1 for one per core, or the whole cluster."

@@ -49,6 +49,13 @@ class TableOptions(NamedTuple):
         return load_table(path, self.target, levels=names, discretise=discretise, kinds=read_kinds(self.kind))
 
 
+def files_of(table: Path) -> dict[str, Path]:
+    """What is read with a table."""
+    from dford.columns.vectors import vectors_file
+
+    return {"the table": table, "the vectors of the table": vectors_file(table)}
+
+
 def describe(columns: Any) -> str:
     """What each column became, one per line."""
     return "\n".join(f"  {one.sentence}" for one in columns.describe())

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from dford.cli import _tables
 from dford.cli._names import LEARNERS
-from dford.cli._shared import POLICY, console, new_table, read_log, read_policy
+from dford.cli._shared import POLICY, console, keep_whole, new_table, read_log, read_policy
 
 if TYPE_CHECKING:
     import typer
@@ -59,6 +59,7 @@ def add(program: "typer.Typer") -> None:
                 raise typer.BadParameter("name the levels of the log, lowest first", param_hint="--levels")
             if given := [name for name, value in options._asdict().items() if value and name != "levels"]:
                 raise typer.BadParameter(f"--{given[0].replace('_', '-')} is about a table; give --target, too")
+        keep_whole({"the log": log}, {"--save": save})
         grid = _grid() if learners is None else _named(learners)
         if target is None:
             _tune(read_log(log, levels or ""), grid, learners is not None, read_policy(policy), save)
