@@ -235,6 +235,7 @@ def test_if_there_are_keys_the_page_gets_one_for_as_long_as_it_runs(
         (["label", "nowhere.csv", "--levels", "a,b"], "no file nowhere.csv"),
         (["label", "items.csv"], "--levels"),
         (["label", "items.csv", "--levels", "a,a"], "distinct"),
+        (["label", "items.csv", "--levels", "a,,b"], "--levels: expected names with one comma between two of them"),
         (["label", "items.csv", "--levels", "a,b", "--learner", "newtn"], "'newtn' is not one of Auto"),
         (["label", "items.csv", "--levels", "a,b", "--project", "My Items"], "My Items"),
         (["label", "items.csv", "--levels", "a,b", "--out", "nowhere/levels.csv"], "--out"),

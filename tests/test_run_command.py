@@ -114,6 +114,8 @@ def test_model_and_answers_are_saved(table: Path, tmp_path: Path, capsys: pytest
         (["things.csv", "--target", "rating"], "lowest first"),
         (["things.csv", "--target", "score"], "different numbers"),
         (["things.csv", "--target", "rating", "--levels", "bad,good"], "'ok'"),
+        (["things.csv", "--target", "rating", "--levels", "bad,ok,good,"], "such as low,high; got 'bad,ok,good,'"),
+        (["things.csv", "--target", "rating", "--levels", ""], "such as low,high; got ''"),
         (["things.csv", "--target", "score", "--cuts", "a,b"], "--cuts"),
         (["things.csv", "--target", "score", "--cuts", "2,1"], "cuts"),
         (["things.csv", "--target", "score", "--steps", "0"], "--steps"),

@@ -113,6 +113,18 @@ def read_policy(text: str) -> "Policy | None":
         raise ValueError(f"{text!r} is not a policy; give one like uniform, nearby:0.1 or boundary:0.2") from None
 
 
+def read_levels(text: str) -> list[str]:
+    """The names of levels as typed, with commas between them."""
+    import typer
+
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise typer.BadParameter(
+            f"expected names with one comma between two of them, such as low,high; got {text!r}", param_hint="--levels"
+        )
+    return names
+
+
 def read_log(path: Path, levels: str | list[Any]) -> "FeedbackLog":
     """The log in a file, with levels as typed: numbers where the file has numbers."""
     from dford.log import FeedbackLog
@@ -121,7 +133,7 @@ def read_log(path: Path, levels: str | list[Any]) -> "FeedbackLog":
         raise FileNotFoundError(f"there is no log {path}")
     if not isinstance(levels, str):
         return FeedbackLog.read(path, levels)
-    names: list[Any] = [name.strip() for name in levels.split(",")]
+    names: list[Any] = read_levels(levels)
     try:
         numbers: list[Any] = [int(name) for name in names]
     except ValueError:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dford.cli._names import LEARNERS
+from dford.cli._shared import read_levels
 
 FILE = "A .csv with a header line, or a .parquet; vectors in a .npy file of the same name beside it become a column."
 TARGET = "The column with the levels."
@@ -44,7 +45,7 @@ class TableOptions(NamedTuple):
         }
         if len(given := [name for name, value in ways.items() if value is not None]) > 1:
             raise typer.BadParameter(f"give only one of {' and '.join(given)}")
-        names = [name.strip() for name in self.levels.split(",")] if self.levels else None
+        names = None if self.levels is None else read_levels(self.levels)
         discretise = _discretiser(self.equal_frequency, self.cuts, self.steps)
         return load_table(path, self.target, levels=names, discretise=discretise, kinds=read_kinds(self.kind))
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from dford.cli import _tables
 from dford.cli._serving import DATABASE, learned, leave, listen, make_server, opened, patiently, run
-from dford.cli._shared import keep_whole, needs, writing_to
+from dford.cli._shared import keep_whole, needs, read_levels, writing_to
 from dford.files import atomic_write
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def add(program: "typer.Typer") -> None:
         table = TableProject(
             project or _name(file.stem),
             rows,
-            [name.strip() for name in levels.split(",")] if levels else [],
+            read_levels(levels) if levels else [],
             learner,
             ({"image": "image"} if file.is_dir() else {}) | _tables.read_kinds(kind or ()),
             by_content=file.is_dir(),
