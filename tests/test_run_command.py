@@ -118,6 +118,12 @@ def test_model_and_answers_are_saved(table: Path, tmp_path: Path, capsys: pytest
         (["things.csv", "--target", "rating", "--levels", ""], "such as low,high; got ''"),
         (["things.csv", "--target", "score", "--cuts", "a,b"], "--cuts"),
         (["things.csv", "--target", "score", "--cuts", "2,1"], "cuts"),
+        (["things.csv", "--target", "score", "--cuts", ",".join(map(str, range(100)))], "--cuts: this would make more"),
+        (["things.csv", "--target", "score", "--equal-frequency", "101"], "more levels than the 100 that are possible"),
+        (["things.csv", "--target", "score", "--equal-frequency", "1000000000000"], "--equal-frequency: this would"),
+        (["things.csv", "--target", "score", "--steps", "1e-9"], "--steps: this would make more levels than the 100"),
+        (["things.csv", "--target", "score", "--steps", "1e-320"], "--steps: this would make more levels than the 100"),
+        (["hundred.csv", "--target", "y", "--steps", "1"], "--steps: this would make more levels than the 100"),
         (["things.csv", "--target", "score", "--steps", "0"], "--steps"),
         (["things.csv", "--target", "score", "--steps", "1", "--cuts", "1"], "--steps"),
         (["things.csv", "--target", "score", "--steps", "1", "--learner", "oracle"], "--learner"),
@@ -144,6 +150,7 @@ def test_a_mistake_gets_one_sentence_and_exit_2(
     monkeypatch.chdir(table.parent)
     pd.DataFrame({"x": [1.0, 3.0, 2.0], "y": [1, None, 3]}).to_csv("holes.csv", index=False)
     Path("ragged.csv").write_text("x,y\n1\n")
+    Path("hundred.csv").write_text("x,y\n1,0.5\n2,100.4\n")  # 101 levels
     before = sorted(table.parent.iterdir())
     assert main(["run", *arguments]) == 2
     output = capsys.readouterr()

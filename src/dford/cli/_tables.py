@@ -102,8 +102,10 @@ def _discretiser(tenths: int | None, cuts: str | None, steps: float | None) -> D
     from dford.datasets import at_cuts, equal_frequency
 
     if tenths is not None:
+        _check_count(tenths, "--equal-frequency")
         return partial(equal_frequency, n_levels=tenths)
     if cuts is not None:
+        _check_count(cuts.count(",") + 2, "--cuts")
         try:
             return partial(at_cuts, cuts=[float(cut) for cut in cuts.split(",")])
         except ValueError:
@@ -120,5 +122,20 @@ def _discretiser(tenths: int | None, cuts: str | None, steps: float | None) -> D
 def _in_steps(values: Any, step: float) -> Any:
     from dford.datasets import in_steps
 
-    start = step * (math.ceil(values.min() / step) - 1)
-    return in_steps(values, step, start=start, n_levels=max(2, math.ceil((values.max() - start) / step)))
+    lowest, highest = float(values.min()), float(values.max())
+    _check_count(highest / step - lowest / step, "--steps")  # infinite or NaN if the step is tiny
+    start = step * (math.ceil(lowest / step) - 1)
+    n_levels = max(2, math.ceil((highest - start) / step))
+    _check_count(n_levels, "--steps")
+    return in_steps(values, step, start=start, n_levels=n_levels)
+
+
+def _check_count(levels: float, option: str) -> None:
+    import typer
+
+    from dford.datasets.user_table import MOST_LEVELS
+
+    if not levels <= MOST_LEVELS:
+        raise typer.BadParameter(
+            f"this would make more levels than the {MOST_LEVELS} that are possible; make fewer", param_hint=option
+        )
