@@ -1,6 +1,8 @@
 """`dford run`: a user's own table."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +105,17 @@ def test_model_and_answers_are_saved(table: Path, tmp_path: Path, capsys: pytest
     labels, asked = (answers.scale.encode(names) for names in (data.target[order], answers.level))
     assert (answers.higher == (labels > asked)).all()
     assert f"Model: {model}" in capsys.readouterr().out
+
+
+def test_whoever_reads_the_output_may_stop_and_nothing_is_lost(table: Path) -> None:
+    words = ["run", table.name, "--target", "rating", "--levels", "bad,ok,good", "--learner", "newton"]
+    command = [sys.executable, "-m", "dford", *words, "--save", "model.dford", "--log", "answers.csv"]
+    pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=table.parent, **pipe) as process:  # type: ignore[call-overload]
+        process.stdout.close()
+        assert (process.stderr.read(), process.wait(240)) == (b"", 0)
+    assert len(FeedbackLog.read(table.with_name("answers.csv"), WORDS)) == 400
+    assert dford.load(table.with_name("model.dford")).rounds_ == 400
 
 
 @pytest.mark.parametrize(

@@ -98,18 +98,20 @@ def _run(
             seed=seed,
             on_progress=lambda rows: progress.update(task, completed=rows),
         )
-    screen.print("Columns:", _tables.describe(data.columns), "", sep="\n", markup=False, soft_wrap=True)
-    title = f"{learner} on {table.name}: {len(y):,} rows, {X.shape[1]} features, {len(data.target_names)} levels"
-    _show(title, done, Scale(data.target_names).encode(y))
     if save is not None:
         with writing_to(save.parent, "--save"):
             save.parent.mkdir(parents=True, exist_ok=True)
             done.model.save(save)
-        print(f"Model: {save}")
     if log is not None and done.log is not None:
         with writing_to(log.parent, "--log"):
             log.parent.mkdir(parents=True, exist_ok=True)
             done.log.write(log)
+    screen.print("Columns:", _tables.describe(data.columns), "", sep="\n", markup=False, soft_wrap=True)
+    title = f"{learner} on {table.name}: {len(y):,} rows, {X.shape[1]} features, {len(data.target_names)} levels"
+    _show(title, done, Scale(data.target_names).encode(y))
+    if save is not None:
+        print(f"Model: {save}")
+    if log is not None and done.log is not None:
         print(f"Answers: {log}")
 
 

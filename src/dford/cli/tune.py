@@ -140,6 +140,8 @@ def _tune(
             policy=policy,
             progress=lambda n, learner: status.update(f"replaying {n + 1} of {len(grid)}: {learner}"),
         )
+    if save is not None:
+        tuning.best.fit_log(log, policy=policy).save(save)
     rows = new_table(f"{len(log):,} answers", "Learner", "MAE", "95% interval", "Behind the best")
     for candidate in tuning.candidates:
         mae, behind = candidate.mae, candidate.behind
@@ -147,5 +149,4 @@ def _tune(
         rows.add_row(candidate.name, f"{mae.value:.3f}", f"{mae.low:.3f} to {mae.high:.3f}", gap)
     screen.print(rows, "", str(tuning), sep="\n")
     if save is not None:
-        tuning.best.fit_log(log, policy=policy).save(save)
         print(f"Saved: {save}")

@@ -150,8 +150,8 @@ def _levels(
         return y, list(range(1, int(y.max()) + 1))
     if len(names := np.unique(np.array(values)).tolist()) > MOST_LEVELS:
         raise ValueError(
-            f"{target} has {len(names)} different numbers, but at most {MOST_LEVELS} levels are possible; cut them, for "
-            "example with --cuts"
+            f"{target} has {len(names)} different numbers, but at most {MOST_LEVELS} levels are possible; cut them, "
+            "for example with --cuts"
         )
     return np.array(values), names
 
