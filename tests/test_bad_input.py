@@ -277,6 +277,33 @@ def test_levels_may_be_any_names_or_numbers(levels: list[Any]) -> None:
     assert model.ask(X[0]).level in levels
 
 
+@pytest.mark.parametrize(
+    "levels", [[0.5, 2**53, 2**53 + 1], [-1, 2**63, 2**63 + 1], [2**64, 2**64 + 1], [1, "1"], [0.5, 2], [True, "yes"]]
+)
+def test_levels_that_an_array_of_one_type_would_mix_up_keep_their_names(levels: list[Any]) -> None:
+    labels = [levels[i % len(levels)] for i in range(30)]
+    model = DFORD(levels=levels, random_state=0).fit(X, labels)
+    assert model._scale.encode(labels).tolist() == [1 + i % len(levels) for i in range(30)]
+    assert model.classes_.tolist() == levels
+    assert set(model.predict(X).tolist()) <= set(levels)
+    places = model._scale.encode(model.predict(X))
+    assert model.score(X, labels) == -np.abs(places - model._scale.encode(labels)).mean()
+
+
+def test_labels_that_are_objects_are_read_as_what_they_are_or_refused() -> None:
+    for numbers in ([3, 1, 2], [2**70, 1, 5], [3.0, 1, 2], [True, False, True]):
+        objects = np.tile(np.array(numbers, dtype=object), 10)
+        assert DFORD().fit(X, objects).classes_.tolist() == sorted(set(numbers))
+    for missing in (["a", None, "b"], [1, None, 2]):
+        y = np.tile(np.array(missing, dtype=object), 10)
+        refuses(DFORD(), partial(DFORD().fit, X, y), "None is not a level; remove it from levels, or the rows")
+        refuses(DFORD(), partial(DFORD(levels=missing).fit, X, y), "None is not a level")
+    mixed = np.tile(np.array([1, "a", 2], dtype=object), 10)
+    sentence = "labels of several types, such as 1 and 'a', cannot be sorted; pass levels="
+    refuses(DFORD(), partial(DFORD().fit, X, mixed), sentence)
+    assert DFORD(levels=[1, "a", 2]).fit(X, mixed).classes_.tolist() == [1, "a", 2]
+
+
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int64, np.uint64])
 def test_whole_numbers_are_the_same_levels_in_every_type(kind: type) -> None:
     labels: Any = np.array([3, 1, 120], kind)

@@ -210,3 +210,39 @@ def test_no_message_of_a_library_underneath_reaches_the_user(
     Path("FILE").touch()
     assert main(arguments) == 2
     assert capsys.readouterr().err == f"dford: {sentence}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ("run table.csv --target y --save table.csv", "--save: table.csv holds the table"),
+        ("run table.csv --target y --save symbolic", "--save: symbolic holds the table"),
+        ("run table.csv --target y --save hard", "--save: hard holds the table"),
+        ("run table.csv --target y --save table.npy", "--save: table.npy holds the vectors of the table"),
+        ("run table.csv --target y --log ./table.csv", "--log: table.csv holds the table"),
+        ("run table.csv --target y --save new.csv --log ./new.csv", "--log: new.csv holds what --save writes"),
+        ("predict model.csv table.csv --out table.csv", "--out: table.csv holds the table"),
+        ("predict model.csv table.csv --out model.csv", "--out: model.csv holds the model"),
+        ("tune table.csv --levels a,b --save table.csv", "--save: table.csv holds the log"),
+        ("compare pass.csv --target y --out .", "--out: pass.csv holds the table"),
+        ("place table.csv --levels a,b --answers model.csv --out table.csv", "--out: table.csv holds the items"),
+        ("export rain table.csv --database table.csv", "FILE: table.csv holds the database"),
+    ],
+)
+def test_no_command_writes_over_what_it_reads_or_over_its_other_output(
+    arguments: str,
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("table.csv", "table.npy", "model.csv", "pass.csv"):
+        Path(name).write_text("x,y\n1,1\n2,2\n")
+    Path("symbolic").symlink_to("table.csv")
+    Path("hard").hardlink_to("table.csv")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert main(arguments.split()) == 2
+    output = capsys.readouterr()
+    assert (output.out, output.err) == ("", f"dford: {sentence}; write somewhere else\n")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -268,6 +268,17 @@ def test_accuracy_within_so_many_levels_is_unbiased(world: Any, within: int) -> 
         assert np.mean(values) == pytest.approx(true, abs=4 * np.std(values) / np.sqrt(100) + 1e-12)
 
 
+def test_within_is_a_whole_number_of_levels(world: Any) -> None:
+    X, y, own, *_ = world
+    log = logged(X, y, own, Uniform(), 0)
+    for strange in (1.5, 0.5, 1.0, np.nan, -1, "1", None, True):
+        with pytest.raises(ValueError, match="within must be a whole number of levels, 0 or more; got"):
+            offpolicy.accuracy(log, own, within=strange)  # type: ignore[arg-type]
+    small: Any = np.int8(1)
+    assert offpolicy.accuracy(log, own, within=small) == offpolicy.accuracy(log, own, within=1)
+    assert offpolicy.accuracy(log, own, within=2**70).value == 1.0
+
+
 def test_a_comparison_knows_which_is_better_and_when_it_cannot_tell(world: Any) -> None:
     X, y, own, _, foreign = world
     log = logged(X, y, own, Boundary(0.3), 0)
@@ -441,7 +452,11 @@ def test_whatever_the_levels_are_called_the_figures_are_the_same(names: list[Any
     assert (NewtonLogit().replay(named) == named.prediction).all()
 
 
-@pytest.mark.parametrize("names", [*NAMES, [True, False], [1, 2], [1.0, 2.0], ["1", "2"], ["1.0", "2"]], ids=str)
+@pytest.mark.parametrize(
+    "names",
+    [*NAMES, [True, False], [1, 2], [1.0, 2.0], ["1", "2"], ["1.0", "2"], [0.5, 2**53 + 1], [True, "yes"]],
+    ids=str,
+)
 def test_names_of_levels_come_back_from_a_file_as_they_were(names: list[Any], tmp_path: Any) -> None:
     model, log = DFORD(levels=names, random_state=0), FeedbackLog(names)
     for x in np.random.default_rng(0).normal(size=(30, 2)):
@@ -451,6 +466,26 @@ def test_names_of_levels_come_back_from_a_file_as_they_were(names: list[Any], tm
     back = FeedbackLog.read(tmp_path / "log.csv", names)
     assert back._answers == log._answers
     assert [type(level) for _, level, *_ in back] == [type(level) for _, level, *_ in log]
+
+
+@pytest.mark.parametrize(
+    ("names", "ending", "sentence"),
+    [
+        ([1, "1"], "csv", "the levels 1 and '1' look the same in a CSV file; rename one of them"),
+        (["1", 2, 1.0], "csv", "the levels '1' and 1.0 look the same"),
+        (["True", True], "csv", "the levels 'True' and True look the same"),
+        ([1, "1"], "parquet", r"the levels \[1, '1'\] do not fit into one column of a Parquet file"),
+        ([0.5, 2**53 + 1], "parquet", "write a .csv file, or rename them"),
+    ],
+)
+def test_levels_that_a_file_would_mix_up_are_refused(
+    names: list[Any], ending: str, sentence: str, tmp_path: Any
+) -> None:
+    log = FeedbackLog(names)
+    log._add(np.zeros(1), names[0], names[1], 0.5, True)
+    with pytest.raises(ValueError, match=sentence):
+        log.write(tmp_path / f"log.{ending}")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_policy_that_cannot_judge_names_the_level_it_never_asks_about() -> None:

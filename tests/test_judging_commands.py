@@ -82,6 +82,7 @@ def test_levels_that_are_numbers_are_read_as_the_file_has_them(tmp_path: Path) -
         (["tune", "nowhere.csv", "--levels", "a,b"], "no log nowhere.csv"),
         (["tune", "LOG", "--levels", "calm,mild"], "is not a level"),
         (["tune", "LOG"], "--levels"),
+        (["tune", "LOG", "--levels", ",calm,mild"], "--levels: expected names with one comma between two of them"),
         (["evaluate", "LOG", "LOG"], "is not a dford file"),
         (["evaluate", "LOG", "nowhere"], "nowhere"),
         (["evaluate", "LOG", "MODEL", "--policy", "often"], "'often' is not a policy"),

@@ -235,9 +235,12 @@ def test_if_there_are_keys_the_page_gets_one_for_as_long_as_it_runs(
         (["label", "nowhere.csv", "--levels", "a,b"], "no file nowhere.csv"),
         (["label", "items.csv"], "--levels"),
         (["label", "items.csv", "--levels", "a,a"], "distinct"),
+        (["label", "items.csv", "--levels", "a,,b"], "--levels: expected names with one comma between two of them"),
         (["label", "items.csv", "--levels", "a,b", "--learner", "newtn"], "'newtn' is not one of Auto"),
         (["label", "items.csv", "--levels", "a,b", "--project", "My Items"], "My Items"),
         (["label", "items.csv", "--levels", "a,b", "--out", "nowhere/levels.csv"], "--out"),
+        (["label", "items.csv", "--levels", "a,b", "--out", "./items.csv"], "items.csv holds the table"),
+        (["label", "items.csv", "--levels", "a,b", "--out", "a.db", "--database", "a.db"], "what --database writes"),
         (["label", "items.csv", "--levels", "a,b", "--kind", "note=number"], "'note'"),
         (["label", "items.csv", "--levels", "a,b", "--kind", "wind=text"], "'wind'"),
         (["label", "items.csv", "--levels", "a,b", "--kind", "note=text", "--kind", "note=shown"], "named twice"),
@@ -270,6 +273,7 @@ def test_a_mistake_gets_one_sentence_and_exit_2(
     assert output.out == ""
     assert re.fullmatch(r"dford: [^\n]+\n", output.err)
     assert about in output.err
+    assert Path("items.csv").read_text() == SHEET
     database = tmp_path / "data" / "dford" / "dford.db"
     if database.exists():
         one = Service(Settings(database=str(database)))

@@ -127,6 +127,16 @@ def test_a_program_gets_from_a_file_to_levels_and_people_continue(tmp_path: Path
     replayed(tmp_path / "log.db", "items")
 
 
+def test_whoever_reads_the_output_may_stop_after_the_first_line_and_nothing_is_lost(tmp_path: Path) -> None:
+    with answering(tmp_path, "--budget", "5", "--out", "levels.csv") as process:
+        assert process.stdout.readline() == "Project items: 30 items, 30 of them new\n"
+        process.stdout.close()
+        assert process.wait(240) == 0
+        assert process.stderr.read() == ""
+    assert len(stored(tmp_path, schema.answers)) == 5
+    assert len(lines(tmp_path / "levels.csv")) == 31
+
+
 def test_after_a_kill_at_any_moment_nothing_answered_is_asked_again_and_the_budget_holds(tmp_path: Path) -> None:
     budget = 60
     for kills, least in enumerate((3, 25), 1):

@@ -1,6 +1,8 @@
 """`dford run`: a user's own table."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +107,17 @@ def test_model_and_answers_are_saved(table: Path, tmp_path: Path, capsys: pytest
     assert f"Model: {model}" in capsys.readouterr().out
 
 
+def test_whoever_reads_the_output_may_stop_and_nothing_is_lost(table: Path) -> None:
+    words = ["run", table.name, "--target", "rating", "--levels", "bad,ok,good", "--learner", "newton"]
+    command = [sys.executable, "-m", "dford", *words, "--save", "model.dford", "--log", "answers.csv"]
+    pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=table.parent, **pipe) as process:  # type: ignore[call-overload]
+        process.stdout.close()
+        assert (process.stderr.read(), process.wait(240)) == (b"", 0)
+    assert len(FeedbackLog.read(table.with_name("answers.csv"), WORDS)) == 400
+    assert dford.load(table.with_name("model.dford")).rounds_ == 400
+
+
 @pytest.mark.parametrize(
     ("arguments", "about"),
     [
@@ -114,8 +127,16 @@ def test_model_and_answers_are_saved(table: Path, tmp_path: Path, capsys: pytest
         (["things.csv", "--target", "rating"], "lowest first"),
         (["things.csv", "--target", "score"], "different numbers"),
         (["things.csv", "--target", "rating", "--levels", "bad,good"], "'ok'"),
+        (["things.csv", "--target", "rating", "--levels", "bad,ok,good,"], "such as low,high; got 'bad,ok,good,'"),
+        (["things.csv", "--target", "rating", "--levels", ""], "such as low,high; got ''"),
         (["things.csv", "--target", "score", "--cuts", "a,b"], "--cuts"),
         (["things.csv", "--target", "score", "--cuts", "2,1"], "cuts"),
+        (["things.csv", "--target", "score", "--cuts", ",".join(map(str, range(100)))], "--cuts: this would make more"),
+        (["things.csv", "--target", "score", "--equal-frequency", "101"], "more levels than the 100 that are possible"),
+        (["things.csv", "--target", "score", "--equal-frequency", "1000000000000"], "--equal-frequency: this would"),
+        (["things.csv", "--target", "score", "--steps", "1e-9"], "--steps: this would make more levels than the 100"),
+        (["things.csv", "--target", "score", "--steps", "1e-320"], "--steps: this would make more levels than the 100"),
+        (["hundred.csv", "--target", "y", "--steps", "1"], "--steps: this would make more levels than the 100"),
         (["things.csv", "--target", "score", "--steps", "0"], "--steps"),
         (["things.csv", "--target", "score", "--steps", "1", "--cuts", "1"], "--steps"),
         (["things.csv", "--target", "score", "--steps", "1", "--learner", "oracle"], "--learner"),
@@ -142,6 +163,7 @@ def test_a_mistake_gets_one_sentence_and_exit_2(
     monkeypatch.chdir(table.parent)
     pd.DataFrame({"x": [1.0, 3.0, 2.0], "y": [1, None, 3]}).to_csv("holes.csv", index=False)
     Path("ragged.csv").write_text("x,y\n1\n")
+    Path("hundred.csv").write_text("x,y\n1,0.5\n2,100.4\n")  # 101 levels
     before = sorted(table.parent.iterdir())
     assert main(["run", *arguments]) == 2
     output = capsys.readouterr()

@@ -22,6 +22,7 @@ from dford.log_columns import (
     About,
     about_columns,
     check_feature_names,
+    check_level_names,
     checked_about,
     invented,
     read_about,
@@ -250,6 +251,7 @@ class FeedbackLog:
         """
         path = Path(path)
         suffix = _suffix(path)
+        check_level_names(self.scale, suffix)
         frame = self.to_frame(feature_names)
         with atomic_write(path) as draft:
             if suffix == ".csv":

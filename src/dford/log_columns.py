@@ -45,6 +45,20 @@ def check_feature_names(names: Iterable[str], has_more: bool = False) -> None:
         raise ValueError(f"a log has its own column {taken[0]!r}, so no feature can have that name; rename the feature")
 
 
+def check_level_names(scale: Scale, suffix: str) -> None:
+    """Refuse names that would not come back from a file as they were."""
+    if suffix == ".csv":
+        known: dict[str, Any] = {}
+        for name in scale.names:
+            if (other := known.setdefault(_text(name), name)) is not name:
+                raise ValueError(f"the levels {other!r} and {name!r} look the same in a CSV file; rename one of them")
+    elif scale.array.dtype == object and all(isinstance(name, (str, int, float)) for name in scale.names):
+        raise ValueError(
+            f"the levels {scale.names!r} do not fit into one column of a Parquet file, which has one type; write a "
+            ".csv file, or rename them"
+        )
+
+
 def invented(n_features: int) -> list[str]:
     """The names in a file of features that have none."""
     return [f"x{j}" for j in range(n_features)]

@@ -35,13 +35,17 @@ class Scale:
             raise ValueError(f"levels must be distinct; got {self.names!r}")
         if any(isinstance(name, str) and "\0" in name for name in self.names):
             raise ValueError(f"the name of a level cannot contain a null character; got {self.names!r}")
-        if any(name != name for name in self.names):
-            raise ValueError("NaN is not a level; remove it from levels, or the rows that have it")
+        for name in self.names:
+            if name is None or name != name:
+                what = "None" if name is None else "NaN"
+                raise ValueError(f"{what} is not a level; remove it from levels, or the rows that have it")
         if len(self.names) < 2:
             raise ValueError(f"a scale needs at least two levels; got {len(self.names)} class(es): {self.names!r}")
         self.array = np.array(self.names)
-        if len({type(name) for name in self.names}) > 1 and self.array.dtype.kind not in "fc":
-            self.array = np.array(self.names, dtype=object)  # numpy would turn 1 and "a" both into text
+        is_mixed = len({type(name) for name in self.names}) > 1 and self.array.dtype.kind not in "fc"
+        if is_mixed or self.array.tolist() != self.names:
+            # numpy would turn 1 and "a" both into text, and 2**53 and 2**53 + 1 next to 0.5 into the same number
+            self.array = np.array(self.names, dtype=object)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -54,9 +58,13 @@ class Scale:
         except (KeyError, TypeError):
             raise ValueError(f"{level!r} is not a level of this scale; expected one of {self.names}") from None
 
+    def labels(self, y: Any) -> NDArray[Any]:
+        """Levels as an array, each still what it was."""
+        return np.array(y, dtype=object) if self.array.dtype == object and isinstance(y, list) else np.asarray(y)
+
     def encode(self, y: Any) -> NDArray[np.int64]:
         """The places of many levels, from 1."""
-        y = np.asarray(y)
+        y = self.labels(y)
         numbers: NDArray[np.int64]
         if y.size and y.dtype.kind in "iu" and self.array.dtype.kind in "iu" and _is_narrow(self.array):
             lowest, highest = int(self.array.min()), int(self.array.max())
@@ -97,6 +105,17 @@ class Scale:
             lowest = int(y.min())
             return cls(lowest + place for place in np.flatnonzero(np.bincount(_above(y, lowest).ravel())).tolist())
         assert_all_finite(y, input_name="y")
+        if y.dtype == object:
+            names = cls(list(dict.fromkeys(y.ravel().tolist()))).names
+            if (kinds := {type(name) for name in names}) == {int}:
+                return cls(sorted(names))
+            if len(kinds) > 1 and kinds != {int, float}:
+                raise ValueError(
+                    f"labels of several types, such as {names[0]!r} and "
+                    f"{next(name for name in names if type(name) is not type(names[0]))!r}, cannot be sorted; pass "
+                    "levels=[...], lowest first"
+                )
+            y = y if str in kinds else np.array(y.tolist())
         check_classification_targets(y.ravel())
         scale = cls(np.unique(y))
         scale.warn_if_guessed(stacklevel=5)

@@ -1,13 +1,14 @@
 """The command `dford`: one module per command, each adding itself to the program."""
 
 import _thread
+import io
 import os
 import signal
 import sys
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from importlib.util import find_spec
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,7 +29,7 @@ COMMANDS = (demo, run, predict, compare, tune, evaluate, data, reproduce, place,
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status: 1 when it failed, 2 after a user's mistake, 130 after Ctrl-C."""
     try:
-        with _patience(), _plain_warnings():
+        with _patience(), _plain_warnings(), _readers_may_leave():
             return _run(arguments)
     except KeyboardInterrupt:
         return 130
@@ -64,6 +65,43 @@ def _plain_warnings() -> Iterator[None]:
         yield
     finally:
         warnings.formatwarning = usual
+
+
+@contextmanager
+def _readers_may_leave() -> Iterator[None]:
+    """Whoever reads the output may stop, as `| head` does: then nothing more is shown, and the work goes on."""
+    out, err = _Output(sys.stdout), _Output(sys.stderr)
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            yield
+        finally:
+            out.flush()
+            err.flush()
+
+
+class _Output:
+    def __init__(self, stream: Any) -> None:
+        self._stream = io.StringIO() if stream is None else stream  # closed before the start, as by >&-
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        with self._unread():
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with self._unread():
+            self._stream.flush()
+
+    @contextmanager
+    def _unread(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:  # what is still in the buffer needs somewhere to go, too
+            with open(os.devnull, "wb") as nowhere:
+                os.dup2(nowhere.fileno(), self._stream.fileno())
 
 
 @contextmanager

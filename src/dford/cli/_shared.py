@@ -1,7 +1,8 @@
 """What the commands share."""
 
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -49,6 +50,25 @@ def writing_to(folder: Path, option: str = "--out") -> Iterator[None]:
         raise typer.BadParameter(f"cannot write into {folder} ({reason})", param_hint=option) from error
 
 
+def keep_whole(read: Mapping[str, Path], written: Mapping[str, Path | None]) -> None:
+    """Refuse to write over a file that is read, or two outputs to one file, also through links."""
+    import typer
+
+    held = {what: path for what, path in read.items() if os.path.exists(path)}
+    for option, path in written.items():
+        if path is None:
+            continue
+        if same := [what for what, other in held.items() if _is_same(path, other)]:
+            raise typer.BadParameter(f"{path.name} holds {same[0]}; write somewhere else", param_hint=option)
+        held[f"what {option} writes"] = path
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    if os.path.exists(one) and os.path.exists(other):
+        return one.samefile(other)
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
 JOBS = "Number of processes; -1 for one per core, or the whole cluster."
 BACKEND = "processes (this machine), ray or dask (your cluster)."
 
@@ -93,6 +113,18 @@ def read_policy(text: str) -> "Policy | None":
         raise ValueError(f"{text!r} is not a policy; give one like uniform, nearby:0.1 or boundary:0.2") from None
 
 
+def read_levels(text: str) -> list[str]:
+    """The names of levels as typed, with commas between them."""
+    import typer
+
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise typer.BadParameter(
+            f"expected names with one comma between two of them, such as low,high; got {text!r}", param_hint="--levels"
+        )
+    return names
+
+
 def read_log(path: Path, levels: str | list[Any]) -> "FeedbackLog":
     """The log in a file, with levels as typed: numbers where the file has numbers."""
     from dford.log import FeedbackLog
@@ -101,7 +133,7 @@ def read_log(path: Path, levels: str | list[Any]) -> "FeedbackLog":
         raise FileNotFoundError(f"there is no log {path}")
     if not isinstance(levels, str):
         return FeedbackLog.read(path, levels)
-    names: list[Any] = [name.strip() for name in levels.split(",")]
+    names: list[Any] = read_levels(levels)
     try:
         numbers: list[Any] = [int(name) for name in names]
     except ValueError:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dford.cli._names import LEARNERS
+from dford.cli._shared import read_levels
 
 FILE = "A .csv with a header line, or a .parquet; vectors in a .npy file of the same name beside it become a column."
 TARGET = "The column with the levels."
@@ -44,9 +45,16 @@ class TableOptions(NamedTuple):
         }
         if len(given := [name for name, value in ways.items() if value is not None]) > 1:
             raise typer.BadParameter(f"give only one of {' and '.join(given)}")
-        names = [name.strip() for name in self.levels.split(",")] if self.levels else None
+        names = None if self.levels is None else read_levels(self.levels)
         discretise = _discretiser(self.equal_frequency, self.cuts, self.steps)
         return load_table(path, self.target, levels=names, discretise=discretise, kinds=read_kinds(self.kind))
+
+
+def files_of(table: Path) -> dict[str, Path]:
+    """What is read with a table."""
+    from dford.columns.vectors import vectors_file
+
+    return {"the table": table, "the vectors of the table": vectors_file(table)}
 
 
 def describe(columns: Any) -> str:
@@ -94,8 +102,10 @@ def _discretiser(tenths: int | None, cuts: str | None, steps: float | None) -> D
     from dford.datasets import at_cuts, equal_frequency
 
     if tenths is not None:
+        _check_count(tenths, "--equal-frequency")
         return partial(equal_frequency, n_levels=tenths)
     if cuts is not None:
+        _check_count(cuts.count(",") + 2, "--cuts")
         try:
             return partial(at_cuts, cuts=[float(cut) for cut in cuts.split(",")])
         except ValueError:
@@ -112,5 +122,20 @@ def _discretiser(tenths: int | None, cuts: str | None, steps: float | None) -> D
 def _in_steps(values: Any, step: float) -> Any:
     from dford.datasets import in_steps
 
-    start = step * (math.ceil(values.min() / step) - 1)
-    return in_steps(values, step, start=start, n_levels=max(2, math.ceil((values.max() - start) / step)))
+    lowest, highest = float(values.min()), float(values.max())
+    _check_count(highest / step - lowest / step, "--steps")  # infinite or NaN if the step is tiny
+    start = step * (math.ceil(lowest / step) - 1)
+    n_levels = max(2, math.ceil((highest - start) / step))
+    _check_count(n_levels, "--steps")
+    return in_steps(values, step, start=start, n_levels=n_levels)
+
+
+def _check_count(levels: float, option: str) -> None:
+    import typer
+
+    from dford.datasets.user_table import MOST_LEVELS
+
+    if not levels <= MOST_LEVELS:
+        raise typer.BadParameter(
+            f"this would make more levels than the {MOST_LEVELS} that are possible; make fewer", param_hint=option
+        )

@@ -7,7 +7,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated
 
 from dford.cli import _names, _tables
-from dford.cli._shared import console, writing_to
+from dford.cli._shared import console, keep_whole, writing_to
 from dford.files import atomic_write
 
 if TYPE_CHECKING:
@@ -87,6 +87,9 @@ def add(program: "typer.Typer") -> None:
         named = None if datasets is None else pick(datasets, ALL_DATASETS, "dataset")
         players = {name: _players(name, learners) for name in chosen}
         options = _tables.TableOptions(target or "", levels, equal_frequency, cuts, steps, kind or ())
+        if table is not None:
+            for name in chosen:
+                keep_whole(_tables.files_of(table), {"--out": out / f"{name}.csv"})
         own = _own_table(table, options)
         by_default = named is None and table is None
         absent = _absent([d for name in chosen for d in STUDIES[name].datasets], data) if by_default else []

@@ -59,14 +59,14 @@ def _demo(rounds: int, runs: int, seed: int, out: Path) -> None:
         for progress in run_demo(rounds, runs, seed):
             table = _table(title, rounds, progress)
             live.update(table)
-    # without a terminal, this is all that appears
-    screen.print(table, "", summary(progress), sep="\n")
 
     picture = out / "curves.png"
     with writing_to(out):
         draw_curves(
             {f"{name} ({FEEDBACK[name]})": trace for name, trace in progress.traces.items()}, picture, title=title
         )
+    # without a terminal, this is all that appears
+    screen.print(table, "", summary(progress), sep="\n")
     print(f"Curves: {picture}")
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from dford.cli._serving import DATABASE, existing, learned
-from dford.cli._shared import writing_to
+from dford.cli._shared import keep_whole, writing_to
 from dford.files import atomic_write
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def add(program: "typer.Typer") -> None:
         if what not in endings:
             raise typer.BadParameter(f"{what!r} is not one of {', '.join(endings)}", param_hint="--what")
         _check_ending(file, what, endings[what])
+        keep_whole({"the database": Path(database)}, {"FILE": file})
         _export(project, file, what, database)
 
     @program.command("import")

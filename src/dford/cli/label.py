@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from dford.cli import _tables
 from dford.cli._serving import DATABASE, learned, leave, listen, make_server, opened, patiently, run
-from dford.cli._shared import needs, writing_to
+from dford.cli._shared import keep_whole, needs, read_levels, writing_to
 from dford.files import atomic_write
 
 if TYPE_CHECKING:
@@ -124,6 +124,7 @@ def add(program: "typer.Typer") -> None:
         if file.is_dir() and files is None:
             files, rows = file, image_rows(file)
         elif file.is_file():
+            keep_whole(_tables.files_of(file), {"--out": out})
             rows = with_vectors(file, read_rows(file.read_bytes()))
         else:
             raise FileNotFoundError(f"there is no file {file}")
@@ -133,12 +134,13 @@ def add(program: "typer.Typer") -> None:
             raise typer.BadParameter(
                 f"expected an error in levels, between 0 and 100; got {until:g}", param_hint="--until"
             )
+        keep_whole({"the encoder": encoder} if encoder else {}, {"--database": Path(database), "--out": out})
         if out is not None and not out.absolute().parent.is_dir():  # fail now, not after the work
             raise typer.BadParameter(f"there is no folder {out.absolute().parent}; create it first", param_hint="--out")
         table = TableProject(
             project or _name(file.stem),
             rows,
-            [name.strip() for name in levels.split(",")] if levels else [],
+            read_levels(levels) if levels else [],
             learner,
             ({"image": "image"} if file.is_dir() else {}) | _tables.read_kinds(kind or ()),
             by_content=file.is_dir(),

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from dford.cli._shared import BACKEND, JOBS, check_backend, console, read_log, refuse
+from dford.cli._shared import BACKEND, JOBS, check_backend, console, keep_whole, read_log, refuse
 
 if TYPE_CHECKING:
     import typer
@@ -70,8 +70,7 @@ def _place(
 
     from dford.placing import place
 
-    if out.exists() and answers.exists() and out.samefile(answers):
-        raise ValueError(f"{out.name} holds the answers; write the levels to another file")
+    keep_whole({"the items": items, "the answers": answers}, {"--out": out})
     log, screen = read_log(answers, levels), console()
     if len(log) and all(item is None for item in log.item):
         raise ValueError(

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from dford.cli import _tables
-from dford.cli._shared import writing_to
+from dford.cli._shared import keep_whole, writing_to
 from dford.files import atomic_write
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def add(program: "typer.Typer") -> None:
             raise typer.BadParameter(
                 f"levels are written to a .csv or .parquet file; got {out.name!r}", param_hint="--out"
             )
+        keep_whole({"the model": model, **_tables.files_of(table)}, {"--out": out})
         if learner is not None:
             _tables.check_learner(learner)
         rows = _predict(_load(model, learner), model, table, target, typed=out.suffix == ".parquet")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from dford.cli import _tables
 from dford.cli._names import LEARNERS
-from dford.cli._shared import console, new_table, writing_to
+from dford.cli._shared import console, keep_whole, new_table, writing_to
 
 if TYPE_CHECKING:
     import typer
@@ -58,6 +58,7 @@ def add(program: "typer.Typer") -> None:
             )
         if log and log.suffix not in (".csv", ".parquet"):
             raise typer.BadParameter(f"a log must be a .csv or .parquet file; got {log.name!r}", param_hint="--log")
+        keep_whole(_tables.files_of(table), {"--save": save, "--log": log})
         options = _tables.TableOptions(target, levels, equal_frequency, cuts, steps, kind or ())
         _run(table, options, learner, shuffle, seed, save, log)
 
@@ -97,18 +98,20 @@ def _run(
             seed=seed,
             on_progress=lambda rows: progress.update(task, completed=rows),
         )
-    screen.print("Columns:", _tables.describe(data.columns), "", sep="\n", markup=False, soft_wrap=True)
-    title = f"{learner} on {table.name}: {len(y):,} rows, {X.shape[1]} features, {len(data.target_names)} levels"
-    _show(title, done, Scale(data.target_names).encode(y))
     if save is not None:
         with writing_to(save.parent, "--save"):
             save.parent.mkdir(parents=True, exist_ok=True)
             done.model.save(save)
-        print(f"Model: {save}")
     if log is not None and done.log is not None:
         with writing_to(log.parent, "--log"):
             log.parent.mkdir(parents=True, exist_ok=True)
             done.log.write(log)
+    screen.print("Columns:", _tables.describe(data.columns), "", sep="\n", markup=False, soft_wrap=True)
+    title = f"{learner} on {table.name}: {len(y):,} rows, {X.shape[1]} features, {len(data.target_names)} levels"
+    _show(title, done, Scale(data.target_names).encode(y))
+    if save is not None:
+        print(f"Model: {save}")
+    if log is not None and done.log is not None:
         print(f"Answers: {log}")
 
 

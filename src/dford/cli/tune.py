@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from dford.cli import _tables
 from dford.cli._names import LEARNERS
-from dford.cli._shared import POLICY, console, new_table, read_log, read_policy
+from dford.cli._shared import POLICY, console, keep_whole, new_table, read_log, read_policy
 
 if TYPE_CHECKING:
     import typer
@@ -59,6 +59,7 @@ def add(program: "typer.Typer") -> None:
                 raise typer.BadParameter("name the levels of the log, lowest first", param_hint="--levels")
             if given := [name for name, value in options._asdict().items() if value and name != "levels"]:
                 raise typer.BadParameter(f"--{given[0].replace('_', '-')} is about a table; give --target, too")
+        keep_whole({"the log": log}, {"--save": save})
         grid = _grid() if learners is None else _named(learners)
         if target is None:
             _tune(read_log(log, levels or ""), grid, learners is not None, read_policy(policy), save)
@@ -139,6 +140,8 @@ def _tune(
             policy=policy,
             progress=lambda n, learner: status.update(f"replaying {n + 1} of {len(grid)}: {learner}"),
         )
+    if save is not None:
+        tuning.best.fit_log(log, policy=policy).save(save)
     rows = new_table(f"{len(log):,} answers", "Learner", "MAE", "95% interval", "Behind the best")
     for candidate in tuning.candidates:
         mae, behind = candidate.mae, candidate.behind
@@ -146,5 +149,4 @@ def _tune(
         rows.add_row(candidate.name, f"{mae.value:.3f}", f"{mae.low:.3f} to {mae.high:.3f}", gap)
     screen.print(rows, "", str(tuning), sep="\n")
     if save is not None:
-        tuning.best.fit_log(log, policy=policy).save(save)
         print(f"Saved: {save}")

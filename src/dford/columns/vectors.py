@@ -15,7 +15,7 @@ VECTORS = "vector"
 
 def vectors_file(path: Path) -> Path:
     """Where the vectors of a table's rows may be."""
-    return path.with_suffix(".npy")
+    return path.parent / f"{path.stem}.npy"
 
 
 def vectors_beside(path: Path, names: Container[str], rows: int) -> list[Any] | None:

@@ -14,6 +14,9 @@ from dford.columns.vectors import VECTORS, vectors_beside
 from dford.datasets._bunch import Loaded, bunch
 from dford.files import csv_lines
 
+MOST_LEVELS = 100
+"""That numbers become: a scale of more is a mistake."""
+
 
 def load_table(
     path: str | os.PathLike[str],
@@ -145,8 +148,11 @@ def _levels(
     if discretise is not None:
         y = discretise(np.array(values, dtype=np.float64))
         return y, list(range(1, int(y.max()) + 1))
-    if len(names := np.unique(np.array(values)).tolist()) > 100:
-        raise ValueError(f"{target} has {len(names)} different numbers; cut them into levels, for example with --cuts")
+    if len(names := np.unique(np.array(values)).tolist()) > MOST_LEVELS:
+        raise ValueError(
+            f"{target} has {len(names)} different numbers, but at most {MOST_LEVELS} levels are possible; cut them, "
+            "for example with --cuts"
+        )
     return np.array(values), names
 
 

@@ -112,6 +112,9 @@ def accuracy(
     policy, confidence, error_rate
         As for `mae`.
     """
+    if isinstance(within, bool) or not isinstance(within, (int, np.integer)) or within < 0:
+        raise ValueError(f"within must be a whole number of levels, 0 or more; got {within!r}")
+    within = min(int(within), len(log.scale))  # more would be the same, and may not fit into an array
     # The level is outside [p - w, p + w] if it is not above p - w - 1, or above p + w: two cuts, at most one of them.
 
     def outside(p: NDArray[np.int64], asked: NDArray[np.int64], higher: NDArray[np.bool_]) -> Floats:

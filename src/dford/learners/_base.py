@@ -99,7 +99,7 @@ class OrdinalLearner(ClassifierMixin, RowReader):  # type: ignore[misc]
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Minus the mean absolute error in levels (larger is better)."""
         predicted = self._scale.encode(self.predict(X))
-        true = self._scale.encode(column_or_1d(y, warn=True))
+        true = self._scale.encode(column_or_1d(self._scale.labels(y), warn=True))
         return -float(np.average(np.abs(predicted - true), weights=sample_weight))
 
     @property
@@ -200,7 +200,7 @@ class OrdinalLearner(ClassifierMixin, RowReader):  # type: ignore[misc]
         columns = self._read_columns(X) if anew else self._columns
         X, names = self._rows(X if not anew or columns is None else columns.transform(X), anew), X
         scale = Scale.infer(y, self.levels, classes) if anew else self._scale
-        y = self._labels(y)
+        y = self._labels(scale.labels(y))
         check_consistent_length(X, y)
         if classes is not None and Scale(classes).names != scale.names:
             raise ValueError(f"classes={list(classes)!r} differ from the levels in use, {scale.names}")
