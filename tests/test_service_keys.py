@@ -246,10 +246,16 @@ def test_every_setting_is_documented_and_read_from_flag_environment_and_file(tmp
         ("prot = 1", "not a setting"),
         ('port = "x"', "must be of type int"),
         ("queue_length = 0", "greater than 0"),
+        ("port = 70000", "between 0 and 65535"),
+        ("port", "cannot be read as TOML"),
+        ('host = "\xff"', "cannot be read as TOML"),
     ]:
-        toml.write_text(bad)
-        with pytest.raises(ValueError, match=match):
+        toml.write_text(bad, encoding="latin-1")
+        with pytest.raises(ValueError, match=match) as caught:
             Settings.read({}, {}, toml)
+        assert str(caught.value).startswith(str(toml)), "the file is named"
+    toml.write_text("port = 70000")
+    assert Settings.read({"port": 9}, {}, toml).port == 9
 
 
 def test_a_backup_made_while_running_is_complete(

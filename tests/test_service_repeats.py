@@ -40,6 +40,15 @@ def size(client: Any) -> Any:
     return [state[name] for name in ("items", "questions", "sequence")], len(ok(client.get("/projects")))
 
 
+def test_the_key_of_a_programs_question_is_refused_over_http(file: Path) -> None:
+    with serving(file) as client:
+        project = set_up(client)
+        before = size(client)
+        assert problem(client.post(f"{project}/questions", headers=key("--answer/1"))) == (422, "invalid")
+        assert size(client) == before
+        ok(client.post(f"{project}/questions", headers=key("--answer")))
+
+
 @pytest.mark.parametrize("what", ["project", "items", "items.csv", "question", "log.csv"])
 def test_what_is_sent_again_with_its_key_is_done_once(file: Path, what: str) -> None:
     with serving(file) as client:

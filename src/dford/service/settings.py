@@ -51,7 +51,10 @@ class Settings:
         cls, flags: Mapping[str, Any], environment: Mapping[str, str] = os.environ, file: Path | None = None
     ) -> Self:
         """The first source that has a value wins: flags (if not None), environment, file, default."""
-        written = tomllib.loads(file.read_text()) if file is not None else {}
+        try:
+            written = tomllib.loads(file.read_bytes().decode()) if file is not None else {}
+        except ValueError as error:
+            raise ValueError(f"{file} cannot be read as TOML: {error}") from None
         if unknown := set(written) - {one.name for one in fields(cls)}:
             raise ValueError(f"{file} sets {min(unknown)!r}, which is not a setting; check how it is spelled")
         chosen = {}
@@ -61,9 +64,16 @@ class Settings:
                 chosen[one.name] = flags[one.name]
             elif variable in environment:
                 chosen[one.name] = _parsed(environment[variable], one.type, variable)
-            elif one.name in written:
-                chosen[one.name] = _parsed(written[one.name], one.type, one.name)
-        return cls(**chosen)
+        try:
+            of_file = {
+                one.name: _parsed(written[one.name], one.type, one.name)
+                for one in fields(cls)
+                if one.name in written and one.name not in chosen
+            }
+            cls(**of_file)
+        except ValueError as error:
+            raise ValueError(f"{file}: {error}") from None
+        return cls(**of_file, **chosen)
 
 
 def _parsed(value: Any, kind: Any, name: str) -> Any:

@@ -11,7 +11,7 @@ from dford.service.http.access import Answering, Reading
 from dford.service.http.fast_answers import PATH
 from dford.service.http.validation import IDEMPOTENCY_KEY
 from dford.service.projects.answering import RecordedAnswer, SentAnswer, retract, skip
-from dford.service.projects.asking import QuestionRequest, item_taken, release
+from dford.service.projects.asking import PROGRAM_KEY, QuestionRequest, item_taken, release
 from dford.service.projects.columns import encode_sent
 from dford.service.projects.items import features
 from dford.service.projects.uploads import limit
@@ -53,6 +53,9 @@ def add(app: FastAPI) -> None:
         `{"item": 3}` asks about that item, or is 409 `item-taken` if someone else has it. If every item is assigned to
         someone, this is 404 `nothing-to-ask`.
         """
+        if idempotency_key is not None and idempotency_key.startswith(PROGRAM_KEY):
+            sentence = f"keys that begin with {PROGRAM_KEY} are those of dford label --answer; use another one"
+            raise Refusal(422, "invalid", sentence, "Idempotency-Key")
         to.service.with_columns(to.project)
         if body is not None:
             # parsed again, as strictly as large bodies: half a surrogate pair is not a character
