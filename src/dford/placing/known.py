@@ -97,7 +97,7 @@ def write_known(
         before[place, cut] = higher
     own.counts += np.bincount(places, minlength=len(own)).astype(np.int32)
     about_rate = RateEvidence(repeats, differing)
-    reliability = alike(about_rate.rate() if rate is None else rate, len(scale)).extended(told.voices)
+    reliability = alike(about_rate.rate(rate), len(scale)).extended(told.voices)
 
     def calibration() -> Calibration:
         """The calibration by what is known about the items so far."""

@@ -26,9 +26,9 @@ class RateEvidence(NamedTuple):
     counts: Ints = np.empty(0, np.int64)
     """How many answers these are."""
 
-    def rate(self) -> float:
-        """The expected error rate."""
-        return float(posteriors.expected_rate(*self, _BEFORE))
+    def rate(self, given: float | None = None) -> float:
+        """The error rate: as given, or else as expected."""
+        return float(posteriors.expected_rate(*self, _BEFORE)) if given is None else float(given)
 
 
 def rate_evidence(

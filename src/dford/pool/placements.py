@@ -55,7 +55,7 @@ class Placements:
 
     def __init__(self, scale: Scale, learner: LiveLearner, error_rate: float | None, audit: float, seed: int) -> None:
         self.scale, self.error_rate, self.audit_share, self.seed = scale, error_rate, audit, seed
-        self.reliability = alike(RateEvidence().rate() if error_rate is None else error_rate, len(scale))
+        self.reliability = alike(RateEvidence().rate(error_rate), len(scale))
         self.known: Reliability | None = None
         """How likely answers are, if that is known in advance, and not estimated from the answers."""
         self.voices: list[Voice] = []

@@ -78,8 +78,7 @@ class Calibration:
         is_one = len(self._voices) < 2 and not any(voice.eighths for voice in self._voices)
         if self._given is None and not is_one:
             return by_people(self._told, self._prior, self._voices)
-        rate = self._evidence.rate() if self._given is None else self._given
-        return alike(rate, self._prior.shape[1]).extended(self._voices)
+        return alike(self._evidence.rate(self._given), self._prior.shape[1]).extended(self._voices)
 
     def priors(self, yes: Floats, reliability: Reliability) -> Priors:
         return Priors(posteriors.priors(yes, *self.sureness(yes, reliability)), reliability)

@@ -48,10 +48,11 @@ class Reliability(NamedTuple):
     def extended(self, voices: Sequence[Voice]) -> "Reliability":
         """With voices added since, about which nothing is known except how sure they say they are."""
         first = len(self.rates) - 1
-        if first == 0 and not any(voice.eighths for voice in voices):
-            return self  # all are alike
-        said, guess = _of_kinds(WEIGHTS, self.logs.shape[2]), alike(_MOST, (self.logs.shape[2] + 1) // 2)
         new = [voice.eighths for voice in voices[first:]]
+        if not new or (first == 0 and not any(new)):  # all are alike
+            return self
+        said, guess = _of_kinds(WEIGHTS, self.logs.shape[2]), alike(_MOST, (self.logs.shape[2] + 1) // 2)
+        # whoever is sure by a half has said nothing, neither yes nor no
         rows = [guess if eighths == 4 else (said if eighths else self).row(eighths) for eighths in new]
         return Reliability(*(np.concatenate(columns) for columns in zip(self, *rows, strict=True)))
 
