@@ -91,7 +91,7 @@ def browser() -> "Iterator[Browser]":
 
     if CHROMIUM is None:
         pytest.skip("there is no chromium on this machine")
-    expect.set_options(timeout=60_000)  # on a busy machine
+    expect.set_options(timeout=600_000)  # on a busy machine
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield chromium
@@ -107,7 +107,7 @@ def new_page(browser: "Browser", request: pytest.FixtureRequest) -> "Iterator[Ca
 
     def make(**options: Any) -> "Page":
         context = browser.new_context(**{"service_workers": worker, **options})
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(120_000)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: troubles.append(str(error)))

@@ -127,7 +127,7 @@ class Command:
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
 
-    def communicate(self, timeout: float = 240.0) -> tuple[str, str]:
+    def communicate(self, timeout: float = 600.0) -> tuple[str, str]:
         """Wait for the end; the rest of what it printed. It must be little: nobody reads it meanwhile."""
         assert self.wait(timeout) is not None, f"{self.pid} has not ended after {timeout:g} s"
         said = self.stdout.read(), self.stderr.read()

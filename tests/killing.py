@@ -128,7 +128,7 @@ def kill_test(database: str, kills: int, people: int, learner: str, seconds: flo
     """Run it, on one server or several, and report what was found; raises if anything is lost."""
     chance, told = random.Random(0), Told({}, {}, {}, {})
     servers = [Server(database, learner, lease_seconds=1, snapshot_every=50) for _ in range(count)]
-    with httpx.Client(base_url=servers[0].url, timeout=120) as client:
+    with httpx.Client(base_url=servers[0].url, timeout=600) as client:
         set_up(client, learner=learner)
         client.post("/projects/rain/items", json={"items": [{"size": float(i)} for i in range(200)]})
     addresses = [[server.url] for server in servers]
@@ -138,7 +138,7 @@ def kill_test(database: str, kills: int, people: int, learner: str, seconds: flo
     try:
         for _ in range(kills):
             if chance.random() < 0.8:  # otherwise before it has even begun
-                before, patience = len(told.answers), time.monotonic() + 60
+                before, patience = len(told.answers), time.monotonic() + 6000
                 while len(told.answers) == before and time.monotonic() < patience:
                     time.sleep(0.002)
             time.sleep(chance.uniform(0.0, seconds))
@@ -153,7 +153,7 @@ def kill_test(database: str, kills: int, people: int, learner: str, seconds: flo
             person.join()
     states, closing = [], 0.0
     for server in servers:
-        with httpx.Client(base_url=server.url, timeout=60) as client:
+        with httpx.Client(base_url=server.url, timeout=600) as client:
             states.append(learned(client, "/projects/rain")["digest"])
         began = time.perf_counter()
         assert server.end(signal.SIGTERM) == 0

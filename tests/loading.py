@@ -64,7 +64,7 @@ def many_answers(numbers: Sequence[int], at_once: int) -> list[bytes]:
 
 def connect(url: str) -> socket.socket:
     host, port = url.removeprefix("http://").split(":")
-    line = socket.create_connection((host, int(port)), timeout=60)
+    line = socket.create_connection((host, int(port)), timeout=600)
     line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return line
 

@@ -85,7 +85,7 @@ def main() -> None:
             watch = context.new_page()
             watch.goto(f"{home}/#/demo-answered/watch")
             expect(watch.locator(".unsure")).to_be_visible()
-            expect(watch.locator(".people details")).to_be_visible(timeout=60_000)  # these take a while to compute
+            expect(watch.locator(".people details")).to_be_visible(timeout=600_000)  # these take a while to compute
             take(watch, "watch", whole=True)
             watch.close()
         answer(page, 2)

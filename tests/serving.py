@@ -54,7 +54,7 @@ def serving(file: Path | str, port: int = 0, **settings: Any) -> Iterator[Any]:
         while not server.started:
             time.sleep(0.005)
         address = f"http://127.0.0.1:{socket.getsockname()[1]}"
-        with httpx.Client(base_url=address, timeout=120, verify=False) as client:  # certificates take time to read
+        with httpx.Client(base_url=address, timeout=600, verify=False) as client:  # certificates take time to read
             client.service = service  # type: ignore[attr-defined]  # for tests that look behind HTTP
             yield client
     finally:
@@ -96,7 +96,7 @@ def problem(response: Any) -> tuple[int, str]:
 
 def caught_up(client: Any, project: str, **request: Any) -> dict[str, Any]:
     """The state, once there is one: a server that has just started may say to try again in a moment."""
-    patience = time.monotonic() + 120
+    patience = time.monotonic() + 600
     while (response := client.get(f"{project}/state", **request)).status_code == 503:
         assert problem(response)[1] == "catching-up"
         assert time.monotonic() < patience, response.text
@@ -107,7 +107,7 @@ def caught_up(client: Any, project: str, **request: Any) -> dict[str, Any]:
 
 def learned(client: Any, project: str) -> dict[str, Any]:
     """The state, once all answers are learned."""
-    patience = time.monotonic() + 120
+    patience = time.monotonic() + 600
     while time.monotonic() < patience:
         state = caught_up(client, project, params={"digest": True})
         if state["learned"] == state["sequence"]:

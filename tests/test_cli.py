@@ -67,7 +67,7 @@ except SystemExit:
     pass
 print({HEAVY!r} & set(sys.modules), file=sys.stderr)
 """
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
     assert result.stderr == "set()\n"
     assert result.stdout.startswith(f"dford {dford.__version__}\n")
     assert result.stdout.split()[-1] == "curves"
@@ -90,9 +90,9 @@ def test_the_docs_show_every_command_as_it_is() -> None:
 
 
 def test_the_package_runs_as_a_module() -> None:
-    result = subprocess.run([sys.executable, "-m", "dford", "--version"], capture_output=True, text=True, timeout=120)
+    result = subprocess.run([sys.executable, "-m", "dford", "--version"], capture_output=True, text=True, timeout=600)
     assert (result.returncode, result.stdout, result.stderr) == (0, f"dford {dford.__version__}\n", "")
-    result = subprocess.run([sys.executable, "-m", "dford", "dance"], capture_output=True, text=True, timeout=120)
+    result = subprocess.run([sys.executable, "-m", "dford", "dance"], capture_output=True, text=True, timeout=600)
     assert (result.returncode, result.stdout) == (2, "")
 
 
@@ -110,14 +110,14 @@ try:
 except AttributeError as error:
     print(error)
 """
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
     assert (result.stdout, result.stderr) == ("module 'dford' has no attribute 'nothing'\n", "")
 
 
 def test_the_shell_completes_what_commands_take() -> None:
     asked = {"_DFORD_COMPLETE": "complete_bash", "COMP_WORDS": "dford data --fetch ab", "COMP_CWORD": "3"}
     command = [sys.executable, "-c", "import sys; from dford.cli import main; sys.exit(main())"]
-    result = subprocess.run(command, env=os.environ | asked, capture_output=True, text=True, timeout=120)
+    result = subprocess.run(command, env=os.environ | asked, capture_output=True, text=True, timeout=600)
     assert result.stdout.split() == ["abalone"]
 
 

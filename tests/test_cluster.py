@@ -77,7 +77,7 @@ def test_a_cluster_writes_the_same_files_as_one_process(module: str, code: str, 
     program.write_text(code)
     result = subprocess.run(
         [sys.executable, str(program), str(tmp_path / "cluster")],
-        capture_output=True, text=True, timeout=300, env=os.environ | {"RAY_USAGE_STATS_ENABLED": "0"},
+        capture_output=True, text=True, timeout=600, env=os.environ | {"RAY_USAGE_STATS_ENABLED": "0"},
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
     assert "9 9 {}" in result.stdout.splitlines()  # among what Ray says of its dead node

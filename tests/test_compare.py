@@ -248,7 +248,7 @@ def test_ctrl_c_ends_quietly_with_130_and_writes_nothing(tmp_path: Path) -> None
         while not process_groups(process.pid) - {process.pid} and process.poll() is None:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=600)
     finally:
         process.kill()
     assert (process.returncode, errors) == (130, b"")

@@ -54,7 +54,7 @@ def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
 
 
 def run(command: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
 
 
 @pytest.mark.skipif(not BINARIES, reason="there is no PostgreSQL on this machine")
@@ -75,8 +75,8 @@ def test_it_serves_and_is_healthy_once_there_is_a_key(environment: dict[str, str
                 assert server.poll() is None
                 time.sleep(0.1)
             projects = f"http://127.0.0.1:{environment['DFORD_PORT']}/projects"
-            assert httpx.get(projects).status_code == 401
-            assert httpx.get(projects, headers={"Authorization": f"Bearer {key}"}).json() == []
+            assert httpx.get(projects, timeout=600).status_code == 401
+            assert httpx.get(projects, timeout=600, headers={"Authorization": f"Bearer {key}"}).json() == []
         finally:
             server.terminate()
     assert server.returncode == 0

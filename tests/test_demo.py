@@ -128,7 +128,7 @@ def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("name", ["matplotlib", "rich", "typer"])
 def test_without_the_lab_extra_the_command_says_how_to_get_it(name: str) -> None:
     absent = f"import sys; sys.modules[{name!r}] = None; from dford.cli import main; sys.exit(main(['demo']))"
-    result = subprocess.run([sys.executable, "-c", absent], capture_output=True, text=True, timeout=120)
+    result = subprocess.run([sys.executable, "-c", absent], capture_output=True, text=True, timeout=600)
     assert result.returncode == 2
     assert result.stdout == ""
     assert re.fullmatch(rf'dford: [^\n]*{name}[^\n]*pip install "dford\[lab\]"[^\n]*\n', result.stderr)
@@ -151,7 +151,7 @@ def test_ctrl_c_ends_quietly_with_130(tmp_path: Path) -> None:
         while not out.exists() and process.poll() is None:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=600)
     finally:
         process.kill()
     assert (process.returncode, errors) == (130, b"")
@@ -180,7 +180,7 @@ dford.experiments.reproduction.synthetic_run.run_demo = compiling
 sys.exit(dford.cli.main(sys.argv[1:]))
 """
     command = [sys.executable, "-c", code, "demo", "--out", str(tmp_path)]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert (result.returncode, result.stdout, result.stderr) == (130, "compiled", "")
 
 

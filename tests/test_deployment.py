@@ -103,10 +103,15 @@ class Proxy:
         paths = "".join(f"{name}_temp_path {folder};" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
         own = "user root;" if os.getuid() == 0 else ""  # the folder is ours alone
         whole = f"{own} pid {folder}/pid; error_log {folder}/errors; daemon off; events {{}}"
-        (folder / "nginx.conf").write_text(f"{whole} http {{ access_log off; {paths}\n{text}\n}}")
+        (folder / "nginx.conf").write_text(
+            f"{whole} http {{ access_log off; proxy_read_timeout 600s; {paths}\n{text}\n}}"
+        )
         trusted = ssl.create_default_context(cafile=str(certificate))
         self.client = httpx.Client(
-            base_url=f"https://127.0.0.1:{self.port}", headers={"Host": "dford.example.org"}, verify=trusted, timeout=60
+            base_url=f"https://127.0.0.1:{self.port}",
+            headers={"Host": "dford.example.org"},
+            verify=trusted,
+            timeout=600,
         )
 
     def __enter__(self) -> httpx.Client:

@@ -50,7 +50,7 @@ def test_no_ordinal_line_reaches_the_accuracy_required_of_classifiers_on_unorder
         cuts = np.quantile(f, np.linspace(0, 1, 40))
         low, high = f[:, None, None] > cuts[:, None], f[:, None, None] > cuts[None, :]
         best = max(best, (low.astype(int) + high == y[:, None, None]).mean(axis=0).max())
-    assert 0.7 < best < 0.75
+    assert 2 / 3 < best < 0.83  # a line can tell two of the three blobs apart, whichever they are
 
 
 def test_prank_separates_two_blobs_in_one_pass() -> None:

@@ -223,16 +223,6 @@ def test_a_parquet_log_is_checked_like_a_csv_log(server: Any, change: dict[str, 
             assert counted(server) == before
 
 
-def test_a_small_file_of_very_many_rows_is_refused_before_it_fills_the_memory(server: Any) -> None:
-    rows = 3_000_000
-    content = io.BytesIO()
-    made = frame().loc[[0] * rows]
-    made.to_parquet(content, index=False)
-    assert len(content.getvalue()) < 100_000
-    response = server.post("/projects/rain/log.parquet", content=content.getvalue(), headers=BINARY)
-    assert problem(response) == (422, "too-many")
-
-
 @pytest.fixture(scope="module")
 def unanswered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database of projects without answers, and one without columns."""

@@ -150,7 +150,7 @@ def test_one_command_goes_from_the_file_to_the_page_and_back_to_a_file(tmp_path:
         ]
         server, page = split(lines[-1])
         assert page == "#/items/answer"
-        with httpx.Client(base_url=server, timeout=120) as client:
+        with httpx.Client(base_url=server, timeout=600) as client:
             caught_up(client, "/projects/items")
             for _ in range(5):
                 number = ok(client.post("/projects/items/questions"))["number"]
@@ -159,7 +159,7 @@ def test_one_command_goes_from_the_file_to_the_page_and_back_to_a_file(tmp_path:
             assert process.poll() is None
         assert (tmp_path / "opened").read_text() == f"{server}/{page}\n"
         process.send_signal(signal.SIGINT)
-        said, levels = process.communicate(timeout=120)[0].splitlines()
+        said, levels = process.communicate(timeout=600)[0].splitlines()
         assert said.startswith("The levels are expected to be ")
         assert said.endswith(" more answers to reach 0.3")
         assert levels == f"Levels: {out}"
@@ -172,11 +172,11 @@ def test_one_command_goes_from_the_file_to_the_page_and_back_to_a_file(tmp_path:
     with labelling(tmp_path, "--no-browser") as (process, lines):
         assert "12 items, 0 of them new" in lines[0]
         server, _ = split(lines[-1])
-        with httpx.Client(base_url=server, timeout=120) as client:
+        with httpx.Client(base_url=server, timeout=600) as client:
             assert caught_up(client, "/projects/items")["answers"] == 5
         process.send_signal(signal.SIGTERM)
         assert (
-            f"dford export items levels.csv --what levels --database {tmp_path}" in process.communicate(timeout=120)[0]
+            f"dford export items levels.csv --what levels --database {tmp_path}" in process.communicate(timeout=600)[0]
         )
         assert process.returncode == 0
 
@@ -213,7 +213,7 @@ def test_if_there_are_keys_the_page_gets_one_for_as_long_as_it_runs(
             place, _, key = page.partition("?key=")
             assert place == "#/items/answer"
             headers = {"Authorization": f"Bearer {key}"}
-            with httpx.Client(base_url=server, timeout=120) as client:
+            with httpx.Client(base_url=server, timeout=600) as client:
                 assert problem(client.get("/projects/items/state")) == (401, "no-key")
                 assert problem(client.get("/projects", headers=headers)) == (403, "not-allowed")
                 caught_up(client, "/projects/items", headers=headers)
@@ -223,7 +223,7 @@ def test_if_there_are_keys_the_page_gets_one_for_as_long_as_it_runs(
                 people = ok(client.get("/projects/items/state", headers=headers))["people"]
                 assert people == {"local": 1}, "the same person as without keys"
             process.send_signal(signal.SIGTERM)
-            process.communicate(timeout=120)
+            process.communicate(timeout=600)
             assert process.returncode == 0
     with serving(tmp_path / "log.db") as client:
         assert problem(client.get("/projects/items/state", headers=headers)) == (401, "no-key")
@@ -287,6 +287,6 @@ def test_without_the_service_extra_the_command_says_how_to_get_it(command: str, 
     file.write_text(SHEET)
     absent = "import sys; sys.modules['sqlalchemy'] = None; from dford.cli import main; sys.exit(main(sys.argv[1:]))"
     words = [str(file) if word == "FILE" else word for word in command.split()]
-    result = subprocess.run([sys.executable, "-c", absent, *words], capture_output=True, text=True, timeout=120)
+    result = subprocess.run([sys.executable, "-c", absent, *words], capture_output=True, text=True, timeout=600)
     assert result.returncode == 2
     assert re.fullmatch(r'dford: [^\n]*sqlalchemy[^\n]*pip install "dford\[service\]"\n', result.stderr)

@@ -171,7 +171,7 @@ def test_a_column_of_a_new_project_can_hold_known_levels(tmp_path: Path, new_pag
         page.get_by_label("How truth is read").select_option("gold")
         expect(page.get_by_label("How weight is read")).to_have_value("number")
         page.get_by_role("button", name="Create project").click()
-        expect(page.locator(".question em")).to_be_visible(timeout=60_000)
+        expect(page.locator(".question em")).to_be_visible(timeout=600_000)
         expect(page.locator(".item")).not_to_contain_text("truth")
         assert ok(client.get("/projects/days/settings"))["gold_column"] == "truth"
         assert ok(client.get("/projects/days/levels"))["settled"] == 20

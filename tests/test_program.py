@@ -50,8 +50,8 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def wait_until(met: Callable[[], Any], seconds: float = 60.0) -> None:
-    patience = time.monotonic() + seconds
+def wait_until(met: Callable[[], Any]) -> None:
+    patience = time.monotonic() + 600
     while not met():
         assert time.monotonic() < patience
         time.sleep(0.01)

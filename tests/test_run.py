@@ -113,16 +113,18 @@ def test_few_items_and_many_threads_spend_the_whole_budget() -> None:
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("cut", [0, 7])
-def test_after_a_crash_nothing_is_asked_twice_and_the_end_is_the_same(tmp_path: Path, threads: int, cut: int) -> None:
-    file = tmp_path / "journal"
-    first, second, whole = Judge(fails=9, breaks_at=41), Judge(fails=9), Judge(fails=9)
+@pytest.mark.parametrize("fails", [0, 9])
+def test_after_a_crash_nothing_is_asked_twice_and_the_end_is_the_same(
+    tmp_path: Path, threads: int, cut: int, fails: int
+) -> None:
+    file, pool, whole = tmp_path / "journal", new(), new()
+    first, second = Judge(fails, breaks_at=41), Judge(fails)
     with pytest.raises(KeyboardInterrupt):
         new().run(first, person="judge", budget=100, threads=threads, journal=file)
     kept = file.read_bytes()
     file.write_bytes(kept[: len(kept) - cut])  # as if the last line had not reached the disk
     lines = file.read_bytes().count(b"\n")
-    pool = new()
-    second.calls = first.calls - 1 if threads == 1 and not cut else 0
+    assert lines > 20
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         done = pool.run(second, person="judge", budget=100, threads=threads, journal=file)
@@ -131,10 +133,9 @@ def test_after_a_crash_nothing_is_asked_twice_and_the_end_is_the_same(tmp_path: 
     assert len(second.asked) == done.answers - sum(
         '"higher": null' not in line for line in file.read_text().splitlines()[:lines]
     )
-    if threads == 1 and not cut:
-        other = new()
-        other.run(whole, person="judge", budget=100, journal=None)
-        assert list(other.log_.rounds())[:30] == list(pool.log_.rounds())[:30]
+    if not fails:
+        whole.run(Judge(), person="judge", budget=100, threads=threads)
+        assert list(pool.log_.rounds()) == list(whole.log_.rounds())
 
 
 def test_a_journal_of_another_pool_or_with_rubbish_in_it_is_refused(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_whoever_reads_the_output_may_stop_and_nothing_is_lost(table: Path) -> N
     pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, cwd=table.parent, **pipe) as process:  # type: ignore[call-overload]
         process.stdout.close()
-        assert (process.stderr.read(), process.wait(240)) == (b"", 0)
+        assert (process.stderr.read(), process.wait(600)) == (b"", 0)
     assert len(FeedbackLog.read(table.with_name("answers.csv"), WORDS)) == 400
     assert dford.load(table.with_name("model.dford")).rounds_ == 400
 

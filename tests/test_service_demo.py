@@ -39,7 +39,7 @@ def test_the_days_are_always_the_same_and_of_all_levels() -> None:
 def test_there_is_one_project_to_answer_and_one_to_watch(file: Path) -> None:
     server = Server(str(file))
     try:
-        with httpx.Client(base_url=server.url, timeout=60) as client:
+        with httpx.Client(base_url=server.url, timeout=600) as client:
             projects = {project["name"]: project for project in ok(client.get("/projects"))}
             assert list(projects) == ["demo", "demo-answered"]
             kinds = [column["kind"] for column in projects["demo"]["columns"]]

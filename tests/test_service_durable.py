@@ -41,7 +41,7 @@ def test_sigterm_ends_cleanly_and_the_next_start_has_nothing_to_replay(tmp_path:
     server = Server(str(file))
     import httpx
 
-    with httpx.Client(base_url=server.url, timeout=120) as client:
+    with httpx.Client(base_url=server.url, timeout=600) as client:
         project = set_up(client)
         for _ in range(3):
             number = ok(client.post(f"{project}/questions"))["number"]
@@ -121,11 +121,11 @@ def test_waiting_writes_share_one_commit(tmp_path: Path) -> None:
 
     def hold(_: object) -> None:
         begun.set()
-        assert gate.wait(60)
+        assert gate.wait(600)
 
     try:
         writer.submit(None, hold)
-        assert begun.wait(60)
+        assert begun.wait(600)
         group = [writer.submit(None, lambda connection: connection.scalar(sa.text("SELECT 7"))) for _ in range(50)]
         gate.set()
         assert [one.result(10) for one in group] == [7] * 50

@@ -39,7 +39,7 @@ def test_thousands_of_requests_leave_no_file_open(tmp_path: Path) -> None:
 
         def count(most: int) -> int:
             """How many files are open, once the last connections are closed."""
-            patience = time.monotonic() + 60
+            patience = time.monotonic() + 600
             while (now := len(os.listdir(f"/proc/{server.pid}/fd"))) > most and time.monotonic() < patience:
                 time.sleep(0.05)
             return now
@@ -60,7 +60,7 @@ def test_thousands_of_requests_leave_no_file_open(tmp_path: Path) -> None:
         on_new_connections(mixed * 60)
         # five connections to the database may have been opened meanwhile, with three files each
         assert count(before + 15) <= before + 15
-        with httpx.Client(base_url=server.url, timeout=60) as client:
+        with httpx.Client(base_url=server.url, timeout=600) as client:
             assert learned(client, "/projects/rain")["answers"] == 23
 
 
@@ -94,7 +94,7 @@ def small_disk(folder: Path) -> Iterator[None]:
 
 def fails_and_recovers(server: Server, fail: Callable[[], None], recover: Callable[[], None]) -> None:
     """What is promised of a server whose disk fails while people answer."""
-    with httpx.Client(base_url=server.url, timeout=120) as client:
+    with httpx.Client(base_url=server.url, timeout=600) as client:
         acknowledged = {n: ok(told(client, n)) for n in range(1, 21)}
         fail()
         refused = [n for n in range(21, 200) if told(client, n).status_code != 200]
@@ -164,7 +164,7 @@ def test_a_database_that_cannot_be_written_is_refused_at_the_start(tmp_path: Pat
     ask_many(file, 1)
     code = f"from dford.cli import main; raise SystemExit(main(['serve', '--database', {str(file)!r}, '--port', '0']))"
     with unwritable(file):
-        result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+        result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
     assert result.returncode == 2
     assert "the database cannot be opened" in result.stderr
     assert "Traceback" not in result.stderr

@@ -44,7 +44,7 @@ def test_generated_requests_find_no_defect_and_no_undocumented_status(server: An
                     case.path_parameters["number"] = number
             case.call_and_validate(
                 headers={"Authorization": server.headers["Authorization"]},
-                timeout=120,
+                timeout=600,
                 checks=[
                     schemathesis.checks.not_a_server_error,
                     checks.status_code_conformance,

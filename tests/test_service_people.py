@@ -112,7 +112,7 @@ def test_while_people_are_judged_others_ask_and_answer(file: Path, monkeypatch: 
     def slowly(placements: Placements) -> Any:
         made.append(len(placements.answers))
         begun.set()
-        assert go_on.wait(120)
+        assert go_on.wait(600)
         return find(placements)
 
     monkeypatch.setattr(Placements, "read_people", slowly)
@@ -126,7 +126,7 @@ def test_while_people_are_judged_others_ask_and_answer(file: Path, monkeypatch: 
         ]
         for one in looking:
             one.start()
-        assert begun.wait(120)
+        assert begun.wait(600)
         for _ in range(10):
             tell(client, project, {}, lambda one: False)
         assert learned(client, project)["answers"] == 11

@@ -83,7 +83,7 @@ def test_nothing_is_asked_again_because_its_answer_is_not_learned_yet(
     prepare, may_learn = Learned.prepare, threading.Event()
 
     def once_allowed(model: Learned, count: int) -> int:
-        assert may_learn.wait(60)
+        assert may_learn.wait(600)
         return prepare(model, count)
 
     with serving(file) as client:
@@ -368,7 +368,7 @@ def test_what_was_just_answered_is_not_asked_again_while_the_learner_is_behind(
         go_on, prepare = threading.Event(), Learned.prepare
 
         def later(model: Learned, n: int) -> int:
-            assert go_on.wait(120)
+            assert go_on.wait(600)
             return prepare(model, n)
 
         monkeypatch.setattr(Learned, "prepare", later)

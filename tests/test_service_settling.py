@@ -220,7 +220,7 @@ def test_what_is_no_longer_settled_is_asked_about_once_that_is_learned(
         go_on, read = threading.Event(), log_reader.settled
 
         def later(*given: Any) -> Any:
-            assert go_on.wait(120)
+            assert go_on.wait(600)
             return read(*given)
 
         monkeypatch.setattr(log_reader, "settled", later)

