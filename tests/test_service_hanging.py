@@ -149,7 +149,9 @@ def test_connections_that_broke_while_nobody_used_them_are_replaced(cluster: str
         time.sleep(1.1)  # long enough not to be trusted
         plain = address.replace("+psycopg", "").replace("/breaks", "/postgres")
         with closing(psycopg.connect(plain, autocommit=True)) as other:
-            other.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'breaks'")
+            end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'breaks'"
+            while other.execute(end).fetchall():  # they end some time after they are told to
+                time.sleep(0.01)
         assert ok(client.get(f"{project}/state"))["answers"] == 2
         answer_some(client, project, 2)
         assert learned(client, project)["answers"] == 4

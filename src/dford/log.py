@@ -25,6 +25,7 @@ from dford.log_columns import (
     check_level_names,
     checked_about,
     invented,
+    is_guess,
     read_about,
     read_rounds,
 )
@@ -79,7 +80,8 @@ class FeedbackLog:
     ) -> None:
         """Add an answered question and, if known, which item it is about, who answered, when, and how sure they were.
 
-        The time is in seconds since 1970, as from `time.time()`, and the confidence is between 0.5 and 1.
+        The time is in seconds since 1970, as from `time.time()`, and the confidence is between 0.5 and 1. An answer
+        with the confidence 0.5 is a guess, and says nothing.
         """
         values, names = split_names(question.x)
         if names is not None and names != self.feature_names:
@@ -201,6 +203,22 @@ class FeedbackLog:
     def confidence(self) -> NDArray[np.float64]:
         """How sure the person was of each answer, from 0.5 to 1; NaN if they did not say."""
         return np.array([about.confidence for about in self._about], dtype=np.float64)
+
+    def without_guesses(self) -> "FeedbackLog":
+        """The answers that say something: all but those with a confidence of 0.5."""
+        found = FeedbackLog(self.scale.names, self.feature_names)
+        kept = [i for i, guess in enumerate(is_guess(self.confidence).tolist()) if not guess]
+        for name in ("_rows", "_answers", "_about"):
+            setattr(found, name, [getattr(self, name)[i] for i in kept])
+        return found
+
+    def refuse_guesses(self) -> None:
+        """Raise an error if some answers are guesses, which nothing can be learned from."""
+        if count := int(is_guess(self.confidence).sum()):
+            raise ValueError(
+                f"{count} of the log's {len(self)} answers are guesses, with a confidence of 0.5, and say nothing; "
+                "use log.without_guesses()"
+            )
 
     def _places(self, column: int) -> NDArray[np.int64]:
         """The levels asked about (0) or predicted (1), counted from 1."""

@@ -31,6 +31,15 @@ class About(NamedTuple):
 UNKNOWN = About()
 
 
+LEAST_SURE = 0.5 + 1 / 32
+"""Below this, an answer is a guess, and says nothing: 0.5, to the nearest sixteenth."""
+
+
+def is_guess(confidence: Any) -> Any:
+    """Whether answers that people are this sure of are guesses; NaN is not."""
+    return np.asarray(confidence) < LEAST_SURE
+
+
 def about_columns(names: Iterable[str]) -> tuple[str, ...]:
     """The columns that describe a log's answers: all three, perhaps with the confidence, or none."""
     names = set(names)

@@ -126,11 +126,21 @@ def read_levels(text: str) -> list[str]:
 
 
 def read_log(path: Path, levels: str | list[Any]) -> "FeedbackLog":
-    """The log in a file, with levels as typed: numbers where the file has numbers."""
-    from dford.log import FeedbackLog
+    """The log in a file, without guesses, and with levels as typed: numbers where the file has numbers."""
+    import typer
 
     if not path.is_file():
         raise FileNotFoundError(f"there is no log {path}")
+    whole = _read_log(path, levels)
+    log = whole.without_guesses()
+    if count := len(whole) - len(log):
+        typer.echo(f"{count} of {len(whole)} answers are guesses (confidence 0.5), which are left out.", err=True)
+    return log
+
+
+def _read_log(path: Path, levels: str | list[Any]) -> "FeedbackLog":
+    from dford.log import FeedbackLog
+
     if not isinstance(levels, str):
         return FeedbackLog.read(path, levels)
     names: list[Any] = read_levels(levels)

@@ -228,6 +228,7 @@ def _terms(
     K, asked = len(log.scale), log._places(0)
     if len(log) < 2:
         raise ValueError(f"an estimate needs at least two answers; the log has {len(log)}")
+    log.refuse_guesses()
     if policy is not None:
         policy.require_all_levels(K, log.scale.names)
     never = sorted(set(range(1, K)) - set(asked.tolist()))

@@ -218,6 +218,7 @@ class LiveLearner(OrdinalLearner):
         another model; `running_mae_` is then still this model's. Its interval needs the largest weight an answer can
         have, so pass the `policy` that chose the questions, unless it was this model's own or `Uniform`.
         """
+        log.refuse_guesses()
         level, propensity, higher = log._places(0), log.propensity, log.higher
         if policy is not None:
             _check_policy(policy, log)

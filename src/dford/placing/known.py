@@ -59,6 +59,7 @@ class Known(NamedTuple):
 
 
 def read_told(log: FeedbackLog) -> Told:
+    log = log.without_guesses()
     items = np.array([-1 if item is None else item for item in log.item], dtype=np.int64)
     place, X = log.scale.index, log.X
     cuts, levels = (np.array([place[name] - 1 for name in names]) for names in (log.level, log.prediction))

@@ -7,6 +7,7 @@ import numpy as np
 
 from dford.engine import people as engine
 from dford.engine._compiled import Bools, Floats, Ints
+from dford.log_columns import is_guess
 
 _ROUNDS = 8  # of messages back and forth
 _SHARING, _STILL = 20, 1e-3  # the most iterations for the shares of the levels, and the change at which they stop
@@ -52,7 +53,13 @@ def _rare(error: Floats, sure: bool) -> Floats:
     return rare * rare if sure else rare
 
 
-KINDS = kinds_of(_ERRORS, _STRICT, sure=True)
+def _and_guessing(kinds: Kinds) -> Kinds:
+    """With one more kind, the last, that answers by flipping a coin. Nobody is of this kind unless they say so."""
+    return Kinds(*(np.append(column, last) for column, last in zip(kinds, (0.5, 0.0, 0.0), strict=True)))
+
+
+KINDS = _and_guessing(kinds_of(_ERRORS, _STRICT, sure=True))
+GUESS = 4  # eighths
 
 
 def _sure(eighths: int) -> Floats:
@@ -60,6 +67,8 @@ def _sure(eighths: int) -> Floats:
 
     It counts like sixteen answers of which so many are right, for someone who is not assumed to be wrong rarely.
     """
+    if eighths == GUESS:
+        return np.append(np.zeros(len(KINDS.error) - 1), 1.0)
     weights = KINDS.weights if eighths == 0 else KINDS.weights / _rare(KINDS.error, sure=True)
     for i in range(16 if eighths else 0):
         weights = weights * (1.0 - KINDS.error if i < 2 * eighths else KINDS.error)
@@ -80,7 +89,14 @@ class Voice(NamedTuple):
     @classmethod
     def of(cls, name: str, confidence: float) -> "Voice":
         """The voice for a confidence from 0.5 to 1, or NaN."""
-        return cls(name) if np.isnan(confidence) else cls(name, round(8 * confidence))
+        if np.isnan(confidence):
+            return cls(name)
+        return cls(name, GUESS if is_guess(confidence) else max(round(8 * confidence), GUESS + 1))
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether these answers are guesses, which say nothing."""
+        return self.eighths == GUESS
 
 
 def number_voices(names: Iterable[str | None], confidences: Iterable[float]) -> tuple[list[Voice], Ints]:
@@ -95,6 +111,12 @@ def people_of(voices: Sequence[Voice]) -> Ints:
     """Whose voice each is, given as the number of that person's first voice."""
     first: dict[str, int] = {}
     return np.array([first.setdefault(voice.name, n) for n, voice in enumerate(voices)], dtype=np.int64)
+
+
+def speaks(voices: Sequence[Voice], people: Ints) -> Bools:
+    """Which answers say something, by the numbers of their voices."""
+    found: Bools = np.array([not voice.is_silent for voice in voices], np.bool_)[people]
+    return found
 
 
 def voices_of(voices: Sequence[Voice], person: str) -> list[int]:

@@ -29,6 +29,7 @@ class Audit:
         self.items: list[int] = []
         self._places: dict[int, int] = {}  # of the items in `known`
         self._settled: list[bool] = []
+        self._given_up = set[int]()  # items that someone who was to settle them knows nothing about
         self.look()
 
     def look(self) -> None:
@@ -52,7 +53,8 @@ class Audit:
         """
         for place in range(max(len(self.items) - _AT_ONCE, 0), len(self.items)):
             item = self.items[place]
-            if not self._settled[place] and not self._pool.is_open[item] and self._pool.is_in_doubt(item):
+            is_free = not self._pool.is_open[item] and self._pool.is_in_doubt(item)
+            if is_free and not self._settled[place] and item not in self._given_up:
                 return item, self.known.best_cut(place)
         while self._next < len(self._order) and not self._is_new(int(self._order[self._next])):
             self._next += 1
@@ -88,6 +90,10 @@ class Audit:
             self.known.decide(place, *self._pool.bounds[item])
             self._settled[place] = self._is_settled(place)
 
+    def give_up(self, item: int) -> None:
+        """Ask no more about this item. The audit then judges the items that can be settled."""
+        self._given_up.add(item)
+
     def judge(self, levels: Ints) -> Estimate:
         """How far these levels are from the right ones, on average."""
         most = float(self._pool.n_levels - 1)
@@ -100,7 +106,7 @@ class Audit:
         return interval(terms, reach=(0.0, most), possible=(0.0, most))
 
     def _is_new(self, item: int) -> bool:
-        return item not in self._places and self._pool.is_in_doubt(item)
+        return item not in self._places and item not in self._given_up and self._pool.is_in_doubt(item)
 
     def _is_settled(self, place: int) -> bool:
         return bool(self.known.belief(place).max() >= _SETTLED)

@@ -23,6 +23,7 @@ from dford.pool.agreement import (
     known_or_shared,
     number_voices,
     people_of,
+    speaks,
 )
 
 _FINE_ERRORS = (np.arange(60) + 0.5) / 120
@@ -61,7 +62,10 @@ class Basis(NamedTuple):
 
 def read_people(voices: Sequence[Voice], told: AnswerColumns, known: Ints, basis: Basis) -> list[Person]:
     """The figures of all people. `known` is the level that was already known when a question was asked, or -1."""
-    judged, levels = basis.told, agree(*basis, voices).others
+    counts, says = np.bincount(told.person, minlength=len(voices)), speaks(voices, told.person)
+    told, known = told.where(says), known[says]
+    judged = basis.told.where(speaks(voices, basis.told.person))
+    levels = agree(judged, basis.prior, voices).others
     chances, n_levels = _FINE.chances(basis.prior.shape[1]), basis.prior.shape[1]
     yes, is_gold = _others_say(voices, told, n_levels), known >= 0
     is_clear = np.abs(yes - 0.5) >= _CLEAR - 0.5
@@ -76,7 +80,7 @@ def read_people(voices: Sequence[Voice], told: AnswerColumns, known: Ints, basis
         found.append(
             Person(
                 name,
-                int(all_own.sum()),
+                int(counts[is_own].sum()),
                 _error_rate(wrong / count if count else _FINE.error, weights),
                 _strictness(weights, n_levels - 1.0),
                 count,
@@ -182,13 +186,14 @@ class People(Mapping[str, Person]):
         levels = np.full(len(numbers), -1)
         for place, level in known.items():
             levels[place] = level
-        prior = known_or_shared(told, voices, len(numbers), len(log.scale), known)
-        on_gold = told.where(levels[told.item] >= 0)
+        said = told.where(speaks(voices, told.person))
+        prior = known_or_shared(said, voices, len(numbers), len(log.scale), known)
+        on_gold = said.where(levels[said.item] >= 0)
         has_features = log.X.shape[1] > 0
         found = read_people(voices, told, levels[told.item], Basis(on_gold if has_features else told, prior))
         self._found = {one.name: one for one in found}
-        shared = is_shared(told, voices)
-        again = np.unique(np.stack(told.where(~shared)[:3], axis=1), axis=0, return_counts=True)[1]
+        shared = is_shared(said, voices)
+        again = np.unique(np.stack(said.where(~shared)[:3], axis=1), axis=0, return_counts=True)[1]
         self.identified_by = {
             "agreement": 0 if has_features else int(shared.sum()),
             "gold": len(on_gold.item),

@@ -9,10 +9,10 @@ import numpy as np
 from scipy import sparse
 
 from dford.engine import counter, posteriors
-from dford.engine._compiled import Floats, Ints
+from dford.engine._compiled import Bools, Floats, Ints
 from dford.estimates import Estimate
 from dford.learners import LiveLearner, Rows
-from dford.pool.agreement import AnswerColumns, Voice
+from dford.pool.agreement import AnswerColumns, Voice, speaks
 from dford.pool.answers import AUDIT, CHECK, GOLD, PLACE, Answer, Answers
 from dford.pool.audit import Audit
 from dford.pool.choice import AtHand, choose
@@ -127,15 +127,18 @@ class Placements:
 
     def _best(self, at_hand: Sequence[AtHand], what: float) -> ProposedQuestion | None:
         """The question that tells most about the level of an item."""
-        if len(at_hand) > 1 or (at_hand and (len(self.voices) > 1 or at_hand[0].is_restricted)):
+        is_unsure = any(voice.is_silent for voice in self.voices)
+        if is_unsure and not at_hand:
+            at_hand = (AtHand(""),)  # who does not know is not asked the same again
+        if len(at_hand) > 1 or (at_hand and (is_unsure or len(self.voices) > 1 or at_hand[0].is_restricted)):
             choice = choose(self.items, self.answers, self.reliability, self.voices, at_hand)
             if choice is not None:
                 item, cut, who, cuts = choice
-                return self._question(item, cut, PLACE, -1, what, at_hand[who].name, cuts)
+                return self._question(item, cut, PLACE, -1, what, at_hand[who].name or None, cuts)
         # everything was answered, or it makes no difference by whom
         again = [one.name for one in at_hand if not one.is_restricted]
         found = self.items.best() if again or not at_hand else None
-        return None if found is None else self._question(*found, PLACE, -1, what, again[0] if again else None)
+        return None if found is None else self._question(*found, PLACE, -1, what, (again[0] if again else "") or None)
 
     def _share_of_audits(self) -> float:
         """The share of auditors' questions; a half if the audit has fallen behind because others answered so much."""
@@ -177,19 +180,35 @@ class Placements:
         )
 
     def count(self, answer: Answer) -> None:
-        if answer.purpose == CHECK:
-            earlier = self.answers.of(answer.checks)
-            if earlier is not None and self.answers["cut"][earlier] == answer.cut:
-                self.repeats[0] += 1
-                self.repeats[1] += bool(self.answers["higher"][earlier]) != answer.higher
-        logs = self.reliability.of(answer.person, answer.cut, answer.higher)
-        (self.audit if answer.purpose == AUDIT else self.items).answer(answer.item, logs)
-        self.answers.append(answer._replace(is_taught=self._is_taught(answer)))
+        if self.voices[answer.person].is_silent:
+            self._count_guess(answer)
+        else:
+            self._count_said(answer)
         if len(self.answers) >= self.next:  # beyond it if what should take effect has failed
             if self.refresh is not None:
                 self._take_effect(self.refresh.result())
             self.next = next_stage(len(self.answers), len(self.items))
             self.refresh = self._begin()
+
+    def _count_said(self, answer: Answer) -> None:
+        if answer.purpose == CHECK:
+            earlier = self.answers.of(answer.checks)
+            if earlier is not None and self.answers["cut"][earlier] == answer.cut and self._says()[earlier]:
+                self.repeats[0] += 1
+                self.repeats[1] += bool(self.answers["higher"][earlier]) != answer.higher
+        logs = self.reliability.of(answer.person, answer.cut, answer.higher)
+        (self.audit if answer.purpose == AUDIT else self.items).answer(answer.item, logs)
+        self.answers.append(answer._replace(is_taught=self._is_taught(answer)))
+
+    def _count_guess(self, answer: Answer) -> None:
+        """A guess says nothing about its item, and nothing is learned from it."""
+        if answer.purpose == AUDIT:
+            self.audit.give_up(answer.item)
+        self.answers.append(answer._replace(is_taught=False))
+
+    def _says(self) -> Bools:
+        """Which answers say something."""
+        return speaks(self.voices, self.answers["person"])
 
     def prepare(self, n: int) -> int:
         """How many of the next n answers can be counted without waiting for priors, after this call."""
@@ -214,7 +233,8 @@ class Placements:
         """Let the audit's answers count for their items."""
         audited = self.answers["purpose"] == AUDIT
         self.items.evidence = self.with_audit().evidence
-        self.items.counts += np.bincount(self.answers["item"][audited], minlength=len(self.items)).astype(np.int32)
+        said = self.answers["item"][audited & self._says()]
+        self.items.counts += np.bincount(said, minlength=len(self.items)).astype(np.int32)
         self.items.look(np.arange(len(self.items)))
         self.answers["purpose"][audited] = PLACE
         self.audit.clear()
@@ -228,7 +248,7 @@ class Placements:
 
     def error_rate_of_answers(self) -> float:
         """How often an answer is believed to be wrong, averaged over all given answers."""
-        return self.reliability.rate(self.answers["person"])
+        return self.reliability.rate(self.answers["person"][self._says()])
 
     def read_people(self) -> dict[str, Person]:
         """What is known about everybody.
@@ -257,8 +277,12 @@ class Placements:
     def recall_audit(self) -> None:
         """Let the audit count its answers again."""
         self.audit.clear()
+        says = self._says()
         for i in np.flatnonzero(self.answers["purpose"] == AUDIT).tolist():
-            self.audit.answer(*self._told(i))
+            if says[i]:
+                self.audit.answer(*self._told(i))
+            else:
+                self.audit.give_up(int(self.answers["item"][i]))
 
     def recall_learners(self) -> None:
         """Give the learners back the answers they were packed without."""
@@ -282,16 +306,12 @@ class Placements:
 
     def _begin(self) -> Refresh:
         """Learn all answers so far, in the background."""
-        answers, X, learners = self.answers, self.features(), self.learners
+        answers, X, learners, says = self.answers, self.features(), self.learners, self._says()
+        said, purpose = answers.told(says), answers["purpose"][says]
+        evidence = rate_evidence(self.repeats, said, purpose, self.items.bounds, len(self.scale))
         calibration = Calibration(
-            self.items,
-            self.audit,
-            answers.told(),
-            answers["purpose"] == AUDIT,
-            self.voices,
-            self.error_rate,
-            rate_evidence(self.repeats, answers.told(), answers["purpose"], self.items.bounds, len(self.scale)),
-        )
+            self.items, self.audit, said, purpose == AUDIT, self.voices, self.error_rate, evidence
+        )  # fmt: skip
         new = self.learned + np.flatnonzero(answers["is_taught"][self.learned :])
         self.learned = len(answers)
         told: Any = [answers[name][new] for name in ("item", "cut", "placement", "propensity", "higher")]
@@ -311,8 +331,8 @@ class Placements:
 
     def _take_effect(self, found: Priors) -> None:
         self.reliability = found.reliability.extended(self.voices)
-        audited = self.answers["purpose"] == AUDIT
-        own, others = (self.answers.told(np.flatnonzero(which)) for which in (~audited, audited))
+        audited, says = self.answers["purpose"] == AUDIT, self._says()
+        own, others = (self.answers.told(np.flatnonzero(which & says)) for which in (~audited, audited))
         self.items.believe(found.prior, self._evidence(own, len(self.items)))
         places = self.audit.places(others.item)
         self.audit.believe(self._evidence(others._replace(item=places), len(self.audit.items)))

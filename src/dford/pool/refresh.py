@@ -59,7 +59,7 @@ class Calibration:
         rate: float | None,
         evidence: RateEvidence,
     ) -> None:
-        answered = np.flatnonzero(items.counts)
+        answered = np.flatnonzero(items.counts)  # told and counts have no guesses
         self._some = answered[:: 1 + len(answered) // _SAMPLE]
         self._beliefs, self._n_items = items.beliefs(self._some), len(items)
         self._audited = np.array(audit.items, dtype=np.int64)
@@ -75,7 +75,8 @@ class Calibration:
 
         If the rate is given, it is that of all answers except those whose probability is given, too.
         """
-        is_one = len(self._voices) < 2 and not any(voice.eighths for voice in self._voices)
+        heard = [voice for voice in self._voices if not voice.is_silent]
+        is_one = len(heard) < 2 and not any(voice.eighths for voice in heard)
         if self._given is None and not is_one:
             return by_people(self._told, self._prior, self._voices)
         return alike(self._evidence.rate(self._given), self._prior.shape[1]).extended(self._voices)

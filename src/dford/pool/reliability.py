@@ -51,9 +51,8 @@ class Reliability(NamedTuple):
         new = [voice.eighths for voice in voices[first:]]
         if not new or (first == 0 and not any(new)):  # all are alike
             return self
-        said, guess = _of_kinds(WEIGHTS, self.logs.shape[2]), alike(_MOST, (self.logs.shape[2] + 1) // 2)
-        # whoever is sure by a half has said nothing, neither yes nor no
-        rows = [guess if eighths == 4 else (said if eighths else self).row(eighths) for eighths in new]
+        said = _of_kinds(WEIGHTS, self.logs.shape[2])
+        rows = [(said if eighths else self).row(eighths) for eighths in new]
         return Reliability(*(np.concatenate(columns) for columns in zip(self, *rows, strict=True)))
 
     def row(self, number: int) -> "Reliability":

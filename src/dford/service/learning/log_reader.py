@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from dford.learners import Rows
+from dford.log_columns import LEAST_SURE, is_guess
 from dford.pool.answers import GOLD
 from dford.service.projects.projects import Project
 from dford.service.store.database import Database
@@ -38,8 +39,8 @@ class Rounds(NamedTuple):
 
     @property
     def teaches(self) -> NDArray[np.bool_]:
-        """Which of them the learner learns from: all except those that judge people."""
-        found: NDArray[np.bool_] = self.purpose != GOLD
+        """Which of them the learner learns from: all except those that judge people, and guesses."""
+        found: NDArray[np.bool_] = (self.purpose != GOLD) & ~is_guess(self.confidence)
         return found
 
 
@@ -204,7 +205,7 @@ _counts = (
 )
 _asked = (questions.c.project == answers.c.project) & (questions.c.number == answers.c.question)
 _taught = sa.select(sa.func.count()).select_from(answers).join(questions, _asked)
-_COUNT = _taught.where(*_counts, questions.c.purpose != GOLD)
+_COUNT = _taught.where(*_counts, questions.c.purpose != GOLD, sa.func.coalesce(answers.c.confidence, 1.0) >= LEAST_SURE)
 _ROUNDS = (
     sa.select(
         answers.c.sequence,

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from dford.feedback import Question
 from dford.log import FeedbackLog
+from dford.log_columns import is_guess
 from dford.pool.answers import GOLD
 from dford.service.learning import log_reader
 from dford.service.learning.learned import Standing
@@ -32,7 +33,7 @@ def read_log(database: Database, project: Project) -> FeedbackLog:
         who = _who_and_when(database, project, int(page.sequence[0]), int(page.sequence[-1]))
         columns = (column.tolist() for column in (*page[:2], *page[3:8]))
         for r, (sequence, number, level, prediction, propensity, higher, item) in enumerate(zip(*columns, strict=True)):
-            if not page.teaches[r]:
+            if page.purpose[r] == GOLD:
                 continue
             asked = Question("", page.X[r], names[level - 1], names[prediction - 1], float(propensity), int(number))
             person, at = who[sequence]
@@ -93,11 +94,13 @@ def levels_file(database: Database, project: Project, packed: bytes, standing: S
 
 def _intervals(database: Database, project: Project) -> dict[int, tuple[int, int, int]]:
     """The lowest and highest possible level of every item with answers, and how many answers it has."""
-    told = about_items(project, questions.c.item, questions.c.level, answers.c.higher)
+    told = about_items(project, questions.c.item, questions.c.level, answers.c.higher, answers.c.confidence)
     told = told.where(questions.c.purpose != GOLD)
     known: dict[int, tuple[int, int, int]] = {}
     with database.reading() as connection:
-        for item, level, higher in connection.execute(told):
+        for item, level, higher, sure in connection.execute(told):
             low, high, count = known.get(item, (1, len(project.levels), 0))
-            known[item] = (max(low, level + 1), high, count + 1) if higher else (low, min(high, level), count + 1)
+            if sure is None or not is_guess(sure):
+                low, high = (max(low, level + 1), high) if higher else (low, min(high, level))
+            known[item] = low, high, count + 1
     return known
