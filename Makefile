@@ -114,8 +114,7 @@ bench-service: .venv/ready
 
 # the tables of docs/rating.md; DFORD_DATA must name the folder of the data
 rating: .venv/ready
-	$(BIN)/python benchmarks/rating.py > .cache/rating.md
-	mv .cache/rating.md docs/rating/figures.md
+	$(BIN)/python benchmarks/rating.py
 
 # the pictures of the page; needs chromium
 screenshots: .venv/ready

@@ -49,7 +49,7 @@ def judged(rows: Any, y: np.ndarray, learned: Callable[[Any, np.ndarray], Any]) 
     return float(np.abs(np.clip(np.rint(predicted), 1, 5) - y[LEARNED:]).mean())
 
 
-def text_errors() -> dict[str, list[float]]:
+def from_texts() -> list[str]:
     errors: dict[str, list[float]] = {}
     for seed in SEEDS:
         texts, y, _, _ = films(seed)
@@ -64,7 +64,11 @@ def text_errors() -> dict[str, list[float]]:
         }
         for name, error in found.items():
             errors.setdefault(name, []).append(error)
-    return errors
+    return [
+        "| learned from the texts | levels off | each shuffle |",
+        "| --- | ---: | ---: |",
+        *(f"| {name} | {fmean(own):.3f} | {' / '.join(f'{one:.3f}' for one in own)} |" for name, own in errors.items()),
+    ]
 
 
 def placed(rows: Any, y: np.ndarray, seed: int) -> list[float]:
@@ -78,7 +82,7 @@ def placed(rows: Any, y: np.ndarray, seed: int) -> list[float]:
     return errors
 
 
-def show_both() -> None:
+def from_both() -> list[str]:
     learned: dict[str, list[float]] = {}
     in_pool: dict[str, list[list[float]]] = {}
     for seed in SEEDS:
@@ -86,11 +90,12 @@ def show_both() -> None:
         for name, rows in tables(texts, prices).items():
             learned.setdefault(name, []).append(judged(rows, y, Auto(random_state=seed).fit))
             in_pool.setdefault(name, []).append(placed(rows[:PLACED], y[:PLACED], seed))
-    print(f"\n| learned from | `Auto`, {LEARNED:,} answers | `Pool` of {PLACED}: 1 / 1.5 / 2 answers per item |")
-    print("| --- | ---: | ---: |")
+    lines = [f"| learned from | `Auto`, {LEARNED:,} answers | `Pool` of {PLACED}: 1 / 1.5 / 2 answers per item |"]
+    lines.append("| --- | ---: | ---: |")
     for name, errors in learned.items():
         means = np.mean(in_pool[name], axis=0)
-        print(f"| {name} | {fmean(errors):.2f} | {' / '.join(f'{mean:.2f}' for mean in means)} |")
+        lines.append(f"| {name} | {fmean(errors):.2f} | {' / '.join(f'{mean:.2f}' for mean in means)} |")
+    return lines
 
 
 def answers_to(X: Any, y: np.ndarray, seed: int) -> float:
@@ -104,20 +109,19 @@ def answers_to(X: Any, y: np.ndarray, seed: int) -> float:
     return answers / len(y)
 
 
-def show_images() -> None:
-    print("\n| level by | with the images | without looking at them |\n| --- | ---: | ---: |")
+def from_images() -> list[str]:
+    lines = ["| level by | with the images | without looking at them |", "| --- | ---: | ---: |"]
     shown = [drawings(IMAGES, seed) for seed in SEEDS]
     features = [np.array([describe(one) for one in images]) for images, _ in shown]
     for name in PROPERTIES:
         levels = [np.array(all_levels[name]) for _, all_levels in shown]
         seen = fmean(answers_to(X, y, seed) for seed, X, y in zip(SEEDS, features, levels, strict=True))
         blind = fmean(answers_to(np.empty((IMAGES, 0)), y, seed) for seed, y in zip(SEEDS, levels, strict=True))
-        print(f"| {name} | {seen:.2f} | {blind:.2f} |")
+        lines.append(f"| {name} | {seen:.2f} | {blind:.2f} |")
+    return lines
 
 
 if __name__ == "__main__":
-    print("| learned from the texts | levels off | each shuffle |\n| --- | ---: | ---: |")
-    for name, errors in text_errors().items():
-        print(f"| {name} | {fmean(errors):.3f} | {' / '.join(f'{one:.3f}' for one in errors)} |")
-    show_both()
-    show_images()
+    folder = Path(__file__).parent.parent / "docs" / "rating"
+    for name, table in (("texts", from_texts), ("both", from_both), ("images", from_images)):
+        (folder / f"{name}.md").write_text("\n".join(table()) + "\n")

@@ -20,8 +20,8 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from dford.cli import compare, main
+from dford.columns.scaling import scaled_as_they_come
 from dford.datasets import make_synthetic
-from dford.experiments.one_pass import scaled_as_they_come
 from dford.experiments.studies import held_out, noise_and_drift, placement_error, running_error
 from dford.experiments.studies.records import Table
 from dford.learners import NewtonLogit

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dford
@@ -107,3 +108,79 @@ def test_a_model_that_has_not_learned_is_refused(log: Path, capsys: pytest.Captu
     NewtonLogit(levels=NAMES).save(log.with_name("new"))
     assert main(["evaluate", str(log), str(log.with_name("new"))]) == 2
     assert "has not learned anything yet" in capsys.readouterr().err
+
+
+def shops(seed: int, kinds: str) -> pd.DataFrame:
+    """Things with numbers in unlike units, and perhaps a text, whose level is known."""
+    random = np.random.default_rng(seed)
+    size, price = random.normal(50, 10, 500), random.normal(0.2, 0.02, 500)
+    score = (size - 50) / 10 + (price - 0.2) / 0.02 + random.normal(0, 0.3, 500)
+    table = pd.DataFrame({"size": size, "price": price, "kind": random.choice(list(kinds), 500)})
+    table["rating"] = np.array(NAMES)[np.digitize(score, [-2, -0.7, 0.7, 2])]
+    return table
+
+
+@pytest.mark.parametrize("text", [False, True], ids=["numbers", "texts"])
+@pytest.mark.parametrize("judging", ["auto", "newton", "dford"])
+@pytest.mark.parametrize("judged", ["auto", "dford"])
+def test_a_model_is_judged_by_any_learners_questions_about_the_same_columns(
+    judged: str, judging: str, text: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Some learners see their rows scaled; the rows of a log are as they are in the table."""
+    tables = {name: shops(seed, "abc") for name, seed in (("old", 0), ("new", 1))}
+    for name, table in tables.items():
+        if text:
+            table.insert(
+                0, "note", [f"a thing of kind {kind}, rather worn, number {n}" for n, kind in enumerate(table.kind)]
+            )
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+    run = ["--target", "rating", "--levels", ",".join(NAMES)]
+    files = {name: str(tmp_path / name) for name in ("old.csv", "new.csv", "model.dford", "log.csv", "placed.csv")}
+    assert main(["run", files["old.csv"], *run, "--learner", judged, "--save", files["model.dford"]]) == 0
+    assert main(["run", files["new.csv"], *run, "--learner", judging, "--log", files["log.csv"]]) == 0
+    assert main(["predict", files["model.dford"], files["new.csv"], "--out", files["placed.csv"]]) == 0
+    placed = pd.read_csv(files["placed.csv"])["level"].map(NAMES.index)
+    truth = float((placed - tables["new"].rating.map(NAMES.index)).abs().mean())
+    capsys.readouterr()
+    assert main(["evaluate", files["log.csv"], files["model.dford"]]) == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("mean absolute error"))
+    assert float(line.split()[3]) == pytest.approx(truth, abs=0.2)  # one way or another, scaled rows were 1 off
+
+
+def test_a_learner_that_does_not_explore_asks_questions_that_judge_nobody(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = shops(0, "abc")
+    table.to_csv(tmp_path / "old.csv", index=False)
+    files = [str(tmp_path / name) for name in ("old.csv", "model.dford", "log.csv")]
+    run = ["run", files[0], "--target", "rating", "--levels", ",".join(NAMES), "--learner", "pril"]
+    assert main([*run, "--save", files[1], "--log", files[2]]) == 0
+    assert main(["evaluate", files[2], files[1]]) == 2
+    assert "questions were certain to be asked" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("learner", ["dford", "auto"])
+def test_a_log_that_the_model_learned_from_is_reported_however_its_rows_were_scaled(
+    learner: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shops(0, "abc").to_csv(tmp_path / "old.csv", index=False)
+    files = [str(tmp_path / name) for name in ("old.csv", "model.dford", "log.csv")]
+    run = ["run", files[0], "--target", "rating", "--levels", ",".join(NAMES), "--learner", learner]
+    assert main([*run, "--save", files[1], "--log", files[2]]) == 0
+    assert main(["evaluate", files[2], files[1]]) == 0
+    assert "so the figures look better than they are" in capsys.readouterr().err
+
+
+def test_a_log_with_other_categories_is_refused_also_beside_texts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, kinds in (("old", "abc"), ("new", "abd")):
+        table = shops(0, kinds)
+        table["note"] = [f"a thing of kind {kind}, rather worn, number {n}" for n, kind in enumerate(table.kind)]
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+    run = ["--target", "rating", "--levels", ",".join(NAMES), "--learner", "newton"]
+    model, log = str(tmp_path / "model.dford"), str(tmp_path / "log.csv")
+    assert main(["run", str(tmp_path / "old.csv"), *run, "--save", model]) == 0
+    assert main(["run", str(tmp_path / "new.csv"), *run, "--log", log]) == 0
+    assert main(["evaluate", log, model]) == 2
+    assert "the log's features do not match this model's columns" in capsys.readouterr().err

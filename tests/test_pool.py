@@ -397,6 +397,7 @@ class Mine(NewtonLogit):
     ("options", "sentence"),
     [
         ({"error_rate": 0.5}, "error_rate must be a share below 0.5"),
+        ({"error_rate": "0.1"}, "error_rate must be a share below 0.5"),
         ({"audit": 1.5}, "audit must be a share of the questions"),
         ({"levels": ["only"]}, "a scale needs at least two levels"),
         ({"levels": range(1001)}, "a pool has at most 1,000 levels; got 1,001"),

@@ -13,8 +13,9 @@ import pytest
 import dford
 from dford import FeedbackLog
 from dford.cli import main
+from dford.columns.scaling import scaled_as_they_come
 from dford.datasets import load_table
-from dford.experiments.one_pass import SCALED, one_pass, scaled_as_they_come
+from dford.experiments.one_pass import SCALED, one_pass
 from dford.learners import LEARNERS
 
 WORDS = ["bad", "ok", "good"]

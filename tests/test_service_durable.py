@@ -102,7 +102,7 @@ def test_a_job_that_fails_takes_no_other_with_it(tmp_path: Path) -> None:
         raise KeyError("a defect")
 
     try:
-        first = writer.submit(None, lambda _: gate.wait(10))
+        first = writer.submit(None, lambda _: gate.wait(600))
         group = [writer.submit(None, job) for job in (add(1), defect, add(2), add(3))]
         gate.set()
         first.result(10)

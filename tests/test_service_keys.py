@@ -215,11 +215,12 @@ def test_over_a_limit_nothing_is_done(file: Path) -> None:
 
 
 def test_a_full_queue_and_a_slow_disk_are_a_clear_503_and_nothing_done(file: Path) -> None:
+    Service(Settings(database=str(file))).close()  # the tables are made without haste
     service = Service(Settings(database=str(file), queue_length=2, request_seconds=0.02))
     gate, done = threading.Event(), []
     writer: Writer = service.writer
     try:
-        writer.submit(None, lambda _: gate.wait(10))
+        writer.submit(None, lambda _: gate.wait(600))
         while writer.waiting():
             pass
         with pytest.raises(ValueError, match=r"did not start within 0.01 s and was cancelled"):

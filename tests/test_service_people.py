@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 from dford import Client
+from dford.estimates import Estimate
+from dford.pool.people import Person
 from dford.pool.placements import Placements
+from dford.service.views import figures
 from dford.service.views import levels as overviews
 from serving import LEVELS, learned, ok, problem, serving, set_up
 from test_service_pool import new_project, things
@@ -137,3 +140,11 @@ def test_while_people_are_judged_others_ask_and_answer(file: Path, monkeypatch: 
         assert made == [1], "once for all who look, and for the state when it began"
         assert [reply["people"][0]["answers"] for reply in replies] == [1, 1, 1]
         assert ok(client.get(f"{project}/people")) == replies[0], "and not again at once"
+
+
+@pytest.mark.parametrize(("judged", "low", "flag"), [(5, 0.0, "differs"), (30, 0.0, None), (30, 0.3, "wrong")])
+def test_someone_is_said_to_differ_only_while_nobody_knows_who_is_wrong(judged: int, low: float, flag: str) -> None:
+    """Items are asked about again where something does not fit, so careful people disagree there, too."""
+    seldom = Estimate(0.5, 0.4, 0.6)
+    person = Person("ann", 200, Estimate(0.35, low, 0.4), Estimate(0.0, -1.0, 1.0), judged, seldom, None)
+    assert figures._flag(person) == flag

@@ -35,10 +35,7 @@ def add(program: "typer.Typer") -> None:
 def _warning(overlap: "Overlap", name: str) -> str:
     """What to know about a model before reading the figures, or "" for nothing."""
     if not overlap.checked:
-        return (
-            f"{name} learned from so many answers that its sample of them cannot show whether these are among them; "
-            "if they are, it looks better here than it is"
-        )
+        return f"{name} cannot show whether it learned from these answers; if it did, it looks better here than it is"
     if not overlap.found:
         return ""
     count = f"{overlap.found:,}" if overlap.checked == overlap.answers else f"about {overlap.share:.0%}"

@@ -47,7 +47,7 @@ def add(program: "typer.Typer") -> None:
         The label of a row is only used to answer the question about it.
         Numbers, categories, dates and texts are learned from; ids are not. The output shows how each column is read.
         Numeric targets are cut with --cuts, --steps or --equal-frequency.
-        dford, pril and prank see rows scaled on the fly, the others see them as they are.
+        dford, pril and prank see rows scaled on the fly, the others see them as they are. The log has them as they are.
 
         To place new rows with the saved model: dford predict wines.dford new.csv --out levels.csv
         """

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from dford.columns.column import KINDS, Column, Kind, is_lost
 from dford.columns.image_reader import ImageReader
 from dford.columns.reading import read_column
-from dford.columns.scaling import Scaling, unit_rows
+from dford.columns.scaling import Scaling, dense_block, unit_rows
 from dford.columns.tables import Table, categories_of, length, read_table
 from dford.columns.texts import PLACES
 from dford.columns.values import ColumnError
@@ -130,13 +130,19 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         images = self._images() if any(column.kind == "image" for column in learned) else None
         dense = [np.empty((n, 0)), *(c.dense(table[c.name], images) for c in learned if not c.is_sparse)]
         block = np.concatenate(dense, axis=1)
-        if self.scaling_ is not None:
-            block = self.scaling_(block)
         if not self.is_sparse_:
-            return block if self.scaling_ is None else unit_rows(block)
+            return self.scaled(block)
         texts = sum((c.sparse(table[c.name]) for c in learned if c.is_sparse), sparse.csr_matrix((n, PLACES)))
-        rows = sparse.hstack([sparse.csr_matrix(block), texts], "csr")
-        return rows if self.scaling_ is None else unit_rows(rows)
+        return self.scaled(sparse.hstack([sparse.csr_matrix(block), texts], "csr"))
+
+    def scaled(self, features: Any) -> Any:
+        """Unscaled features, scaled if this has a scaling."""
+        if self.scaling_ is None:
+            return features
+        block = self.scaling_(dense_block(features, self.n_dense_))
+        if sparse.issparse(features):
+            return unit_rows(sparse.hstack([sparse.csr_matrix(block), features[:, self.n_dense_ :]], "csr"))
+        return unit_rows(block)
 
     def describe(self) -> list[Described]:
         """How each column is read, and which are not learned from."""
@@ -153,6 +159,10 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """`get_feature_names_out` as a list."""
         names: list[str] = self.get_feature_names_out().tolist()
         return names
+
+    def names_in_logs(self) -> list[str]:
+        """The names of the features that a log has by name: all except those of texts."""
+        return self.feature_names()[: self.n_dense_]
 
     @property
     def is_sparse_(self) -> bool:

@@ -25,6 +25,7 @@ from dford.policies import Policy
 
 Floats = NDArray[np.float64]
 Rate = float | Estimate | None
+_CERTAIN = 1.0 - 1e-9
 
 
 def mae(
@@ -236,6 +237,11 @@ def _terms(
         raise ValueError(
             f"the log never asks about level {log.scale.names[never[0] - 1]!r}, so no unbiased estimate exists; "
             "use a policy that explores, or a longer log"
+        )
+    if certain := int(((log.propensity > _CERTAIN) & ((K > 2) | (asked == K))).sum()):
+        raise ValueError(
+            f"{certain} of the log's {len(log)} questions were certain to be asked, so nothing is known about other "
+            "levels there, and no unbiased estimate exists; use a policy that explores"
         )
     weights = np.where(asked < K, 1.0 / log.propensity, 0.0)
     return weights * term(_numbers(log, predictions), asked, log.higher), weights

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from dford.columns import Columns
-from dford.columns.scaling import Scaling, unit_rows
+from dford.columns.scaling import Scaling, dense_block, scaled_as_they_come
 from dford.engine._compiled import Floats
 from dford.experiments.own_learner import is_own, new_own
 from dford.learners import LEARNERS, LiveLearner, OrdinalLearner, Rows
@@ -56,7 +56,7 @@ def one_pass(
         The names of the features, which the model and the log then know.
     columns : Columns, optional
         What turned a table into X. After the pass the model then reads such tables itself, with rows scaled like the
-        last one, if they were scaled. The feature names come from them.
+        last one, if they were scaled, and the log has the rows as they are. The feature names come from them.
     seed : int
         The same seed asks the same questions.
     on_progress : callable, optional
@@ -86,67 +86,38 @@ def one_pass(
     is_scaled = learner in SCALED or (learner == "newton" and texts)
     if columns is not None:
         model.check_columns(columns)
-        feature_names = None if texts else columns.feature_names()
+        feature_names = columns.names_in_logs()
         if is_scaled:
-            columns = Columns.of(columns.columns_, Scaling.of(_dense(X, columns.n_dense_)))
-    if is_scaled:
-        X = scaled_as_they_come(X, dense=None if columns is None else columns.n_dense_)
-    elif not sparse.issparse(X):
+            columns = Columns.of(columns.columns_, Scaling.of(dense_block(X, columns.n_dense_)))
+    if not sparse.issparse(X):
         X = np.ascontiguousarray(X, dtype=np.float64)
-    model, errors, log = _play(model, X, y, scale, feature_names, columns, on_progress)
+    seen = scaled_as_they_come(X, dense=None if columns is None else columns.n_dense_) if is_scaled else X
+    logged = seen if columns is None else X  # a model that knows its columns scales a log's rows itself
+    model, errors, log = _play(model, seen, logged, y, scale, feature_names, columns is None, on_progress)
     if columns is not None:
         model.take_columns(columns)
     return Pass(model, errors, log)
 
 
 def _play(
-    model: OrdinalLearner, X: Rows, y: Any, scale: Scale, feature_names: Sequence[str] | None, columns: Columns | None,
-    on_progress: Callable[[int], None],
+    model: OrdinalLearner, X: Rows, logged: Rows, y: Any, scale: Scale, feature_names: Sequence[str] | None,
+    by_name: bool, on_progress: Callable[[int], None],
 ) -> Pass:  # fmt: skip
     if not isinstance(model, LiveLearner):
         model.set_params(checkpoints=range(1, len(y) + 1))
         model.fit(X, scale.array[y - 1])
         sums = model.trace_.mae * np.arange(1, len(y) + 1)
         return Pass(model, np.round(np.diff(sums, prepend=0.0)), None)  # whole numbers up to rounding errors
-    if feature_names is not None and len(set(feature_names)) < X.shape[1]:
+    if feature_names is not None and not sparse.issparse(X) and len(set(feature_names)) < X.shape[1]:
         raise ValueError(f"{X.shape[1]} features need as many distinct names; got {list(feature_names)}")
     log, errors, number = FeedbackLog(scale.names, feature_names), np.empty(len(y)), scale.index
-    named = columns is None and feature_names is not None
+    named = by_name and feature_names is not None
     for row, level in enumerate(y.tolist()):
         question = model.ask(dict(zip(feature_names, X[row], strict=True)) if named else X[row])  # type: ignore[arg-type]
         higher = level > number[question.level]
         model.tell(question, higher)
-        log.append(question, higher)
+        log.append(question._replace(x=logged[row]), higher)
         errors[row] = abs(number[question.prediction] - level)
         if row % 500 == 499:
             on_progress(row + 1)
     return Pass(model, errors, log)
-
-
-def scaled_as_they_come(X: Rows, unit: bool = True, dense: int | None = None) -> Rows:
-    """Rows in standard deviations from the mean, both over the rows up to each, and then divided by their norms.
-
-    As in the reproduction of the paper, but using nothing from the future. Without `unit` they keep their norms. In
-    sparse rows, only the first `dense` columns are scaled this way.
-
-    >>> scaled_as_they_come(np.array([[1.0, 5.0], [3.0, 5.0], [5.0, 5.0]]))
-    array([[0., 0.],
-           [1., 0.],
-           [1., 0.]])
-    """
-    if sparse.issparse(X):
-        block = sparse.csr_matrix(scaled_as_they_come(_dense(X, dense or 0), unit=False))
-        rows = sparse.hstack([block, X[:, block.shape[1] :]], "csr")
-        return unit_rows(rows) if unit else rows
-    count = np.arange(1.0, len(X) + 1)[:, None]
-    away = np.asarray(X, dtype=np.float64) - X[0]  # already near the mean, so that squares lose no digits
-    mean, square = away.cumsum(axis=0) / count, (away**2).cumsum(axis=0) / count
-    variance = square - mean**2
-    varied = variance > 1e-12 * square  # less is only rounding
-    rows = np.where(varied, away - mean, 0.0) / np.sqrt(np.where(varied, variance, 1.0))
-    return np.ascontiguousarray(unit_rows(rows) if unit else rows)
-
-
-def _dense(X: Rows, columns: int) -> Floats:
-    """The first columns, before those of texts."""
-    return X[:, :columns].toarray() if sparse.issparse(X) else np.asarray(X, dtype=np.float64)

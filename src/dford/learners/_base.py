@@ -20,6 +20,7 @@ from sklearn.utils import (
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dford.columns import Columns
+from dford.columns.scaling import scaled_as_they_come
 from dford.engine import loops, rounds, vectors
 from dford.engine._compiled import Floats, Ints
 from dford.learners import _saving
@@ -139,7 +140,12 @@ class OrdinalLearner(ClassifierMixin, RowReader):  # type: ignore[misc]
         If it learned from labels, as `PRank` does, an answer counts if its row was among them.
         """
         check_is_fitted(self)
-        return overlap(self._form, self._log_rows(log), log)
+        if self._columns is None or self._columns.scaling_ is None:
+            return overlap(self._form, self._log_rows(log), log)
+        # it learned rows that were scaled as they came, which only the whole log shows
+        as_learned = self._log_rows(log, lambda columns, X: scaled_as_they_come(X, dense=columns.n_dense_))
+        found = overlap(self._form, as_learned, log)
+        return found if found.found else Overlap(0, 0, len(log))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that `dford.load` reads, atomically and without pickle."""

@@ -232,7 +232,7 @@ class LiveLearner(OrdinalLearner):
             form = self._new_form(X.shape[1], len(log.scale), sparse.issparse(X))
             _check(form, X)
             self._begin(log.scale, form)
-            self._take_names(log.feature_names)
+            self._take_names(None if log.is_sparse else log.feature_names)
         else:
             X = self._log_rows(log)
             _check(self._form, X)

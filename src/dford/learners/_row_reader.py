@@ -1,6 +1,7 @@
 """Reading rows: arrays, sparse matrices and tables, with the names of their features."""
 
 import warnings
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -133,8 +134,8 @@ class RowReader(BaseEstimator):  # type: ignore[misc]
         names: list[str] | None = self.feature_names_in_.tolist() if hasattr(self, "feature_names_in_") else None
         return names
 
-    def _log_rows(self, log: FeedbackLog) -> Rows:
-        """The rows of a log, which must have the levels and features of this model."""
+    def _log_rows(self, log: FeedbackLog, scale: Callable[[Columns, Any], Any] = Columns.scaled) -> Rows:
+        """The rows of a log, which must have the levels and features of this model, scaled as its columns say."""
         if log.scale.names != self._scale.names:
             raise ValueError(f"the model has the levels {self._scale.names}, but the log has {log.scale.names}")
         X, names = log.X, log.feature_names
@@ -146,6 +147,8 @@ class RowReader(BaseEstimator):  # type: ignore[misc]
             names = self._known_names()
         if len(log) and self._columns is None:
             self._check_names(names)
-        elif names is not None and self._columns is not None and names != (made := self._columns.feature_names()):
-            raise ValueError(f"the log's features do not match this model's columns: {difference(names, made)}")
+        elif names is not None and self._columns is not None:
+            if names != (made := self._columns.names_in_logs()):
+                raise ValueError(f"the log's features do not match this model's columns: {difference(names, made)}")
+            X = scale(self._columns, X)
         return X.toarray() if sparse.issparse(X) and not self._form.takes_sparse else X

@@ -44,7 +44,10 @@ class Person(NamedTuple):
     judged: int
     """How many answers these two figures are based on."""
     agreement: Estimate | None
-    """How often they agree with the others where their answers leave little doubt; None if they never do."""
+    """How often they agree with the others where their answers leave little doubt; None if they never do.
+
+    Items are asked about again where something does not fit, so this is less than how often they are right.
+    """
     gold: Estimate | None
     """How often they are right about items whose level was already known; None if there were none."""
 
@@ -111,7 +114,8 @@ def _error_rate(rates: Floats, weights: Floats) -> Estimate:
     mean, low, high = _quantiles(rates, weights)
     reach = float(_FINE_ERRORS[0])  # each rate stands for those within this distance
     never, that_often = (weights[np.abs(rates - rate) <= 2 * reach].sum() for rate in (0.0, high))
-    return Estimate(mean, 0.0 if never >= that_often else max(low - reach, 0.0), min(high + reach, 1.0))
+    guesses = 0.5 if high + 3 * reach >= 0.5 else 0.0  # the last of the rates stands for guessing, too
+    return Estimate(mean, 0.0 if never >= that_often else max(low - reach, 0.0), max(min(high + reach, 1.0), guesses))
 
 
 def _strictness(weights: Floats, most: float) -> Estimate:

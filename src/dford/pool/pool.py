@@ -116,7 +116,8 @@ class Pool:
         costs: Mapping[str, float] | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        if error_rate is not None and not 0 <= error_rate < 0.5:
+        is_number = isinstance(error_rate, (int, float, np.number)) and not isinstance(error_rate, bool)
+        if error_rate is not None and not (is_number and 0 <= error_rate < 0.5):
             raise ValueError(f"error_rate must be a share below 0.5, or None to learn it; got {error_rate!r}")
         if not 0 <= audit <= 0.5:
             raise ValueError(f"audit must be a share of the questions, from 0 to 0.5; got {audit!r}")
@@ -193,7 +194,8 @@ class Pool:
         """Record the answer: is the item's right level above `question.level`? And who gave it.
 
         Someone who is not sure gives a probability, from 0.0 to 1.0. How much that is worth is learned like error
-        rates: from what the others say when this person is that sure.
+        rates: from what the others say when this person is that sure. 0.5 is a guess and says nothing; this person is
+        then asked something else.
 
         The same answer again changes nothing; the opposite one raises an error. By default the person is the one the
         question is for; all answers without a person count as one person's.

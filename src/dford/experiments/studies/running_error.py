@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dford.columns import Columns
+from dford.columns.scaling import scaled_as_they_come
 from dford.datasets import load, make_synthetic
 from dford.datasets._data_folder import Folder
 from dford.datasets.rated_texts import TEXTS
 from dford.datasets.raters import RATERS
-from dford.experiments.one_pass import scaled_as_they_come
 from dford.experiments.own_learner import is_own, new_own
 from dford.experiments.studies.records import Record, Table, Task
 from dford.learners import (

@@ -21,14 +21,16 @@ class Figures(BaseModel):
     strictness: Estimate = Field(description="How many levels the person's thresholds are above everybody's.")
     agreement: Estimate | None = Field(
         description="How often the person agrees with the others where their answers leave little doubt; null if they "
-        "never do."
+        "never do. Items are asked about again where something does not fit, so even someone who is right in 97% of "
+        "all answers may agree in only two thirds of these."
     )
     gold: Estimate | None = Field(
         description="How often the person is right about items whose level was already known; null if there were none."
     )
     flag: Literal["wrong", "differs"] | None = Field(
         description="wrong: more than a fifth of the answers are wrong, by the whole interval. differs: agreement is "
-        "below three quarters, by the whole interval, and too few answers could be judged to say who is wrong."
+        "below three quarters, by the whole interval, and fewer than 20 answers could be judged, too few to say who is "
+        "wrong."
     )
 
 

@@ -13,6 +13,7 @@ from dford.service.store.database import Database
 from dford.service.store.schema import answers
 
 _OFTEN_WRONG, _SELDOM_ALIKE = 0.2, 0.75
+_ENOUGH = 20  # judged answers, with which the error rate says more than agreement
 _LATELY = 100  # answers per person
 
 
@@ -48,7 +49,8 @@ def _flag(person: Person) -> str | None:
     """What is certain enough to point out."""
     if person.error_rate.low > _OFTEN_WRONG:
         return "wrong"
-    return "differs" if person.agreement is not None and person.agreement.high < _SELDOM_ALIKE else None
+    is_unlike = person.agreement is not None and person.agreement.high < _SELDOM_ALIKE
+    return "differs" if is_unlike and person.judged < _ENOUGH else None
 
 
 def _estimate(found: Estimate | None) -> dict[str, float] | None:
