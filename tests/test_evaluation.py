@@ -197,7 +197,7 @@ def test_for_terms_that_are_0_or_w_the_interval_is_wilsons(
 
 @given(
     st.lists(
-        st.tuples(st.integers(1, K), st.integers(1, K), st.floats(1e-6, 1), st.booleans()), min_size=2, max_size=30
+        st.tuples(st.integers(1, K), st.integers(1, K), st.floats(1e-6, 0.999), st.booleans()), min_size=2, max_size=30
     ),
     st.randoms(use_true_random=False),
 )

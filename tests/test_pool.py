@@ -15,7 +15,7 @@ import naive_pool
 from dford import DFORD, NewtonLogit, Pool, persistence
 from dford.datasets import make_synthetic
 from dford.evaluation import offpolicy
-from dford.pool.agreement import AnswerColumns
+from dford.pool.agreement import AnswerColumns, Voice
 from dford.pool.answers import AUDIT, GOLD, PLACE, Answer
 from dford.pool.audit import Audit
 from dford.pool.error_rate import RateEvidence, rate_evidence
@@ -515,6 +515,7 @@ def test_an_impossible_pool_is_refused_in_one_sentence(change: Any, tmp_path: Pa
 def test_after_very_many_answers_an_item_can_still_be_asked_about() -> None:
     placements = Placements(Scale([1, 2, 3]), NewtonLogit(levels=[1, 2, 3]), 0.02, 0.0, 0)
     placements.add(np.zeros((2, 1)))
+    placements.number(Voice(""))
     for n in range(400):  # until no other level has a chance that a number can hold
         placements.count(Answer(n, 0, n % 2, 1, 1.0, n % 2 == 0, PLACE, -1))
     assert np.count_nonzero(placements.items.belief(0)) == 1

@@ -108,8 +108,7 @@ class FeedbackLog:
         about: About = UNKNOWN,
     ) -> None:
         width = x.shape[-1]
-        named = 0 if sparse.issparse(x) else len(self.feature_names or ())
-        size = self._rows[0].shape[-1] if self._rows else named or width
+        size = self._rows[0].shape[-1] if self._rows else len(self.feature_names or ()) or width
         if width != size or x.ndim != 1 + (sparse.issparse(x) and x.shape[0] == 1):
             is_named = self.feature_names is not None and not self._rows
             raise ValueError(f"the row has {width} features, but the log has {size}{_OF_A_TABLE if is_named else ''}")
@@ -321,7 +320,8 @@ class FeedbackLog:
         rest = sparse_rows.find_column(names)
         names = [name for name in names if rest is None or name != rest[0]]
         unnamed = names == invented(len(names))
-        log = cls(levels, None if unnamed else names)
+        more_names = [f"#{place}" for place in range(rest[1] if rest is not None else 0)]  # as `Columns` names them
+        log = cls(levels, None if unnamed else [*names, *more_names])
         columns = [np.asarray(frame[name]) for name in COLUMNS]
         features = [np.asarray(frame[name], dtype=np.float64) for name in names]
         rows: Any = np.stack(features, axis=1) if features else np.empty((len(frame), 0))

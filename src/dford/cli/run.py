@@ -81,8 +81,8 @@ def _run(
 
     data = options.load(table)
     X, y = data.data, data.target
-    if log is not None and not data.columns.is_sparse_:
-        check_feature_names(data.feature_names)
+    if log is not None:
+        check_feature_names(data.columns.feature_names()[: data.columns.n_dense_])  # those of texts have no column
     if shuffle:
         order = np.random.RandomState(seed).permutation(len(y))
         X, y = X[order], y[order]

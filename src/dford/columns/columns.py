@@ -160,10 +160,6 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         names: list[str] = self.get_feature_names_out().tolist()
         return names
 
-    def names_in_logs(self) -> list[str]:
-        """The names of the features that a log has by name: all except those of texts."""
-        return self.feature_names()[: self.n_dense_]
-
     @property
     def is_sparse_(self) -> bool:
         """Whether there are texts."""

@@ -86,7 +86,7 @@ def one_pass(
     is_scaled = learner in SCALED or (learner == "newton" and texts)
     if columns is not None:
         model.check_columns(columns)
-        feature_names = columns.names_in_logs()
+        feature_names = columns.feature_names()
         if is_scaled:
             columns = Columns.of(columns.columns_, Scaling.of(dense_block(X, columns.n_dense_)))
     if not sparse.issparse(X):
@@ -108,7 +108,7 @@ def _play(
         model.fit(X, scale.array[y - 1])
         sums = model.trace_.mae * np.arange(1, len(y) + 1)
         return Pass(model, np.round(np.diff(sums, prepend=0.0)), None)  # whole numbers up to rounding errors
-    if feature_names is not None and not sparse.issparse(X) and len(set(feature_names)) < X.shape[1]:
+    if feature_names is not None and len(set(feature_names)) < X.shape[1]:
         raise ValueError(f"{X.shape[1]} features need as many distinct names; got {list(feature_names)}")
     log, errors, number = FeedbackLog(scale.names, feature_names), np.empty(len(y)), scale.index
     named = by_name and feature_names is not None

@@ -148,7 +148,7 @@ class RowReader(BaseEstimator):  # type: ignore[misc]
         if len(log) and self._columns is None:
             self._check_names(names)
         elif names is not None and self._columns is not None:
-            if names != (made := self._columns.names_in_logs()):
+            if names != (made := self._columns.feature_names()):
                 raise ValueError(f"the log's features do not match this model's columns: {difference(names, made)}")
             X = scale(self._columns, X)
         return X.toarray() if sparse.issparse(X) and not self._form.takes_sparse else X

@@ -26,13 +26,17 @@ class Metrics(Collector):
             buckets=_BUCKETS,
             registry=None,
         )
+        self._counted: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._registry = CollectorRegistry()
         self._registry.register(self)
 
     def count(self, method: str, path: str, status: int, seconds: float) -> None:
         """Count a request to a route with this path, which is empty if there is no such route."""
-        self._requests.labels(method, path, str(status)).inc()
-        self._seconds.labels(method, path).observe(seconds)
+        if (found := self._counted.get((method, path, status))) is None:  # to look up labels takes longer than to count
+            found = self._requests.labels(method, path, str(status)), self._seconds.labels(method, path)
+            self._counted[method, path, status] = found
+        found[0].inc()
+        found[1].observe(seconds)
 
     def text(self) -> bytes:
         """All of them, in the text format."""
