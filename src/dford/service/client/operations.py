@@ -114,7 +114,7 @@ class Operations(ABC):
         """Answer: is the right level above `question.level`? Returns once it is on the service's disk.
 
         The question can be given by its number, which is all that must be kept until the answer arrives.
-        The confidence says how sure the person is of the answer, from 0.5 (a guess) to 1.
+        The confidence says how sure the person is of the answer, from 0.5 (a guess, which says nothing) to 1.
         """
         body = _answer(higher, confidence)
         return int((await self._post(f"/questions/{_number(question)}/answer", json=body))["sequence"])

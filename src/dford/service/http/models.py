@@ -173,7 +173,7 @@ class QuestionOut(BaseModel):
 class AnswerIn(_In):
     higher: StrictBool = Field(description="Whether the right level is above the level in the question.")
     confidence: Annotated[float, Field(ge=0.5, le=1, strict=True)] | None = Field(
-        None, description="How sure the person is of the answer, from 0.5 (a guess) to 1."
+        None, description="How sure the person is of the answer, from 0.5 (a guess, which says nothing) to 1."
     )
 
 
