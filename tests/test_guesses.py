@@ -106,6 +106,21 @@ def test_a_command_leaves_guesses_out_and_says_so(tmp_path: Path, capsys: pytest
     assert "3 of 43 answers are guesses (confidence 0.5), which are left out." in capsys.readouterr().err
 
 
+def test_guesses_among_answers_leave_the_same_bits_past_the_first_trees_and_a_restart(tmp_path: Path) -> None:
+    file = tmp_path / "log.db"
+    for is_new in (True, False):
+        with serving(file, snapshot_every=40) as http:
+            project = set_up(http, learner="Auto") if is_new else "/projects/rain"
+            for n in range(150):  # of which three quarters are learned: trees take effect at 204
+                number = ok(http.post(f"{project}/questions"))["number"]
+                answer = {"higher": n % 3 == 0, "confidence": 0.5 if n % 4 == 0 else None}
+                ok(http.post(f"{project}/questions/{number}/answer", json=answer))
+            digest = learned(http, project)["digest"]
+    with serving(file) as http:
+        assert learned(http, project)["digest"] == digest
+    assert replayed(file) == digest
+
+
 def test_the_service_keeps_guesses_and_learns_nothing_from_them(tmp_path: Path) -> None:
     with serving(tmp_path / "log.db") as http:
         project = set_up(http, learner="NewtonLogit")

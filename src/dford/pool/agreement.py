@@ -94,7 +94,7 @@ class Voice(NamedTuple):
         return cls(name, GUESS if is_guess(confidence) else max(round(8 * confidence), GUESS + 1))
 
     @property
-    def is_silent(self) -> bool:
+    def is_guess(self) -> bool:
         """Whether these answers are guesses, which say nothing."""
         return self.eighths == GUESS
 
@@ -115,7 +115,7 @@ def people_of(voices: Sequence[Voice]) -> Ints:
 
 def speaks(voices: Sequence[Voice], people: Ints) -> Bools:
     """Which answers say something, by the numbers of their voices."""
-    found: Bools = np.array([not voice.is_silent for voice in voices], np.bool_)[people]
+    found: Bools = np.array([not voice.is_guess for voice in voices], np.bool_)[people]
     return found
 
 

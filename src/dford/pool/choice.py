@@ -49,7 +49,7 @@ def choose(
     """Nobody is asked what they have answered. Each person is assumed to be as sure as they most often were."""
     counts = np.bincount(answers["person"], minlength=len(voices))
     own = [voices_of(voices, one.name) for one in at_hand]
-    heard = [[v for v in some if not voices[v].is_silent] for some in own]
+    heard = [[v for v in some if not voices[v].is_guess] for some in own]
     usual = np.array([max(some, key=lambda v: counts[v], default=-1) for some in heard])
     looked_at = [_look(items, answers, one.items, some) for one, some in zip(at_hand, own, strict=True)]
     item, is_answered = (np.concatenate(columns) for columns in zip(*looked_at, strict=True))

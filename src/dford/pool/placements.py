@@ -127,7 +127,7 @@ class Placements:
 
     def _best(self, at_hand: Sequence[AtHand], what: float) -> ProposedQuestion | None:
         """The question that tells most about the level of an item."""
-        is_unsure = any(voice.is_silent for voice in self.voices)
+        is_unsure = any(voice.is_guess for voice in self.voices)
         if is_unsure and not at_hand:
             at_hand = (AtHand(""),)  # who does not know is not asked the same again
         if len(at_hand) > 1 or (at_hand and (is_unsure or len(self.voices) > 1 or at_hand[0].is_restricted)):
@@ -180,7 +180,7 @@ class Placements:
         )
 
     def count(self, answer: Answer) -> None:
-        if self.voices[answer.person].is_silent:
+        if self.voices[answer.person].is_guess:
             self._count_guess(answer)
         else:
             self._count_said(answer)
@@ -193,7 +193,8 @@ class Placements:
     def _count_said(self, answer: Answer) -> None:
         if answer.purpose == CHECK:
             earlier = self.answers.of(answer.checks)
-            if earlier is not None and self.answers["cut"][earlier] == answer.cut and self._says()[earlier]:
+            is_same = earlier is not None and self.answers["cut"][earlier] == answer.cut
+            if is_same and not self.voices[self.answers["person"][earlier]].is_guess:
                 self.repeats[0] += 1
                 self.repeats[1] += bool(self.answers["higher"][earlier]) != answer.higher
         logs = self.reliability.of(answer.person, answer.cut, answer.higher)

@@ -75,7 +75,7 @@ class Calibration:
 
         If the rate is given, it is that of all answers except those whose probability is given, too.
         """
-        heard = [voice for voice in self._voices if not voice.is_silent]
+        heard = [voice for voice in self._voices if not voice.is_guess]
         is_one = len(heard) < 2 and not any(voice.eighths for voice in heard)
         if self._given is None and not is_one:
             return by_people(self._told, self._prior, self._voices)

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from dford.feedback import Question
 from dford.log import FeedbackLog
-from dford.log_columns import is_guess
+from dford.log_columns import LEAST_SURE
 from dford.pool.answers import GOLD
 from dford.service.learning import log_reader
 from dford.service.learning.learned import Standing
@@ -100,7 +100,7 @@ def _intervals(database: Database, project: Project) -> dict[int, tuple[int, int
     with database.reading() as connection:
         for item, level, higher, sure in connection.execute(told):
             low, high, count = known.get(item, (1, len(project.levels), 0))
-            if sure is None or not is_guess(sure):
+            if sure is None or sure >= LEAST_SURE:
                 low, high = (max(low, level + 1), high) if higher else (low, min(high, level))
             known[item] = low, high, count + 1
     return known
