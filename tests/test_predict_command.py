@@ -12,6 +12,7 @@ import pytest
 import dford
 from dford.cli import main
 from dford.datasets import load_table
+from dford.learners import loads
 
 LEVELS = ["bad", "ok", "good"]
 TONES = {"awful": -2, "bad": -1, "dull": -1, "fine": 1, "good": 1, "superb": 2}
@@ -104,6 +105,30 @@ def test_learners_of_features_keep_their_columns_and_how_rows_were_scaled(learne
     data = load_table("old.csv", "rating", levels=LEVELS, kinds={"zip": "category"})
     dense = data.data[:, : data.columns.n_dense_].toarray()
     np.testing.assert_allclose(model.columns_.scaling_.mean, dense.mean(axis=0))
+
+
+@pytest.mark.parametrize("learner", ["newton", "dford", "pril"])
+@pytest.mark.parametrize("texts", [False, True], ids=["numbers", "texts"])
+def test_rows_mean_the_same_as_a_table_an_array_or_an_answered_question(learner: str, texts: bool) -> None:
+    """A model that scales its features does so however they arrive, and logs have them as they were."""
+    kinds = ["--kind", "zip=category", *([] if texts else ["--kind", "review=shown"])]
+    assert main([*RUN, "--learner", learner, *kinds]) == 0
+    model: Any = dford.load("model.dford")
+    table = [{name: value for name, value in row.items() if name != "rating"} for row in rows(600, 650)]
+    features = model.columns_.transform(table)
+    expected = model.predict_projection(table)
+    assert np.array_equal(model.predict_projection(features), expected)
+    assert np.abs(features[:, 0]).max() > 1, "they are not scaled yet"
+    log = dford.FeedbackLog(model.classes_.tolist(), model.columns_.feature_names())
+    before = model.to_bytes()
+    for row, one in enumerate(table):
+        question = model.ask(one if row % 2 else features[row])
+        assert (question.x != features[row]).sum() == 0
+        model.tell(question, row % 3 == 0)
+        log.append(question, row % 3 == 0)
+    again: Any = loads(before, "model")
+    again.replay(log)
+    assert np.array_equal(again.predict_projection(table), model.predict_projection(table))
 
 
 @pytest.mark.usefixtures("_model")

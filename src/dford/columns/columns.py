@@ -131,12 +131,12 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         dense = [np.empty((n, 0)), *(c.dense(table[c.name], images) for c in learned if not c.is_sparse)]
         block = np.concatenate(dense, axis=1)
         if not self.is_sparse_:
-            return self.scaled(block)
+            return block
         texts = sum((c.sparse(table[c.name]) for c in learned if c.is_sparse), sparse.csr_matrix((n, PLACES)))
-        return self.scaled(sparse.hstack([sparse.csr_matrix(block), texts], "csr"))
+        return sparse.hstack([sparse.csr_matrix(block), texts], "csr")
 
     def scaled(self, features: Any) -> Any:
-        """Unscaled features, scaled if this has a scaling."""
+        """Features as a model with this scaling sees them; without one, they stay as they are."""
         if self.scaling_ is None:
             return features
         block = self.scaling_(dense_block(features, self.n_dense_))
@@ -201,7 +201,7 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Self:  # fmt: skip
         """A fitted `Columns` with these columns. Images are read by `images`.
 
-        With a scaling, rows are scaled by it and then to unit length.
+        With a scaling, `scaled` scales rows by it and then to unit length. `transform` does not.
         """
         found = cls(files=images)
         found._take(list(columns))

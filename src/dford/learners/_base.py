@@ -143,7 +143,7 @@ class OrdinalLearner(ClassifierMixin, RowReader):  # type: ignore[misc]
         if self._columns is None or self._columns.scaling_ is None:
             return overlap(self._form, self._log_rows(log), log)
         # it learned rows that were scaled as they came, which only the whole log shows
-        as_learned = self._log_rows(log, lambda columns, X: scaled_as_they_come(X, dense=columns.n_dense_))
+        as_learned = scaled_as_they_come(self._log_rows(log), dense=self._columns.n_dense_)
         found = overlap(self._form, as_learned, log)
         return found if found.found else Overlap(0, 0, len(log))
 

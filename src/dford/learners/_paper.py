@@ -82,10 +82,10 @@ class PaperLearner(OrdinalLearner):
     def _takes_sparse(self) -> bool:
         return self.kernel == "linear" and self.window is None
 
-    def _rows(self, X: Any, anew: bool) -> Rows:
+    def _features(self, X: Any, anew: bool) -> Rows:
         if sparse.issparse(X) and self.kernel == "linear" and self.window is not None:
             raise TypeError("sparse rows cannot be kept in a window; pass dense rows or window=None")
-        return super()._rows(X, anew)
+        return super()._features(X, anew)
 
     def _unit(self) -> float:
         """The paper's u is scale * state / (lambda * (t - 1))."""

@@ -1,7 +1,6 @@
 """Reading rows: arrays, sparse matrices and tables, with the names of their features."""
 
 import warnings
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -86,6 +85,11 @@ class RowReader(BaseEstimator):  # type: ignore[misc]
 
     def _rows(self, X: Any, anew: bool) -> Rows:
         """X as the engine reads it."""
+        features = self._features(X, anew)
+        return features if anew else self._scaled(features)
+
+    def _features(self, X: Any, anew: bool) -> Rows:
+        """X as numbers, one column for each feature."""
         columns = None if anew else self._columns
         if columns is not None and not self._is_encoded(X):
             X = columns.transform(X)
@@ -107,6 +111,12 @@ class RowReader(BaseEstimator):  # type: ignore[misc]
                 parts = rows.data, rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
                 rows = type(rows)(parts, shape=rows.shape)
         return rows
+
+    def _scaled(self, rows: Rows) -> Rows:
+        """Rows, or one, as the engine sees them: scaled, if the columns have a scaling. Nobody else sees them so."""
+        if self._columns is None or self._columns.scaling_ is None:
+            return rows
+        return self._columns.scaled(rows) if rows.ndim == 2 else self._columns.scaled(rows[None])[0]
 
     def _is_encoded(self, X: Any) -> bool:
         """Whether X already holds features, and not a table, which has fewer columns if numbers may be missing."""
@@ -134,8 +144,8 @@ class RowReader(BaseEstimator):  # type: ignore[misc]
         names: list[str] | None = self.feature_names_in_.tolist() if hasattr(self, "feature_names_in_") else None
         return names
 
-    def _log_rows(self, log: FeedbackLog, scale: Callable[[Columns, Any], Any] = Columns.scaled) -> Rows:
-        """The rows of a log, which must have the levels and features of this model, scaled as its columns say."""
+    def _log_rows(self, log: FeedbackLog) -> Rows:
+        """The rows of a log, which must have the levels and features of this model."""
         if log.scale.names != self._scale.names:
             raise ValueError(f"the model has the levels {self._scale.names}, but the log has {log.scale.names}")
         X, names = log.X, log.feature_names
@@ -145,10 +155,9 @@ class RowReader(BaseEstimator):  # type: ignore[misc]
         # names like x0, x1, ... in a file look invented, but may have been given
         if names is None and self._known_names() == invented(width):
             names = self._known_names()
-        if len(log) and self._columns is None:
-            self._check_names(names)
-        elif names is not None and self._columns is not None:
-            if names != (made := self._columns.feature_names()):
-                raise ValueError(f"the log's features do not match this model's columns: {difference(names, made)}")
-            X = scale(self._columns, X)
+        if self._columns is None:
+            if len(log):
+                self._check_names(names)
+        elif names is not None and names != (made := self._columns.feature_names()):
+            raise ValueError(f"the log's features do not match this model's columns: {difference(names, made)}")
         return X.toarray() if sparse.issparse(X) and not self._form.takes_sparse else X

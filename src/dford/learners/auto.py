@@ -108,8 +108,8 @@ class Auto(TreeLearner):
     def _prefers_sparse(self) -> bool:
         return False
 
-    def _rows(self, X: Any, anew: bool) -> Rows:
-        rows = super()._rows(X, anew)
+    def _features(self, X: Any, anew: bool) -> Rows:
+        rows = super()._features(X, anew)
         is_dense = self.dense is None and rows.shape[1] <= COSINES if anew else not self._form.takes_sparse
         return rows.toarray() if is_dense and sparse.issparse(rows) else rows
 

@@ -113,7 +113,7 @@ class NewtonLogit(ProbabilisticLearner):
     def _prefers_sparse(self) -> bool:
         return self.features == "linear" and self.covariance == "diagonal"
 
-    def _rows(self, X: Any, anew: bool) -> Rows:
+    def _features(self, X: Any, anew: bool) -> Rows:
         if sparse.issparse(X) and self.features == "linear":
             if self.covariance == "full":
                 raise TypeError('a full covariance needs dense rows; pass dense rows or covariance="diagonal"')
@@ -121,7 +121,7 @@ class NewtonLogit(ProbabilisticLearner):
                 raise TypeError(
                     "this model started with dense rows, which it centres; pass X.toarray(), or fit it again"
                 )
-        return super()._rows(X, anew)
+        return super()._features(X, anew)
 
     def _policy(self) -> Policy:
         return Nearby() if self.policy is None else self.policy
