@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from dford.engine import loops, vectors
 from dford.engine._compiled import Bools, Floats, Ints
 from dford.learners._forms import Form, Rows, missing
-from dford.learners._probabilistic import ProbabilisticLearner
+from dford.learners._live import ProbabilisticLearner
 from dford.learners._trees.schedule import TreesAhead, TreeSchedule
 from dford.log import FeedbackLog
 from dford.policies import Policy
