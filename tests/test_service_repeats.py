@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -211,5 +213,12 @@ def test_work_that_takes_too_long_or_too_much_is_given_up_and_the_next_is_done(f
             worker.run(time.sleep, 60)
         worker._seconds = 60.0
         assert worker.run(json.loads, "[3]") == [3]
+        assert worker._process is not None
+        os.kill(worker._process.pid or 0, signal.SIGSTOP)  # so it does not even read what it is given
+        worker._seconds = 0.5
+        with pytest.raises(Refusal, match="took longer than 0.5 s"):
+            worker.run(len, bytes(10_000_000))
+        worker._seconds = 60.0
+        assert worker.run(len, bytes(10_000_000)) == 10_000_000
     finally:
         worker.close()

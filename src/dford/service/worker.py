@@ -36,18 +36,22 @@ class Worker:
         """Return what the function returns, or raise what it raises."""
         if not self._turn.acquire(timeout=self._seconds):
             raise busy("too many large requests are waiting; try again in a moment")
+        limit = None
         try:
-            line = self._started()
-            line.send((function, given))
-            if not line.poll(self._seconds):
-                self._end()
-                raise Refusal(
-                    503, "too-much", f"this took longer than {self._seconds:g} s and was stopped; send less at a time"
-                )
-            raised, outcome = line.recv()
+            line, process = self._started()
+            limit = _Limit(self._seconds, process.kill)  # also while it does not read, or has sent only a part
+            try:
+                line.send((function, given))
+                raised, outcome = line.recv()
+            finally:
+                if limit.passed():
+                    self._end()
         except (EOFError, ConnectionError):
             self._end()
-            raise _NO_ROOM from None
+            if limit is None or not limit.passed():
+                raise _NO_ROOM from None
+            sentence = f"this took longer than {self._seconds:g} s and was stopped; send less at a time"
+            raise Refusal(503, "too-much", sentence) from None
         finally:
             self._turn.release()
         if isinstance(outcome, MemoryError):
@@ -64,7 +68,7 @@ class Worker:
     def close(self) -> None:
         self._end()
 
-    def _started(self) -> Connection:
+    def _started(self) -> tuple[Connection, multiprocessing.process.BaseProcess]:
         if self._process is None or not self._process.is_alive() or self._line is None:
             self._end()
             context = _context()
@@ -72,7 +76,7 @@ class Worker:
             self._process = context.Process(target=_serve, args=(theirs,), name="dford-worker", daemon=True)
             self._process.start()
             theirs.close()
-        return self._line
+        return self._line, self._process
 
     def _end(self) -> None:
         if self._process is not None:
@@ -81,6 +85,26 @@ class Worker:
         if self._line is not None:
             self._line.close()
         self._process = self._line = None
+
+
+class _Limit:
+    """Calls a function after some seconds, unless asked before whether they have passed."""
+
+    def __init__(self, seconds: float, function: Callable[[], None]) -> None:
+        self._has_passed = False
+        self._function = function
+        self._timer = threading.Timer(seconds, self._pass)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _pass(self) -> None:
+        self._has_passed = True
+        self._function()
+
+    def passed(self) -> bool:
+        self._timer.cancel()
+        self._timer.join()
+        return self._has_passed
 
 
 def _context() -> Any:
