@@ -32,6 +32,7 @@ class TrackedConnection(asyncio.Protocol):
         self.requests = 0  # in progress
         self.since = time.monotonic()  # when it was opened, or its last request ended
         self.begun = False  # whether part of the next request has arrived
+        self.is_paused = False  # whether the client has yet to read what was sent
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport, self.client = transport, transport.get_extra_info("peername")  # type: ignore[assignment]
@@ -51,9 +52,11 @@ class TrackedConnection(asyncio.Protocol):
         self._inner.connection_lost(exc)
 
     def pause_writing(self) -> None:
+        self.is_paused = True
         self._inner.pause_writing()
 
     def resume_writing(self) -> None:
+        self.is_paused = False
         self._inner.resume_writing()
 
 

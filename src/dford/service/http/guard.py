@@ -85,6 +85,9 @@ class Guard:
                 message["headers"] = [*message["headers"], *HEADERS]
                 if not arrived:  # do not wait for the rest of the body
                     message["headers"].append((b"connection", b"close"))
+            if connection is not None and not connection.is_paused:  # nothing to wait for, and a timer takes a while
+                await send(message)
+                return
             async with asyncio.timeout(seconds):  # a client that does not read must not hold us up
                 await send(message)
 
@@ -157,7 +160,6 @@ class Guard:
     async def _body(self, scope: Message, receive: Receive) -> bytes:
         most, size = self._service.settings.body_bytes, 0
         parts: list[bytes] = []
-        too_large = Refusal(413, "too-large", f"the body is larger than {most} bytes; send it in parts", "body")
         told = (int(value) for name, value in scope["headers"] if name == b"content-length" and value.isdigit())
         announced = max(told, default=0)
         while True:
@@ -169,7 +171,7 @@ class Guard:
             if max(size, announced) <= most:
                 parts.append(part)
             elif size > 2 * most or not more:  # read on until then: a proxy that is cut off loses the reply
-                raise too_large
+                raise Refusal(413, "too-large", f"the body is larger than {most} bytes; send it in parts", "body")
             if not more:
                 return b"".join(parts)
 
