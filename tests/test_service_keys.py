@@ -276,6 +276,41 @@ def test_a_backup_made_while_running_is_complete(
     assert re.search(r"rain +1 ", capsys.readouterr().out)
 
 
+def test_a_backup_that_cannot_be_written_is_one_sentence_and_leaves_nothing(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import resource
+
+    with serving(file) as client:
+        set_up(client)
+    (tmp_path / "full").mkdir()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for place in ("no/folder", "full"):
+        try:
+            if place == "full":
+                room = file.stat().st_size // 2
+                resource.setrlimit(resource.RLIMIT_FSIZE, (room, limits[1]))
+            assert main(["backup", str(tmp_path / place / "copy.db"), "--database", str(file)]) == 1
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert "copy.db could not be written" in capsys.readouterr().err
+    assert list((tmp_path / "full").iterdir()) == []
+
+
+def test_a_home_that_no_shell_has_put_in_is_found_by_every_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    settings = Settings(database="~/log.db", files="~/images")
+    assert (settings.database, settings.files) == (str(tmp_path / "log.db"), str(tmp_path / "images"))
+    with serving("~/log.db") as client:
+        set_up(client)
+        assert client.service.images.uploads == str(tmp_path / "log.db-images")
+    for database in ("~/log.db", ""):
+        monkeypatch.setenv("DFORD_DATABASE", "~/log.db")
+        assert main(["verify", "--database", database]) == 0
+
+
 def test_verify_says_what_is_wrong(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(file) as client:
         project = set_up(client)

@@ -59,7 +59,7 @@ def patiently(settings: "Settings") -> Iterator["Service"]:
 
 
 def _there(database: str) -> str:
-    database = database or os.environ.get("DFORD_DATABASE", "")
+    database = os.path.expanduser(database or os.environ.get("DFORD_DATABASE", ""))
     if database and "://" not in database and not Path(database).is_file():
         raise FileNotFoundError(f"there is no database {database}; dford serve --database {database} creates it")
     return _settled(database)

@@ -43,6 +43,9 @@ class Settings:
             value = getattr(self, one.name)
             if one.type in {int, float} and not value > 0 and one.name != "port":
                 raise ValueError(f"{one.name} must be greater than 0; got {value!r}")
+        for name in ("database", "files", "encoder"):
+            if "://" not in (path := getattr(self, name)):
+                object.__setattr__(self, name, os.path.expanduser(path))  # where no shell did
         if not 0 <= self.port < 2**16:
             raise ValueError(f"port must be between 0 and 65535; got {self.port}")
 

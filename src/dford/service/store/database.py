@@ -16,6 +16,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoConnection
 
+from dford.files import atomic_write
 from dford.service.refusal import Refusal
 from dford.service.store import schema
 from dford.service.store.migrations import migrate
@@ -89,10 +90,16 @@ class Database:
             raise ValueError("this is a PostgreSQL database; back it up with pg_dump")
         if file.exists():
             raise ValueError(f"{file} already exists; name a new file")
-        draft = file.with_name(f".{file.name}.draft")
-        with self._read_engine.connect() as connection, closing(sqlite3.connect(draft)) as copy:
-            connection.connection.dbapi_connection.backup(copy)  # type: ignore[union-attr]
-        os.replace(draft, file)
+        try:
+            with (
+                atomic_write(file) as draft,
+                self._read_engine.connect() as connection,
+                closing(sqlite3.connect(draft)) as copy,
+            ):
+                copy.execute("PRAGMA journal_mode = OFF")  # a draft that fails is removed, and its journal with it
+                connection.connection.dbapi_connection.backup(copy)  # type: ignore[union-attr]
+        except sqlite3.Error as error:
+            raise OSError(f"{file} could not be written: {error}") from None
 
     @contextmanager
     def _used(self, engine: Engine) -> Iterator[Connection]:
