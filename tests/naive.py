@@ -34,12 +34,12 @@ def _bits(x: float) -> int:
     return int.from_bytes(struct.pack(">d", x + 0.0), "big") if x == x else 0x7FF8000000000000
 
 
-def fingerprint(x: Row, square: float, level: int, higher: bool, propensity: float) -> tuple[float, float]:
-    """(key, print) of an answer about a row; of a label learned as such, level 0 and propensity 0."""
+def fingerprint(x: Row, square: float, level: int, higher: bool) -> tuple[float, float]:
+    """(key, print) of an answer about a row; of a label learned as such, level 0."""
     golden, told = 0x9E3779B97F4A7C15, 2 * level + higher
-    key = _mix(((_bits(square) >> 24) + (told << 40) + golden) & MASK)
+    key = _mix(((_bits(square) + 2**23 >> 24) + (told << 40) + golden) & MASK)
     row = sum(_mix((_bits(value) + j * golden) & MASK) for j, value in enumerate(x) if value != 0)
-    own = _mix((row + _mix((_bits(propensity) + told * golden) & MASK)) & MASK)
+    own = _mix((row + _mix(told * golden & MASK)) & MASK)
     return (key >> 11) / 2**53, (own >> 11) / 2**53
 
 

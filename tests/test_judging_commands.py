@@ -1,6 +1,7 @@
 """`dford tune` and `dford evaluate`, as a user runs them."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -160,16 +161,27 @@ def test_a_learner_that_does_not_explore_asks_questions_that_judge_nobody(
     assert "questions were certain to be asked" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("learner", ["dford", "auto"])
+@pytest.mark.parametrize("text", [False, True], ids=["numbers", "texts"])
+@pytest.mark.parametrize("learner", ["dford", "newton", "auto"])
 def test_a_log_that_the_model_learned_from_is_reported_however_its_rows_were_scaled(
-    learner: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    learner: str, text: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shops(0, "abc").to_csv(tmp_path / "old.csv", index=False)
+    table = shops(0, "abc")[:120]
+    if text:
+        table["note"] = [f"a thing of kind {kind}, rather worn, number {n}" for n, kind in enumerate(table.kind)]
+    table.to_csv(tmp_path / "old.csv", index=False)
     files = [str(tmp_path / name) for name in ("old.csv", "model.dford", "log.csv")]
     run = ["run", files[0], "--target", "rating", "--levels", ",".join(NAMES), "--learner", learner]
     assert main([*run, "--save", files[1], "--log", files[2]]) == 0
     assert main(["evaluate", files[2], files[1]]) == 0
-    assert "so the figures look better than they are" in capsys.readouterr().err
+    assert "120 of the log's 120 answers match" in capsys.readouterr().err
+    model: Any = dford.load(files[1])
+    log = FeedbackLog(NAMES, model.columns_.feature_names())
+    for row in shops(1, "abc")[:20].assign(note="another of them").to_dict("records"):
+        question = model.ask({name: row[name] for name in model.feature_names_in_})
+        model.tell(question, False)
+        log.append(question, False)
+    assert model.learned_from(log).share == 1, "what it learned later, too"
 
 
 def test_a_log_with_other_categories_is_refused_also_beside_texts(

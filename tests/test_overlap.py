@@ -16,6 +16,7 @@ from dford import DFORD, PRIL, Auto, DirectionalBoosting, FeedbackLog, NewtonLog
 from dford.cli import main
 from dford.datasets import make_synthetic
 from dford.engine import sketch, vectors
+from dford.policies import Uniform
 from dford.river import Ordinal
 
 LEVELS = [1, 2, 3, 4, 5]
@@ -79,7 +80,7 @@ def test_the_sketch_is_the_128_smallest_fingerprints(stream: Any, learner: Any, 
         higher = bool(label > question.level)
         model.tell(question, higher)
         norm = float(square(model, x[None])[0])
-        expected.add(naive.fingerprint(x.tolist(), norm, question.level, higher, question.propensity))
+        expected.add(naive.fingerprint(x.tolist(), norm, question.level, higher))
     assert sketch_of(model) == sorted(expected)[: sketch.SIZE]
 
 
@@ -108,6 +109,16 @@ def test_a_model_knows_the_log_that_it_learned_from_however_it_did(learner: Any,
     half = answered(learner, X[: n // 2], y[: n // 2])[0]
     assert 0.3 < half.learned_from(log).share < 0.7
     assert half.learned_from(FeedbackLog(LEVELS)) == (0, 0, 0)
+
+
+def test_answers_are_known_again_whoever_asked_for_them() -> None:
+    """Another policy asks about the same levels with other probabilities."""
+    X, y = make_synthetic(100, random_state=0)
+    learner, other = NewtonLogit(random_state=0), NewtonLogit(policy=Uniform(), random_state=0)
+    (model, log), (_, theirs) = answered(learner, X, y), answered(other, X, y)
+    same = int(((log.level == theirs.level) & (log.higher == theirs.higher)).sum())
+    assert 0 < same < len(log)
+    assert model.learned_from(theirs) == (same, len(log), len(log))
 
 
 @pytest.mark.parametrize(

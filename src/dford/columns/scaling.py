@@ -31,6 +31,8 @@ class Scaling(NamedTuple):
 def unit_rows(rows: Any) -> Any:
     """Each row divided by its norm, unless that is 0."""
     is_sparse = sparse.issparse(rows)
+    if is_sparse:
+        rows.sort_indices()  # a sum in another order would have other last bits
     norms = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel()) if is_sparse else np.linalg.norm(rows, axis=1)
     divisors = np.where(norms > 0, norms, 1.0)
     return sparse.csr_matrix(sparse.diags(1 / divisors) @ rows) if is_sparse else rows / divisors[:, None]

@@ -19,7 +19,7 @@ import numpy as np
 
 from dford.engine._compiled import Floats, inlined, place
 from dford.engine.counter import uniform
-from dford.engine.sketch import END, KEYS, PRINTS, PROPENSITY, TOLD
+from dford.engine.sketch import END, KEYS, PRINTS, TOLD
 
 ROUNDS = 0  # answers learned from
 ASKED = 1  # questions drawn, which is the number of the stream's next draw
@@ -39,7 +39,7 @@ JUDGED = 14  # answers; over these, without any label:
 FREE_ERROR = 15  # sum of terms that are |prediction - label| on average
 FREE_SPREAD = 16  # sum of squares of how far each was from the mean before it
 HEAVIEST = 17  # the largest 1 / propensity among them
-# TOLD and PROPENSITY, 18 and 19, describe the answer just learned, for the sketch
+# TOLD, 18, is the answer just learned, for the sketch; 19 is free
 BOUND = 20  # the most that an answer could weigh, known before any was given; 0 if unknown
 FIGURES = KEYS  # this many, some of them unused
 CUTS = END  # where the cuts begin
@@ -130,7 +130,7 @@ def _square_cuts(state: Floats, n_levels: int) -> float:
 @inlined
 def tell_label(state: Floats) -> None:
     """Record that the round is learned from its label, not from an answer."""
-    state[TOLD] = state[PROPENSITY] = 0.0
+    state[TOLD] = 0.0
 
 
 @inlined
@@ -155,7 +155,7 @@ def weigh(state: Floats, n_levels: int, prediction: int, asked: int, propensity:
     state[FREE_ERROR] += term
     state[FREE_SPREAD] += away * away
     state[HEAVIEST] = max(state[HEAVIEST], weight)
-    state[TOLD], state[PROPENSITY] = 2.0 * asked + higher, propensity
+    state[TOLD] = 2.0 * asked + higher
 
 
 @inlined

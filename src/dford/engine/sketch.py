@@ -1,14 +1,14 @@
 """What a model learned from, remembered in a few numbers: a bottom-k sketch of fingerprints of its rounds.
 
-A fingerprint is a hash of the row, the level asked about, the answer and the propensity; if the label itself was
-learned, of the row alone. The sketch holds the SIZE smallest so far. Which these are depends neither on the order of
+A fingerprint is a hash of the row, the level asked about and the answer; if the label itself was learned, of the row
+alone. The sketch holds the SIZE smallest so far. Which these are depends neither on the order of
 the rounds nor on how often one came. So of any other set of rounds, those with fingerprints up to the largest in the
 sketch can be looked up, and they are a random sample of that set (Broder 1997).
 
 A fingerprint has two parts, compared in this order. The key is a hash of |x|**2 (of k(x, x) if there is a kernel), the
 level and the answer: it takes a few instructions, and most rounds need no more. The print is a hash of every entry of
-the row and everything else, computed only if the key is small enough. Both are multiples of 2**-53 in [0, 1), as the
-state holds floats; an empty place has a key of 1.
+the row, the level and the answer, computed only if the key is small enough. Both are multiples of 2**-53 in [0, 1), as
+the state holds floats; an empty place has a key of 1.
 """
 
 import numpy as np
@@ -18,8 +18,8 @@ from dford.engine._compiled import Floats, Ints, called, compiled, inlined, plac
 from dford.engine.counter import GOLDEN, mix
 
 SIZE = 128
-# places in the state: the answer of the round just learned (0 for a label, else twice the level, plus one if higher)
-TOLD, PROPENSITY = 18, 19
+# a place in the state: the answer of the round just learned (0 for a label, else twice the level, plus one if higher)
+TOLD = 18
 KEYS = 24
 PRINTS = KEYS + SIZE
 END = PRINTS + SIZE
@@ -27,6 +27,7 @@ END = PRINTS + SIZE
 _NOTHING = np.uint64(0)
 _NOT_A_NUMBER = np.uint64(0x7FF8000000000000)
 _11, _24, _40 = np.uint64(11), np.uint64(24), np.uint64(40)
+_HALF = np.uint64(1 << 23)
 
 
 @inlined
@@ -42,8 +43,8 @@ def fraction(z: np.uint64) -> float:
 
 @inlined
 def key_of(square: float, told: float) -> float:
-    """The last bits of the square are left out: another order of summation changes them."""
-    return fraction(mix((bits(square) >> _24) + (np.uint64(np.int64(told)) << _40) + GOLDEN))
+    """The square is rounded: another order of summation changes its last bits, and takes a row of length 1 below 1."""
+    return fraction(mix((bits(square) + _HALF >> _24) + (np.uint64(np.int64(told)) << _40) + GOLDEN))
 
 
 @inlined
@@ -61,8 +62,8 @@ def row_hash(X: Floats, r: int) -> np.uint64:
 
 
 @inlined
-def print_of(row: np.uint64, told: float, propensity: float) -> float:
-    return fraction(mix(row + mix(bits(propensity) + np.uint64(np.int64(told)) * GOLDEN)))
+def print_of(row: np.uint64, told: float) -> float:
+    return fraction(mix(row + mix(np.uint64(np.int64(told)) * GOLDEN)))
 
 
 @inlined
@@ -82,7 +83,7 @@ def find(state: Floats, key: float, own: float) -> tuple[int, bool]:
 
 @inlined
 def enter(state: Floats, key: float, row: np.uint64) -> None:
-    own = print_of(row, state[TOLD], state[PROPENSITY])
+    own = print_of(row, state[TOLD])
     at, there = find(state, key, own)
     if not there:
         for i in range(SIZE - 1, at, -1):
@@ -135,16 +136,14 @@ def sparse_row_hashes(data: Floats, indices: Ints, indptr: Ints) -> NDArray[np.u
 
 
 @compiled
-def look_up(
-    state: Floats, hashes: NDArray[np.uint64], squares: Floats, told: Ints, propensity: Floats
-) -> tuple[int, int]:  # fmt: skip
+def look_up(state: Floats, hashes: NDArray[np.uint64], squares: Floats, told: Ints) -> tuple[int, int]:
     """How many of these rounds would be in the sketch if they had been learned, and how many of them are."""
     last, last_print = state[PRINTS - 1], state[END - 1]
     checked = found = 0
     for r in range(len(hashes)):
         key = key_of(squares[r], float(told[r]))
         if key <= last:
-            own = print_of(hashes[r], float(told[r]), propensity[r])
+            own = print_of(hashes[r], float(told[r]))
             if key < last or own <= last_print:
                 checked += 1
                 found += find(state, key, own)[1]

@@ -140,11 +140,13 @@ class OrdinalLearner(ClassifierMixin, RowReader):  # type: ignore[misc]
         If it learned from labels, as `PRank` does, an answer counts if its row was among them.
         """
         check_is_fitted(self)
-        if self._columns is None or self._columns.scaling_ is None:
-            return overlap(self._form, self._log_rows(log), log)
-        # it learned rows that were scaled as they came, which only the whole log shows
-        as_learned = scaled_as_they_come(self._log_rows(log), dense=self._columns.n_dense_)
-        found = overlap(self._form, as_learned, log)
+        rows = self._log_rows(log)
+        found = overlap(self._form, self._scaled(rows), log)
+        if self._columns is None or self._columns.scaling_ is None or not len(log):
+            return found
+        # it first learned rows that were scaled as they came, which only the whole log shows
+        first = overlap(self._form, scaled_as_they_come(rows, dense=self._columns.n_dense_), log)
+        found = max(found, first, key=lambda one: one.found)
         return found if found.found else Overlap(0, 0, len(log))
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -42,11 +42,8 @@ def overlap(form: Form, X: Rows, log: FeedbackLog) -> Overlap:
         found_squares = form.check(X)
         squares = vectors.squares(X) if found_squares is None else found_squares
         hashes = sketch.row_hashes(X)
-    told, propensity = 2 * log._places(0) + log.higher, log.propensity
-    none = np.zeros(len(log))
+    told = 2 * log._places(0) + log.higher
     # the model may have learned rows with their labels, which answer every question
-    found = [
-        sketch.look_up(form.state, hashes, squares, *how) for how in ((told, propensity), (none.astype(np.int64), none))
-    ]
+    found = [sketch.look_up(form.state, hashes, squares, how) for how in (told, np.zeros_like(told))]
     checked, there = max(found, key=lambda counts: counts[1] / max(counts[0], 1))
     return Overlap(there, checked, len(log))
