@@ -1,13 +1,16 @@
 """Logs and other files: what is written is what is read, whatever things are called, and nothing else is touched."""
 
 import os
+import re
 import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
+from pyarrow import parquet
 
 from dford import FeedbackLog, NewtonLogit, Question
+from dford.cli import main
 from dford.datasets import make_synthetic
 from dford.files import atomic_write
 
@@ -33,6 +36,47 @@ def test_any_name_of_a_person_level_or_feature_is_read_back_from_csv(text: str, 
     log.write(tmp_path / "log.csv")
     back = FeedbackLog.read(tmp_path / "log.csv", levels)
     assert back.to_frame().equals(log.to_frame())
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "sentence"),
+    [
+        ("higher", "maybe", "row 2 of the log: higher must be True or False; got 'maybe'"),
+        ("higher", "", "row 2 of the log: higher must be True or False; got nan"),
+        ("propensity", "abc", "row 2 of the log: propensity must be a number; got 'abc'"),
+        ("propensity", "0", "row 2 of the log: a propensity must be a probability greater than 0"),
+        ("level", "9", "row 2 of the log: 9.0 is not a level of this scale"),
+    ],
+)
+def test_a_cell_that_cannot_be_read_is_named_with_its_row(
+    column: str, cell: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, model = FeedbackLog([1, 2, 3]), NewtonLogit(levels=[1, 2, 3], random_state=0)
+    for n in range(4):
+        question = model.ask(np.array([n / 3]))
+        log.append(question, n > 1)
+        model.tell(question, n > 1)
+    log.write(tmp_path / "log.csv")
+    model.save(tmp_path / "model")
+    lines = [line.split(",") for line in (tmp_path / "log.csv").read_text().splitlines()]
+    lines[2][lines[0].index(column)] = cell
+    (tmp_path / "log.csv").write_text("\n".join(",".join(line) for line in lines))
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        FeedbackLog.read(tmp_path / "log.csv", [1, 2, 3])
+    assert main(["evaluate", str(tmp_path / "log.csv"), str(tmp_path / "model")]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_damaged_parquet_file_is_one_sentence(tmp_path: Path) -> None:
+    log, file = FeedbackLog([1, 2, 3]), tmp_path / "log.parquet"
+    for n in range(4):
+        log.append(Question("", np.array([n / 3]), 1, 2, 0.5, n), n > 1)
+    log.write(file)
+    table = parquet.read_table(file)
+    says = table.schema.metadata[b"pandas"].replace(b"pandas_type", b"pandas_tyqe")
+    parquet.write_table(table.replace_schema_metadata({b"pandas": says}), file)
+    with pytest.raises(ValueError, match="log.parquet cannot be read as Parquet"):
+        FeedbackLog.read(file, [1, 2, 3])
 
 
 def test_many_threads_can_save_to_one_file(tmp_path: Path) -> None:

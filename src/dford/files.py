@@ -60,6 +60,18 @@ def read_csv(source: Any, as_text: Sequence[str] = (), **options: Any) -> Any:
     return frame
 
 
+def read_parquet(path: str | os.PathLike[str]) -> Any:
+    """The frame that pandas reads; a damaged file is a ValueError or an OSError."""
+    try:
+        import pandas as pd
+    except ImportError:
+        raise ImportError('reading a Parquet file needs pandas: run pip install "dford[lab]"') from None
+    try:
+        return pd.read_parquet(path)
+    except (LookupError, NotImplementedError, RuntimeError, TypeError) as error:
+        raise ValueError(f"{Path(path).name} cannot be read as Parquet: {error!r}") from None
+
+
 _DELIMITERS = (",", ";", "\t")  # the first one wins a tie
 
 

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from dford import sparse_rows
 from dford.feedback import Question, as_names, difference, split_names
-from dford.files import atomic_write
+from dford.files import atomic_write, read_parquet
 from dford.log_columns import (
     ABOUT,
     COLUMNS,
@@ -27,7 +27,9 @@ from dford.log_columns import (
     invented,
     is_guess,
     read_about,
+    read_numbers,
     read_rounds,
+    read_yes_or_no,
 )
 from dford.scale import Scale
 
@@ -220,6 +222,19 @@ class FeedbackLog:
                 "use log.without_guesses()"
             )
 
+    def refuse_copies(self) -> None:
+        """Raise an error if some answers are there twice, as far as items and times show it."""
+        seen = [
+            (*self._answers[n], *about)
+            for n, about in enumerate(self._about)
+            if about.item is not None and about.time is not None and about.time % 86400  # more than a date
+        ]
+        if count := len(seen) - len(set(seen)):
+            raise ValueError(
+                f"{count} of the log's {len(self)} answers are there more than once, with the same person, item and "
+                "time; leave the copies out"
+            )
+
     def _places(self, column: int) -> NDArray[np.int64]:
         """The levels asked about (0) or predicted (1), counted from 1."""
         return np.array([answer[column] for answer in self._answers], dtype=np.int64)
@@ -284,9 +299,7 @@ class FeedbackLog:
     def read(cls, path: str | os.PathLike[str], levels: Sequence[Any]) -> Self:
         """Read the log from a file written by `write`, or one with the same columns."""
         if _suffix(Path(path)) == ".parquet":
-            import pandas as pd
-
-            log = cls.from_frame(pd.read_parquet(path), levels)
+            log = cls.from_frame(read_parquet(path), levels)
         else:
             log = cls.from_frame(read_rounds(path, levels), levels)
         above = log.higher & (log._places(0) == len(log.scale))
@@ -322,15 +335,19 @@ class FeedbackLog:
         unnamed = names == invented(len(names))
         more_names = [f"#{place}" for place in range(rest[1] if rest is not None else 0)]  # as `Columns` names them
         log = cls(levels, None if unnamed else [*names, *more_names])
-        columns = [np.asarray(frame[name]) for name in COLUMNS]
+        level, prediction, propensity, higher = (np.asarray(frame[name]) for name in COLUMNS)
+        columns = level, prediction, read_numbers(propensity, "propensity"), read_yes_or_no(higher)
         features = [np.asarray(frame[name], dtype=np.float64) for name in names]
         rows: Any = np.stack(features, axis=1) if features else np.empty((len(frame), 0))
         if rest is not None:
             more_rows = sparse_rows.from_texts(np.asarray(frame[rest[0]]), rest[1])
             rows = sparse.hstack([sparse.csr_matrix(rows), more_rows], "csr")
         about = read_about(*(np.asarray(frame[name]) for name in more)) if more else [UNKNOWN] * len(frame)
-        for x, *answer in zip(rows, *columns, about, strict=True):
-            log._add(x, *answer)
+        for row, (x, *answer) in enumerate(zip(rows, *columns, about, strict=True), 1):
+            try:
+                log._add(x, *answer)
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"row {row} of the log: {error}") from None
         return log
 
 

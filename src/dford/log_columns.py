@@ -150,6 +150,22 @@ def read_about(
     ]
 
 
+def read_yes_or_no(answers: NDArray[Any]) -> list[Any]:
+    """Answers from a column of a file. With anything else among them, pandas reads them all as texts."""
+    words = {"true": True, "false": False}
+    return [words.get(one.lower(), one) if isinstance(one, str) else one for one in answers.tolist()]
+
+
+def read_numbers(column: NDArray[Any], name: str) -> NDArray[np.float64]:
+    """Numbers from a column of a file, likewise."""
+    for row, one in enumerate(column.tolist() if column.dtype.kind == "O" else (), 1):
+        try:
+            float(one)
+        except (TypeError, ValueError):
+            raise ValueError(f"row {row} of the log: {name} must be a number; got {one!r}") from None
+    return column.astype(np.float64)
+
+
 def _header(source: Any) -> list[str]:
     """The column names, which must be distinct."""
     names: list[str] = read_csv(source, header=None, nrows=1, dtype=str).iloc[0].fillna("").tolist()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dford.columns import Column, ColumnError, Columns, Kind
 from dford.columns.vectors import VECTORS, vectors_beside
 from dford.datasets._bunch import Loaded, bunch
-from dford.files import csv_lines
+from dford.files import csv_lines, read_parquet
 
 MOST_LEVELS = 100
 """That numbers become: a scale of more is a mistake."""
@@ -116,11 +116,7 @@ def _read_file(path: Path) -> Any:
         if not rows:
             raise ValueError(f"{path.name} has no rows")
         return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
-    try:
-        import pandas as pd
-    except ImportError:
-        raise ImportError('reading a Parquet file needs pandas: run pip install "dford[lab]"') from None
-    frame = pd.read_parquet(path).reset_index(drop=True).rename(columns=str)
+    frame = read_parquet(path).reset_index(drop=True).rename(columns=str)
     if not len(frame):
         raise ValueError(f"{path.name} has no rows")
     return frame
