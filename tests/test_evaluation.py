@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from dford import DFORD, Boundary, FeedbackLog, Greedy, Nearby, NewtonLogit, Question, Triangular, Uniform
+from dford import DFORD, Boundary, FeedbackLog, Greedy, Nearby, NewtonLogit, People, Question, Triangular, Uniform
 from dford.datasets import make_synthetic
 from dford.estimates import interval
 from dford.evaluation import offpolicy
@@ -195,6 +195,7 @@ def test_for_terms_that_are_0_or_w_the_interval_is_wilsons(
         np.testing.assert_allclose(found[1:], wilson, atol=1e-9 * weight)
 
 
+@pytest.mark.filterwarnings("ignore:1 / propensity is")
 @given(
     st.lists(
         st.tuples(st.integers(1, K), st.integers(1, K), st.floats(1e-6, 0.999), st.booleans()), min_size=2, max_size=30
@@ -309,6 +310,29 @@ def test_what_cannot_be_estimated_is_refused(world: Any) -> None:
         offpolicy.mae(log, own, method="best")
     with pytest.raises(ValueError, match="confidence must be"):
         offpolicy.mae(log, own, confidence=95)
+
+
+def test_propensities_that_are_not_those_of_the_questions_are_noticed() -> None:
+    """Levels 1 to 4 are drawn evenly, but said to have been nearly certain."""
+    random, log = np.random.default_rng(0), FeedbackLog(LEVELS)
+    right = random.integers(1, K + 1, 400)
+    for level, asked in zip(right.tolist(), random.integers(1, K, 400).tolist(), strict=True):
+        log._add(np.zeros(1), asked, 3, 0.9, level > asked)
+    with pytest.warns(UserWarning, match=r"1 / propensity is 1\.11 on average in this log, but it should be 4"):
+        offpolicy.mae(log, log.prediction)
+    with pytest.raises(ValueError, match=r"row 0 was asked with probability 0\.9, but Uniform\(\) asks about"):
+        offpolicy.mae(log, log.prediction, policy=Uniform())
+
+
+def test_copies_of_answers_are_refused_if_times_show_them() -> None:
+    log = FeedbackLog(LEVELS)
+    for n in range(40):
+        question = Question("", np.zeros(0), LEVELS[n % (K - 1)], 3, 1 / (K - 1), n)
+        log.append(question, n % 3 == 0, item=n, person="ann", time=1.7e9 + n)
+    offpolicy.mae(log, log.prediction)
+    for judged in (lambda: offpolicy.mae(log + log, (log + log).prediction), lambda: People(log + log)):
+        with pytest.raises(ValueError, match="40 of the log's 80 answers are there more than once"):
+            judged()
 
 
 def test_a_learners_own_run_is_judged_without_labels() -> None:

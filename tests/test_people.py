@@ -161,6 +161,17 @@ def test_three_answers_say_little_and_gold_says_much() -> None:
     assert gold["new"].gold.value == pytest.approx(39 / 43)
 
 
+def test_gold_that_is_not_in_the_log_or_not_on_the_scale_is_refused() -> None:
+    log = FeedbackLog([1, 2, 3])
+    for item in range(4):
+        log.append(Question("", np.zeros(0), 1, 1, 1.0, 0), True, item=item)
+    with pytest.raises(ValueError, match="no answers about the gold items, such as '0'"):
+        People(log, gold={"0": 2, "1": 3})  # type: ignore[dict-item]
+    with pytest.raises(ValueError, match="99 is not a level of this scale"):
+        People(log, gold={0: 2, 7: 99})
+    assert People(log, gold={0: 2, 7: 3}).identified_by["gold"] == 1
+
+
 def test_a_log_without_people_is_one_persons_and_one_without_items_is_refused() -> None:
     log = FeedbackLog(LEVELS)
     for _ in range(2):

@@ -227,6 +227,11 @@ def test_the_running_error_is_right_despite_wrong_answers_if_the_error_rate_is_g
 
 def test_a_corrected_figure_stays_within_what_is_possible() -> None:
     assert offpolicy.corrected(Estimate(0.1, 0.0, 4.0), 0.1, 5) == (0.0, 0.0, 4.0)
+    assert offpolicy.corrected(Estimate(0.3, 0.22, 0.38), 0.1, 5) == (0.0, 0.0, 4.0), "more wrong than they differ"
+    assert offpolicy.corrected(Estimate(0.2, 0.1, 0.3), Estimate(0.3, 0.25, 0.35), 5) == (0.0, 0.0, 4.0)
+    assert offpolicy.corrected(Estimate(2.2, 2.1, 2.3), 0.0, 3) == (2.0, 0.0, 2.0)
+    with pytest.raises(ValueError, match="at least two levels"):
+        offpolicy.corrected(Estimate(0.1, 0.0, 4.0), 0.1, 1)
     with pytest.raises(ValueError, match=r"an error rate must be a share below 0.5; got 0\.5"):
         offpolicy.corrected(Estimate(0.1, 0.0, 4.0), 0.5, 5)
 
@@ -248,7 +253,7 @@ def test_a_policy_that_cannot_have_asked_is_refused_before_anything_is_learned()
     X, y = make_synthetic(100, random_state=0)
     _, log = answered(NewtonLogit(levels=LEVELS, policy=Triangular(0.1), random_state=0), X, y)
     model = NewtonLogit()
-    with pytest.raises(ValueError, match=r"was asked with probability 0.0\d+, but Uniform\(\) never goes below 0.25"):
+    with pytest.raises(ValueError, match=r"was asked with probability 0\.\d+, but Uniform\(\) asks about"):
         model.replay(log, policy=Uniform())
     with pytest.raises(ValueError, match="never asks about level"):
         model.fit_log(log, policy=Greedy())

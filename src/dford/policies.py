@@ -54,6 +54,24 @@ class Policy:
                     "so no unbiased estimate exists; use a policy with exploration greater than 0"
                 )
 
+    def require_propensities(
+        self, level: NDArray[np.int64], prediction: NDArray[np.int64], propensity: NDArray[np.float64],
+        names: Sequence[Any],
+    ) -> None:  # fmt: skip
+        """Raise an error if this policy would have asked some question with another probability.
+
+        Levels and predictions are places on the scale, from 1. Propensities may have lost their last digits in a file.
+        """
+        own = self.table(len(names))[0][prediction - 1, level - 1]
+        others = np.flatnonzero(~np.isclose(own, propensity, rtol=1e-6, atol=0.0))
+        if others.size:
+            row = int(others[0])
+            asked, predicted = names[level[row] - 1], names[prediction[row] - 1]
+            raise ValueError(
+                f"row {row} was asked with probability {propensity[row]:.3g}, but {self} asks about {asked!r} with "
+                f"probability {own[row]:.3g} when it predicts {predicted!r}; give the policy that chose the questions"
+            )
+
 
 @dataclass(frozen=True)
 class _Exploring(Policy):

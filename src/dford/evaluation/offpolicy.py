@@ -13,6 +13,8 @@ the rate is itself an estimate, such as that of a person in `dford.People`, its 
 figure's interval holds for every rate in it.
 """
 
+import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +28,7 @@ from dford.policies import Policy
 Floats = NDArray[np.float64]
 Rate = float | Estimate | None
 _CERTAIN = 1.0 - 1e-9
+_DOUBTLESS = 1.0 - 1e-6
 
 
 def mae(
@@ -52,8 +55,9 @@ def mae(
     probabilities : array of shape (n, K), for "robust"
         The probability of every level for every row, as from `predict_proba`, without that row's answer.
     policy : Policy, optional
-        The policy that chose the questions, to check that it can ask about every level. Without it, only a level that
-        was never asked about is noticed.
+        The policy that chose the questions, to check that it can ask about every level, and that it would have asked
+        these with these propensities. Without it, it is only noticed if a level was never asked about, or if weights of
+        1 / propensity are far from their mean, K - 1.
     confidence : float, default=0.95
         The confidence of the interval, for a number of rows fixed in advance; see `dford.estimates.interval`.
     error_rate : float or Estimate, optional
@@ -176,7 +180,8 @@ def corrected(running: Estimate, error_rate: float | Estimate, n_levels: int) ->
 
     With their weights, all cuts are asked about equally often. So with K levels, a rate e of wrong answers and an error
     of m, `running_mae_` estimates e (K - 1) + (1 - 2e) m. If the rate is an estimate, the interval covers all rates in
-    its interval, and holds if the rate is one of them.
+    its interval, and holds if the rate is one of them. If no error fits both figures, the interval is everything that
+    is possible.
 
     Parameters
     ----------
@@ -187,11 +192,15 @@ def corrected(running: Estimate, error_rate: float | Estimate, n_levels: int) ->
     n_levels : int
         The number of levels of the learner's scale.
     """
+    if n_levels < 2:
+        raise ValueError(f"a scale has at least two levels; got n_levels={n_levels!r}")
     most = n_levels - 1.0
 
     def judge(rate: float, confidence: float) -> Estimate:
-        found = ((figure - rate * most) / (1.0 - 2.0 * rate) for figure in running)
-        return Estimate(*(min(max(figure, 0.0), most) for figure in found))
+        value, low, high = ((figure - rate * most) / (1.0 - 2.0 * rate) for figure in running)
+        if low >= most or high <= 0.0:  # the rate contradicts the figure, so they say nothing
+            low, high = 0.0, most
+        return Estimate(*(min(max(figure, 0.0), most) for figure in (value, low, high)))
 
     return _at_rates(judge, error_rate, 0.95)
 
@@ -230,8 +239,10 @@ def _terms(
     if len(log) < 2:
         raise ValueError(f"an estimate needs at least two answers; the log has {len(log)}")
     log.refuse_guesses()
+    log.refuse_copies()
     if policy is not None:
         policy.require_all_levels(K, log.scale.names)
+        policy.require_propensities(asked, log._places(1), log.propensity, log.scale.names)
     never = sorted(set(range(1, K)) - set(asked.tolist()))
     if never:
         raise ValueError(
@@ -244,7 +255,20 @@ def _terms(
             "levels there, and no unbiased estimate exists; use a policy that explores"
         )
     weights = np.where(asked < K, 1.0 / log.propensity, 0.0)
+    _check_weights(weights, K, _heaviest(log, weights, policy))
     return weights * term(_numbers(log, predictions), asked, log.higher), weights
+
+
+def _check_weights(weights: Floats, n_levels: int, heaviest: float) -> None:
+    """Warn if propensities cannot be right: whatever the policy, weights are K - 1 on average, one for every cut."""
+    mean = interval(weights, _DOUBTLESS, reach=(0.0, heaviest), possible=(0.0, math.inf))
+    if not mean.low <= n_levels - 1 <= mean.high:
+        warnings.warn(
+            f"1 / propensity is {mean.value:.2f} on average in this log, but it should be {n_levels - 1}, the number "
+            "of cuts: either the propensities are wrong, or some cuts could not be asked about, where predictions then "
+            "count as right",
+            stacklevel=1,
+        )
 
 
 def _numbers(log: FeedbackLog, predictions: Any) -> NDArray[np.int64]:

@@ -152,7 +152,8 @@ class People(Mapping[str, Person]):
     Parameters
     ----------
     log : FeedbackLog
-        With the item and the person of each answer; answers without a person count as one person's, named "".
+        With the item and the person of each answer; answers without a person count as one person's, named "". No
+        answer may be there twice: a copy would look like a question asked again. With times, copies are refused.
     gold : mapping of item to level, optional
         Items whose level is known.
 
@@ -178,6 +179,7 @@ class People(Mapping[str, Person]):
     """
 
     def __init__(self, log: FeedbackLog, *, gold: Mapping[int, Any] | None = None) -> None:
+        log.refuse_copies()
         asked = log._places(0) - 1
         keep = np.array([item is not None for item in log.item], np.bool_) & (asked < len(log.scale) - 1)
         if not keep.any():
@@ -186,7 +188,10 @@ class People(Mapping[str, Person]):
         voices, person = number_voices(log.person[keep], log.confidence[keep])
         told = AnswerColumns(item.astype(np.int64), person, asked[keep], log.higher[keep])
         places = {int(number): place for place, number in enumerate(numbers)}
-        known = {places[one]: log.scale.number(level) - 1 for one, level in (gold or {}).items() if one in places}
+        right = {one: log.scale.number(level) - 1 for one, level in (gold or {}).items()}
+        known = {places[one]: level for one, level in right.items() if one in places}
+        if right and not known:
+            raise ValueError(f"the log has no answers about the gold items, such as {next(iter(right))!r}")
         levels = np.full(len(numbers), -1)
         for place, level in known.items():
             levels[place] = level

@@ -56,7 +56,7 @@ After 408, 429 and 503 nothing was done, unless the sentence says that this is u
 succeed later; the header `Retry-After` of 429 and 503 says in how many seconds.
 """
 _ERRORS = """
-Every response with a status of 400 or above has the same shape:
+Every response with a status of 400 or above has the same shape, except that a request that is not HTTP gets plain text:
 
 ```
 {"code": "no-project", "sentence": "there is no project 'snow'", "field": "project"}
