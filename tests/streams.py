@@ -16,8 +16,8 @@ seeds = st.integers(0, 2**31 - 1)
 
 
 def some(runs: int) -> range:
-    """Runs of a simulation that shows how often something holds: all in `make slow`, else a third of them."""
-    return range(runs if "DFORD_STREAMS" in os.environ else runs // 3)
+    """Runs of a simulation that shows how often something holds: all in `make slow`, else a quarter of them."""
+    return range(runs if "DFORD_STREAMS" in os.environ else runs // 4)
 
 
 @st.composite

@@ -30,7 +30,8 @@ from dford import NewtonLogit
 from dford.experiments import plan, run_cells
 from dford.placing import place
 {PLACE}
-cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "object_store_memory": 80 * 2**20})
+head = {"num_cpus": 1, "object_store_memory": 80 * 2**20, "include_dashboard": False}
+cluster = Cluster(initialize_head=True, head_node_args=head)
 second = cluster.add_node(num_cpus=1, object_store_memory=80 * 2**20)
 ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
 assert ray.cluster_resources()["CPU"] == 2
