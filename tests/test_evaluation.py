@@ -163,7 +163,7 @@ def test_rare_errors_are_covered_too(policy: Any, off: dict[int, float], n: int)
 @pytest.mark.parametrize("policy", [Triangular(0.5), Boundary(0.2), Boundary(0.5), Nearby(), Uniform()], ids=repr)
 @pytest.mark.parametrize("off", [{0: 0.8, 1: 0.2}, {0: 0.5, 1: 0.3, 2: 0.2}, {0: 0.3, 1: 0.3, 2: 0.2, 3: 0.2}], ids=str)
 def test_usual_errors_are_covered_as_often_as_stated_by_intervals_as_wide_as_normal_ones(policy: Any, off: Any) -> None:
-    terms, true = terms_of(policy, off, n=2000, runs=1000, seed=1)
+    terms, true = terms_of(policy, off, n=2000, runs=600, seed=1)
     found = [interval(row, reach=(0, policy.heaviest(K)), possible=(0, K - 1)) for row in terms]
     covered = np.mean([estimate.low <= true <= estimate.high for estimate in found])
     assert 0.93 <= covered <= 0.97

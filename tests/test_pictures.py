@@ -208,7 +208,8 @@ def words(artist: Artist) -> Iterator[Text]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "panels"), [*((kind, n) for kind in KINDS for n in (1, 8)), ("pass", 2), ("curves", 2)]
+    ("kind", "panels"),
+    [*((kind, 8) for kind in KINDS), *((kind, n) for kind in ("pass", "people", "curves") for n in (1, 2))],
 )
 def test_every_word_is_inside_the_frame_and_overlaps_no_other(
     kind: str, panels: int, drawn: list[Figure], tmp_path: Path

@@ -13,7 +13,7 @@ from schemathesis.specs.openapi import checks
 from dford.service.projects import keys
 from serving import ok, serving, set_up
 
-EXAMPLES = int(os.environ.get("DFORD_EXAMPLES", "15"))
+EXAMPLES = int(os.environ.get("DFORD_EXAMPLES", "10"))
 
 
 @pytest.fixture(scope="module")

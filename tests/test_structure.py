@@ -159,7 +159,7 @@ def test_the_base_depends_on_three_packages() -> None:
     assert {"images", "lab", "service", "river", "ray", "dask", "peers", "dev"} == set(project["optional-dependencies"])
 
 
-ROUNDS = {"linear": 60_000, "poly": 15_000}
+ROUNDS = {"linear": 40_000, "poly": 10_000}
 
 
 @pytest.mark.parametrize("kernel", ROUNDS)
