@@ -230,6 +230,8 @@ def test_a_corrected_figure_stays_within_what_is_possible() -> None:
     assert offpolicy.corrected(Estimate(0.3, 0.22, 0.38), 0.1, 5) == (0.0, 0.0, 4.0), "more wrong than they differ"
     assert offpolicy.corrected(Estimate(0.2, 0.1, 0.3), Estimate(0.3, 0.25, 0.35), 5) == (0.0, 0.0, 4.0)
     assert offpolicy.corrected(Estimate(2.2, 2.1, 2.3), 0.0, 3) == (2.0, 0.0, 2.0)
+    some = offpolicy.corrected(Estimate(0.3, 0.22, 0.38), Estimate(0.02, 0.01, 0.1), 5)  # all but the highest rate fit
+    assert some == offpolicy.corrected(Estimate(0.3, 0.22, 0.38), 0.01, 5)._replace(value=some.value, low=0.0)
     with pytest.raises(ValueError, match="at least two levels"):
         offpolicy.corrected(Estimate(0.1, 0.0, 4.0), 0.1, 1)
     with pytest.raises(ValueError, match=r"an error rate must be a share below 0.5; got 0\.5"):

@@ -180,8 +180,8 @@ def corrected(running: Estimate, error_rate: float | Estimate, n_levels: int) ->
 
     With their weights, all cuts are asked about equally often. So with K levels, a rate e of wrong answers and an error
     of m, `running_mae_` estimates e (K - 1) + (1 - 2e) m. If the rate is an estimate, the interval covers all rates in
-    its interval, and holds if the rate is one of them. If no error fits both figures, the interval is everything that
-    is possible.
+    its interval, and holds if the rate is one of them. If no error fits any of the rates, the interval is everything
+    that is possible.
 
     Parameters
     ----------
@@ -197,12 +197,12 @@ def corrected(running: Estimate, error_rate: float | Estimate, n_levels: int) ->
     most = n_levels - 1.0
 
     def judge(rate: float, confidence: float) -> Estimate:
-        value, low, high = ((figure - rate * most) / (1.0 - 2.0 * rate) for figure in running)
-        if low >= most or high <= 0.0:  # the rate contradicts the figure, so they say nothing
-            low, high = 0.0, most
-        return Estimate(*(min(max(figure, 0.0), most) for figure in (value, low, high)))
+        found = ((figure - rate * most) / (1.0 - 2.0 * rate) for figure in running)
+        return Estimate(*(min(max(figure, 0.0), most) for figure in found))
 
-    return _at_rates(judge, error_rate, 0.95)
+    found = _at_rates(judge, error_rate, 0.95)
+    # if every rate contradicts the figure, they say nothing
+    return found if found.low < found.high else Estimate(found.value, 0.0, most)
 
 
 def _at_rates(judge: Callable[[float, float], Estimate], error_rate: Rate, confidence: float) -> Estimate:
