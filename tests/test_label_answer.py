@@ -77,7 +77,8 @@ def stored(folder: Path, table: sa.Table) -> list[Any]:
 
 
 def lines(file: Path) -> list[str]:
-    return file.read_text().splitlines() if file.exists() else []
+    """Its whole lines; the one that a process is writing may be there in part."""
+    return file.read_text().split("\n")[:-1] if file.exists() else []
 
 
 def seen(folder: Path) -> list[dict[str, Any]]:
