@@ -24,6 +24,12 @@ def press(page: Page, key: str) -> None:
     expect(page.locator(".item")).not_to_have_text(before, use_inner_text=True)
 
 
+def wait_for(page: Page, condition: str, argument: Any = None) -> None:
+    """Playwright's `wait_for_function` evaluates a string in the page, and the page's policy refuses that."""
+    while not page.evaluate(condition, argument):
+        page.wait_for_timeout(10)
+
+
 def saved(page: Page) -> None:
     expect(page.locator("#network")).to_have_text("Everything is saved")
 

@@ -12,7 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from PIL import Image, ImageDraw
 from playwright.sync_api import Page, Route, expect
 
-from browsing import home, saved
+from browsing import home, saved, wait_for
 from serving import ok, serving
 
 FILES = [
@@ -134,9 +134,7 @@ def test_the_next_image_is_there_before_the_answer(photos: Any, new_page: Callab
     with page.expect_response(re.compile("/items/2/images/image")):
         open_item(page, photos)
     expect(page.get_by_role("img", name="red house 01")).to_be_visible()
-    page.wait_for_function(
-        "performance.getEntriesByType('resource').some(one => one.name.includes('/items/3/images/'))"
-    )
+    wait_for(page, "performance.getEntriesByType('resource').some(one => one.name.includes('/items/3/images/'))")
     assert {1, 2, 3} <= set(asked)
     label, pixel = page.evaluate("""() => {
       document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));

@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from browsing import home, saved
+from browsing import home, saved, wait_for
 from serving import ok, serving
 
 LONG = "\n\n".join(f"Paragraph {n}. " + "The walls are thin, and we heard everything. " * 20 for n in range(10))
@@ -42,7 +42,7 @@ def scroll(page: Page, key: str) -> float:
     """Press a key, and return where the text is once it has moved."""
     before = page.evaluate(TOP)
     page.keyboard.press(key)
-    page.wait_for_function(f"before => {TOP} !== before", arg=before)
+    wait_for(page, f"before => {TOP} !== before", before)
     return float(page.evaluate(TOP))
 
 
@@ -117,7 +117,7 @@ def test_what_needs_no_scrolling_leaves_the_keys_to_the_page(reviews: Any, new_p
     open_item(page, reviews, 4)
     expect(page.locator(".more")).to_be_hidden()
     page.keyboard.press("End")
-    page.wait_for_function("scrollY > 0")
+    wait_for(page, "scrollY > 0")
     page.keyboard.press("ArrowDown")
     expect(page.locator(".last")).to_have_text("Last: skipped")
 
