@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO
 
 _FORK_SERVER = """
-import gc, json, os, signal, socket, sys
+import gc, json, os, runpy, signal, socket, sys
 import uvicorn
 import dford.cli.label, dford.service.http.server, dford.service.program_run, dford.service.table_project
 import dford
@@ -39,6 +39,10 @@ def become(words, environment, folder, streams):
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
+    if words[0].endswith(".py"):
+        sys.argv = words
+        runpy.run_path(words[0], run_name="__main__")
+        sys.exit()
     sys.exit(main(words))
 
 calls, loaded, launchers = socket.socket(fileno=int(sys.argv[1])), set(), 0
@@ -86,7 +90,10 @@ def _fork_server() -> tuple[socket.socket, "subprocess.Popen[bytes]"]:
 
 
 class Command:
-    """A `dford` command that runs. What it prints is read like a file, or goes where the tests' own stderr goes."""
+    """A `dford` command that runs, or a program in Python.
+
+    What it prints is read like a file, or goes where the tests' own stderr goes.
+    """
 
     def __init__(
         self,

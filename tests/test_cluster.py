@@ -30,7 +30,7 @@ from dford import NewtonLogit
 from dford.experiments import plan, run_cells
 from dford.placing import place
 {PLACE}
-head = {"num_cpus": 1, "object_store_memory": 80 * 2**20, "include_dashboard": False}
+head = {"num_cpus": 1, "object_store_memory": 80 * 2**20, "include_dashboard": False, "no_monitor": True}
 cluster = Cluster(initialize_head=True, head_node_args=head)
 second = cluster.add_node(num_cpus=1, object_store_memory=80 * 2**20)
 ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")

@@ -1,14 +1,14 @@
 """The gallery: its programs run as they are, print what the page shows, and draw the pictures that are on it."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import matplotlib.font_manager  # noqa: F401 if there is no font cache yet, building it would print to stderr
 import numpy as np
 import pytest
 from PIL import Image
+
+from forking import Command
 
 GALLERY = Path(__file__).parent.parent / "docs" / "gallery"
 PAGE = GALLERY.with_suffix(".md").read_text()
@@ -32,10 +32,10 @@ def figures(program: str) -> list[float]:
 def run(program: str, folder: Path, *arguments: str) -> str:
     """What it prints when it is run as a user would, in an empty folder."""
     folder.mkdir()
-    command = [sys.executable, str(GALLERY / f"{program}.py"), *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
+    process = Command([str(GALLERY / f"{program}.py"), *arguments], folder=folder)
+    out, err = process.communicate()
+    assert (process.returncode, err) == (0, "")
+    return out
 
 
 def picture(file: Path) -> tuple[str | None, tuple[int, int]]:

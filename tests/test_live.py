@@ -78,7 +78,7 @@ def test_late_answers_stay_unbiased() -> None:
             other = model.ask(x)
             model.tell(other, other.level < 3)
         before = model._form.state.copy()
-        model._form.tell(model._rule, X[:1], first.prediction, level, first.propensity, level < 2)
+        model._form.tell(model._rule, X[0], first.prediction, level, first.propensity, level < 2)
         steps.append(model._form.state - before)
     full = PRank(levels=range(1, 5)).fit(X, [1, 1, 1])
     full._form.state[:] = before

@@ -69,7 +69,7 @@ def test_the_counter_is_right_at_every_moment(tmp_path: Path, new_page: Callable
         turns: Counter[str] = Counter()
         acts: list[tuple[str, str]] = []
         truth = [0]
-        for _ in range(45):
+        for _ in range(30):
             expect(page.locator(".buttons .yes")).to_be_enabled()
             item = page.locator(".item .text").inner_text()
             key = chance.choices(["ArrowRight", "ArrowLeft", "ArrowDown", "ArrowUp"], [4, 4, 2, 4])[0]

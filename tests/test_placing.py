@@ -68,7 +68,7 @@ def test_items_are_placed_by_their_answers_and_by_what_these_teach(world: Any, t
 
 
 def test_row_groups_and_processes_change_no_bit(world: Any, tmp_path: Path) -> None:
-    X, log = world[0][:300], world[2]
+    X, log = world[0][:150], world[2]
     found, files = [], []
     for name, height, jobs in (("one", 10**6, 1), ("some", 100, 1), ("many", 7, 1), ("two", 100, 2)):
         (folder := tmp_path / name).mkdir()

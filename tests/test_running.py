@@ -280,7 +280,7 @@ class Guesser(NewtonLogit):
 
 def test_the_differences_from_the_best_hold_jointly_although_the_answers_chose_it() -> None:
     """Ten candidates that are equally good, so that luck alone decides which looks best."""
-    held, runs, n = 0, 100, 400
+    held, runs, n = 0, 60, 400
     grid: list[Any] = [Guesser(noise=k) for k in range(10)]
     for run in range(runs):
         random = np.random.default_rng(run)

@@ -159,7 +159,7 @@ def test_the_base_depends_on_three_packages() -> None:
     assert {"images", "lab", "service", "river", "ray", "dask", "peers", "dev"} == set(project["optional-dependencies"])
 
 
-ROUNDS = {"linear": 40_000, "poly": 10_000}
+ROUNDS = {"linear": 20_000, "poly": 10_000}
 
 
 @pytest.mark.parametrize("kernel", ROUNDS)
@@ -176,7 +176,7 @@ def play(rounds):
         x = X[n % 1000]
         question = model.ask(x)
         model.tell(question, bool(x[0] * 2 + 3 > question.level))
-play(10_000)
+play(5_000)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 play({ROUNDS[kernel]})
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)

@@ -54,7 +54,7 @@ def test_theorem_1_holds_for_the_step_that_is_taken(stream: Any, seed: int) -> N
     mean = np.zeros(before.size)
     for asked in range(1, K + 1):
         model._form.state[:] = before
-        model._form.tell(model._rule, x[None], question.prediction, asked, policy[asked - 1], label > asked)
+        model._form.tell(model._rule, x, question.prediction, asked, policy[asked - 1], label > asked)
         mean += policy[asked - 1] * (model._form.state - before)
     full = PRank(levels=range(1, K + 1)).fit(X[:-1], y[:-1])
     full._form.state[:] = before

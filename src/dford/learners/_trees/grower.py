@@ -106,7 +106,7 @@ class Grower:
             self._categories.append(np.column_stack([np.full(len(known), float(numbers[j])), known]))
             values[j] = codes(values[j], known)
         if self._origin is not None:
-            values = values[:, self._origin]
+            values = np.take(values, self._origin, axis=1)  # an index would give the other memory order
         if self._next_column > self._n_columns:  # the level is the last column
             values = np.concatenate([values, self._level[None].astype(np.float64)])
             categorical = np.append(categorical, False)
