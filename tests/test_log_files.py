@@ -116,3 +116,14 @@ def test_a_link_stays_a_link_and_a_pipe_a_pipe(tmp_path: Path) -> None:
     assert (said, pipe.is_fifo()) == (["through"], True)
     with atomic_write(tmp_path / ("n" * 250)) as draft:
         draft.write_text("a long name")
+
+
+def test_a_file_that_may_have_been_cut_is_read_with_a_warning(tmp_path: Path) -> None:
+    """A number without its last digits is still a number."""
+    log, file = FeedbackLog([1, 2, 3]), tmp_path / "log.csv"
+    log.append(Question("", np.array([12.75]), 1, 2, 0.5, 0), True)
+    log.write(file)
+    assert FeedbackLog.read(file, [1, 2, 3]).X.tolist() == [[12.75]]
+    file.write_bytes(file.read_bytes()[:-3])
+    with pytest.warns(UserWarning, match="the last line of log.csv does not end, as if the file had been cut"):
+        assert FeedbackLog.read(file, [1, 2, 3]).X.tolist() == [[12.0]]

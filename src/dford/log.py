@@ -302,6 +302,14 @@ class FeedbackLog:
             log = cls.from_frame(read_parquet(path), levels)
         else:
             log = cls.from_frame(read_rounds(path, levels), levels)
+            with open(path, "rb") as file:
+                file.seek(-1, os.SEEK_END)
+                if file.read() not in b"\r\n":
+                    warnings.warn(
+                        f"the last line of {Path(path).name} does not end, as if the file had been cut: check that its "
+                        "last row is whole",
+                        stacklevel=2,
+                    )
         above = log.higher & (log._places(0) == len(log.scale))
         if above.any():
             top, lowest = log.scale.names[-1], log.scale.names[0]
