@@ -320,7 +320,9 @@ def test_propensities_that_are_not_those_of_the_questions_are_noticed() -> None:
         log._add(np.zeros(1), asked, 3, 0.9, level > asked)
     with pytest.warns(UserWarning, match=r"1 / propensity is 1\.11 on average in this log, but it should be 4"):
         offpolicy.mae(log, log.prediction)
-    with pytest.raises(ValueError, match=r"row 0 was asked with probability 0\.9, but Uniform\(\) asks about"):
+    with pytest.raises(
+        ValueError, match=r"row 1 of the log was asked with probability 0\.9, but Uniform\(\) asks about"
+    ):
         offpolicy.mae(log, log.prediction, policy=Uniform())
 
 

@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 
 import numpy as np
+import polars
 import pytest
 from pyarrow import parquet
 
@@ -127,3 +128,59 @@ def test_a_file_that_may_have_been_cut_is_read_with_a_warning(tmp_path: Path) ->
     file.write_bytes(file.read_bytes()[:-3])
     with pytest.warns(UserWarning, match="the last line of log.csv does not end, as if the file had been cut"):
         assert FeedbackLog.read(file, [1, 2, 3]).X.tolist() == [[12.0]]
+
+
+def about_items(numbers: list[int | None]) -> FeedbackLog:
+    log = FeedbackLog([1, 2, 3])
+    for number in numbers:
+        log.append(Question("", np.array([1.0]), 1, 2, 0.5, 0), True, item=number, person="ann")
+    return log
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_large_numbers_of_items_stay_apart(suffix: str, tmp_path: Path) -> None:
+    """One item that is unknown must not turn all the others into floats."""
+    numbers = [2**60, 2**60 + 1, None, 2**63 - 1, 0]
+    file = tmp_path / f"log.{suffix}"
+    about_items(numbers).write(file)
+    assert FeedbackLog.read(file, [1, 2, 3]).item.tolist() == numbers
+    frame = about_items(numbers).to_frame()
+    assert FeedbackLog.from_frame(polars.from_pandas(frame), [1, 2, 3]).item.tolist() == numbers
+    with pytest.raises(ValueError, match=r"row 1 of the log: an item from 2\*\*53 on must be written without a "):
+        FeedbackLog.from_frame(frame.assign(item=frame["item"].astype(float)), [1, 2, 3])
+
+
+PLAIN = "level,prediction,propensity,higher,x0,x1\n1,2,0.5,True,0.125,7.25\n"
+ABOUT = "level,prediction,propensity,higher,item,person,time,confidence,x0\n1,2,0.5,True,1,ann,2026-11-16,0.8,1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (PLAIN + "1,2,0.5,False,3.5\n", "row 2 of the log has 5 values, but the header has 6; was the file cut?"),
+        (PLAIN + "1,2,0.5,False,3.5,1,2\n", "row 2 of the log has 7 values, but the header has 6"),
+        (PLAIN + "1,2,0.5,False,abc,1\n", "row 2 of the log: x0 must be a number; got 'abc'"),
+        (PLAIN + "1,2,0.5,False,1_000,1\n", "row 2 of the log: x0 must be a number; got '1_000'"),
+        (PLAIN.replace("0.5", "True"), "row 1 of the log: propensity must be a number; got True"),
+        (ABOUT + "1,2,0.5,True,a7,ann,,0.8,1\n", "row 2 of the log: an item must be a whole number, 0 or more; got a7"),
+        (ABOUT + "1,2,0.5,True,1.5,ann,,0.8,1\n", "row 2 of the log: an item must be a whole number"),
+        (ABOUT + "1,2,0.5,True,2,ann,,high,1\n", "row 2 of the log: confidence must be a number; got 'high'"),
+        (ABOUT + "1,2,0.5,True,2,ann,16.11.2026,0.8,1\n", "row 2 of the log: a time in a file must be a date such as"),
+        (
+            "level,prediction,propensity,higher,a,features[5]\n1,2,0.5,True,1,0:1.0\n1,2,0.5,True,1,7:1\n",
+            "row 2 of the log has features whose places do not increase",
+        ),
+    ],
+)
+def test_a_bad_cell_is_named(text: str, sentence: str, tmp_path: Path) -> None:
+    (file := tmp_path / "log.csv").write_text(text)
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        FeedbackLog.read(file, [1, 2, 3])
+
+
+@pytest.mark.parametrize("names", [["NA", "b"], ["", "b"], ["nan", "NA"]])
+def test_names_that_mean_nothing_to_pandas_come_back(names: list[str], tmp_path: Path) -> None:
+    log, file = FeedbackLog([1, 2, 3], names), tmp_path / "log.csv"
+    log.append(Question("", np.array([1.0, 2.0]), 1, 2, 0.5, 0), True)
+    log.write(file)
+    assert FeedbackLog.read(file, [1, 2, 3]).feature_names == names

@@ -345,18 +345,22 @@ class FeedbackLog:
         log = cls(levels, None if unnamed else [*names, *more_names])
         level, prediction, propensity, higher = (np.asarray(frame[name]) for name in COLUMNS)
         columns = level, prediction, read_numbers(propensity, "propensity"), read_yes_or_no(higher)
-        features = [np.asarray(frame[name], dtype=np.float64) for name in names]
+        features = [_feature(np.asarray(frame[name]), name) for name in names]
         rows: Any = np.stack(features, axis=1) if features else np.empty((len(frame), 0))
         if rest is not None:
             more_rows = sparse_rows.from_texts(np.asarray(frame[rest[0]]), rest[1])
             rows = sparse.hstack([sparse.csr_matrix(rows), more_rows], "csr")
-        about = read_about(*(np.asarray(frame[name]) for name in more)) if more else [UNKNOWN] * len(frame)
+        about = read_about(*(frame[name] for name in more)) if more else [UNKNOWN] * len(frame)
         for row, (x, *answer) in enumerate(zip(rows, *columns, about, strict=True), 1):
             try:
                 log._add(x, *answer)
             except (TypeError, ValueError) as error:
                 raise ValueError(f"row {row} of the log: {error}") from None
         return log
+
+
+def _feature(column: Any, name: str) -> Any:
+    return column.astype(np.float64) if column.dtype.kind == "b" else read_numbers(column, name)
 
 
 def _suffix(path: Path) -> str:

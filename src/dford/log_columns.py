@@ -1,6 +1,9 @@
 """The columns of a log: their names, what they may contain, and how they are read from a file."""
 
+import csv
+import io
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,8 +79,9 @@ def invented(n_features: int) -> list[str]:
 def read_rounds(source: Any, levels: Sequence[Any], **options: Any) -> Any:
     """The frame in a CSV file of rounds, with the names of the levels."""
     columns, header = COLUMNS[:2], _header(source)
+    _check_lengths(source, len(header), options.get("nrows"))
     more = about_columns(header)
-    options["dtype"] = {"time": str} if more else {}
+    options["dtype"] = {"item": str, "time": str} if more else {}
     features = [name for name in header if name not in (*COLUMNS, *more)]
     kinds: dict[str, type] = dict.fromkeys(features, np.float64)
     if (sparse := find_column(features)) is not None:
@@ -89,6 +93,7 @@ def read_rounds(source: Any, levels: Sequence[Any], **options: Any) -> Any:
         if hasattr(source, "seek"):
             source.seek(0)
         frame = read_csv(source, as_text=texts, **options)
+    frame.columns = header  # pandas would invent a name for an empty one
     known = {_text(name): name for name in Scale(levels).names}
     names = {text: _read_name(text, known) for column in columns if column in frame for text in set(frame[column])}
     for column in columns:
@@ -124,30 +129,57 @@ def checked_confidence(given: Any) -> float | None:
     return float(given)
 
 
-def read_about(
-    items: NDArray[Any], people: NDArray[Any], times: NDArray[Any], confidences: NDArray[Any] | None = None
-) -> list[About]:
+def read_about(items: Any, people: Any, times: Any, confidences: Any = None) -> list[About]:
     """What is known about every answer, from the columns of a file or frame."""
     import pandas as pd
 
-    texts = pd.Series(times)
-    if times.dtype.kind not in "OUMT" or any(isinstance(one, str) and not one[:4].isdigit() for one in texts):
-        raise ValueError("a time in a file must be a date such as 2026-11-16 12:30:00+00:00")
-    try:
-        when = pd.to_datetime(texts, utc=True, format=None if times.dtype.kind == "M" else "ISO8601")
-    except ValueError:
-        raise ValueError("a time in a file must be a date such as 2026-11-16 12:30:00+00:00") from None
+    when = _read_times(np.asarray(times))
     micro = when.dt.as_unit("us").astype("int64")
-    sure = np.full(len(items), None) if confidences is None else confidences
-    return [
-        checked_about(
-            None if pd.isna(item) else item,
-            None if pd.isna(person) or person == "" else str(person),
-            None if missing else one / 1e6,
-            None if pd.isna(confidence) else confidence,
+    sure = np.full(len(when), np.nan) if confidences is None else read_numbers(np.asarray(confidences), CONFIDENCE)
+    found = []
+    columns = zip(items, people, micro, when.isna(), sure, strict=True)  # items as they are: an array may round them
+    for row, (item, person, one, missing, confidence) in enumerate(columns, 1):
+        try:
+            about = checked_about(
+                None if pd.isna(item) else _read_item(item),
+                None if pd.isna(person) or person == "" else str(person),
+                None if missing else one / 1e6,
+                None if np.isnan(confidence) else confidence,
+            )
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"row {row} of the log: {error}") from None
+        found.append(about)
+    return found
+
+
+def _read_times(times: NDArray[Any]) -> Any:
+    import pandas as pd
+
+    texts = pd.Series(times)
+    when = pd.to_datetime(texts, utc=True, errors="coerce", format=None if times.dtype.kind == "M" else "ISO8601")
+    # numbers, too, could be read as some date
+    is_odd = [isinstance(one, (int, float)) or not str(one)[:4].isdigit() for one in texts]
+    bad = texts.notna() & (when.isna() | np.array(is_odd, dtype=bool))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(
+            f"row {row + 1} of the log: a time in a file must be a date such as 2026-11-16 12:30:00+00:00; "
+            f"got {str(texts[row])!r}"
         )
-        for item, person, one, missing, confidence in zip(items, people, micro, when.isna(), sure, strict=True)
-    ]
+    return when
+
+
+def _read_item(given: Any) -> Any:
+    """The number of an item, from a text or a number."""
+    if isinstance(given, str) and given.isdecimal():
+        return int(given)
+    try:
+        number = float(given) if isinstance(given, str) else given
+    except ValueError:
+        return given  # refused as what it is
+    if isinstance(number, (float, np.floating)) and not number < 2**53:
+        raise ValueError(f"an item from 2**53 on must be written without a decimal point; got {given}")
+    return number
 
 
 def read_yes_or_no(answers: NDArray[Any]) -> list[Any]:
@@ -157,23 +189,48 @@ def read_yes_or_no(answers: NDArray[Any]) -> list[Any]:
 
 
 def read_numbers(column: NDArray[Any], name: str) -> NDArray[np.float64]:
-    """Numbers from a column of a file, likewise."""
-    for row, one in enumerate(column.tolist() if column.dtype.kind == "O" else (), 1):
+    """Numbers from a column of a file, likewise; NaN where there is none."""
+    if column.dtype.kind not in "ObU":
+        return column.astype(np.float64)
+    numbers = np.empty(len(column))
+    for row, one in enumerate(column.tolist()):
         try:
-            float(one)
+            if isinstance(one, bool) or (isinstance(one, str) and "_" in one):
+                raise ValueError
+            numbers[row] = np.nan if one is None else one
         except (TypeError, ValueError):
-            raise ValueError(f"row {row} of the log: {name} must be a number; got {one!r}") from None
-    return column.astype(np.float64)
+            raise ValueError(f"row {row + 1} of the log: {name} must be a number; got {one!r}") from None
+    return numbers
 
 
 def _header(source: Any) -> list[str]:
     """The column names, which must be distinct."""
-    names: list[str] = read_csv(source, header=None, nrows=1, dtype=str).iloc[0].fillna("").tolist()
+    names: list[str] = read_csv(source, header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0].tolist()
     if hasattr(source, "seek"):
         source.seek(0)
     if twice := [name for place, name in enumerate(names) if name in names[:place]]:
         raise ValueError(f"the file has the column {twice[0]!r} twice; remove or rename one")
     return names
+
+
+def _check_lengths(source: Any, width: int, most: int | None) -> None:
+    """Refuse a row of another length: pandas would fill it up, or take its start for an index."""
+    file = source if hasattr(source, "seek") else open(source, "rb")  # noqa: SIM115
+    lines = io.TextIOWrapper(file, errors="replace", newline="")
+    try:
+        for row, values in enumerate(islice(filter(None, csv.reader(lines)), most)):
+            if len(values) != width:
+                raise ValueError(
+                    f"row {row} of the log has {len(values)} values, but the header has {width}; was the file cut?"
+                )
+    except csv.Error:  # a text that is too long for it
+        pass
+    finally:
+        lines.detach()
+        if file is source:
+            source.seek(0)
+        else:
+            file.close()
 
 
 def _text(name: Any) -> str:

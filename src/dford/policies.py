@@ -68,8 +68,9 @@ class Policy:
             row = int(others[0])
             asked, predicted = names[level[row] - 1], names[prediction[row] - 1]
             raise ValueError(
-                f"row {row} was asked with probability {propensity[row]:.3g}, but {self} asks about {asked!r} with "
-                f"probability {own[row]:.3g} when it predicts {predicted!r}; give the policy that chose the questions"
+                f"row {row + 1} of the log was asked with probability {propensity[row]:.3g}, but {self} asks about "
+                f"{asked!r} with probability {own[row]:.3g} when it predicts {predicted!r}; give the policy that chose "
+                "the questions"
             )
 
 

@@ -64,17 +64,21 @@ def to_texts(X: Any) -> list[str]:
 def from_texts(texts: Iterable[Any], width: int) -> Any:
     """The CSR matrix that `to_texts` wrote."""
     data, indices = [], []
-    for row, text in enumerate(texts):
+    for row, text in enumerate(texts, 1):
         parts = [entry.partition(":") for entry in str(text).split()] if text == text and text is not None else []
         try:
             places = np.array([int(place) for place, _, _ in parts], dtype=np.int64)
             values = np.array([float(value) for _, _, value in parts], dtype=np.float64)
         except (ValueError, OverflowError):
-            raise ValueError(f"row {row} has features that are not written as place:number place:number ...") from None
+            raise ValueError(
+                f"row {row} of the log has features that are not written as place:number place:number ..."
+            ) from None
         if len(places) and not (places[0] >= 0 and (np.diff(places) > 0).all() and places[-1] < width):
-            raise ValueError(f"row {row} has features whose places do not increase, from 0 up to {width - 1}")
+            raise ValueError(
+                f"row {row} of the log has features whose places do not increase, from 0 up to {width - 1}"
+            )
         if not np.isfinite(values).all():
-            raise ValueError(f"row {row} has a feature that is not finite")
+            raise ValueError(f"row {row} of the log has a feature that is not finite")
         data.append(values)
         indices.append(places.astype(np.int32))
     return _matrix(data, indices, width)
