@@ -31,7 +31,7 @@ def naive_runs(text: str) -> Counter[str]:
 
 
 def rows_of(texts: list[str], name: str = "text") -> Any:
-    return Columns({name: "text"}).fit([{name: "some text"}]).transform([{name: text} for text in texts])
+    return Columns({name: "text"}).fit([{name: "some text"}]).features([{name: text} for text in texts])
 
 
 @given(st.text(min_size=0, max_size=60))
@@ -338,3 +338,12 @@ def test_damaged_columns_are_refused_in_one_sentence(damaged: Any) -> None:
     with pytest.raises(ValueError, match=r"^[^\n]+$"):
         Columns.from_json(json.dumps(damaged))
     assert Columns.from_json(json.dumps({"version": 1, "columns": [COLUMN]})).columns_ == [Column(**COLUMN)]
+
+
+def test_a_text_that_is_missing_everywhere_is_reported() -> None:
+    columns = Columns({"text": "text"}).fit([{"text": "some words"}])
+    assert columns.unforeseen([{"text": None}, {"text": "here"}]) == []
+    assert columns.unforeseen([{"text": None}]) == []
+    assert columns.unforeseen([{"text": None}, {"text": ""}]) == [
+        "text is missing in all 2 rows, so its words say nothing here"
+    ]

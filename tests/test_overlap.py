@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -222,3 +223,38 @@ def test_evaluate_says_first_that_the_model_learned_from_the_log(
     assert capsys.readouterr().err == f"dford: about 100% of the log's 400 {sentence}\n"
     assert main(["evaluate", str(paths[2]), str(tmp_path / "model")]) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_rows_that_cannot_be_told_apart_show_nothing() -> None:
+    """A row of zeros is like any other, so it is not looked up."""
+    model, log = answered(NewtonLogit(random_state=0), np.zeros((20, 2)), np.ones(20))
+    assert model.learned_from(log) == (0, 0, 20)
+
+
+def test_a_log_of_other_rows_is_not_taken_for_one_that_was_learned(tmp_path: Path) -> None:
+    """Scaled as they come, the first row of every log is zeros; and one column alone becomes 1 or -1."""
+    for width in (1, 3):
+        files = []
+        for part in range(2):
+            X, random = np.random.default_rng(part).normal(size=(60, width)), np.random.default_rng(7)
+            rating = np.digitize(X.sum(axis=1) + random.normal(size=60), [-1.0, 0.0, 1.0])
+            names = [f"c{j}" for j in range(width)]
+            files.append(tmp_path / f"{width}-{part}.csv")
+            pd.DataFrame(X, columns=names).assign(rating=rating).to_csv(files[-1], index=False)
+        words = ["--target", "rating", "--levels", "0,1,2,3", "--learner", "dford"]
+        assert main(["run", str(files[0]), *words, "--save", str(tmp_path / "model.dford")]) == 0
+        for seed in range(4):
+            log = tmp_path / "other.csv"
+            assert main(["run", str(files[1]), *words, "--shuffle", "--seed", str(seed), "--log", str(log)]) == 0
+            found = dford.load(tmp_path / "model.dford").learned_from(FeedbackLog.read(log, [0, 1, 2, 3]))
+            assert (found.found, found.checked) == (0, 0)
+
+
+def test_a_model_of_labels_that_cannot_show_what_it_learned_says_so() -> None:
+    X, y = make_synthetic(20_000, random_state=0)
+    model = PRank(levels=LEVELS).fit(X, y)
+    random = np.random.default_rng(0)
+    for _ in range(100):
+        some = random.choice(20_000, 100, replace=False)
+        found = model.learned_from(answered(DFORD(random_state=0), X[some], y[some])[1])
+        assert found.found or not found.checked, "all were learned, so whatever is looked up must be found"

@@ -220,3 +220,24 @@ def test_the_header_is_the_first_line_that_is_not_empty(tmp_path: Path) -> None:
     file = tmp_path / "table.csv"
     file.write_text("\n\nsize;rating\n1.5;1\n2.5;2\n")
     assert load_table(file, "rating").feature_names == ["size"]
+
+
+@pytest.mark.parametrize("learner", ["dford", "newton"])
+def test_a_model_that_starts_over_reads_and_scales_its_table_as_before(
+    learner: str, table: Path, tmp_path: Path
+) -> None:
+    file, answers = tmp_path / "model.dford", tmp_path / "log.csv"
+    words = ["run", str(without(table, "score")), "--target", "rating", "--levels", "bad,ok,good"]
+    assert main([*words, "--learner", learner, "--save", str(file), "--log", str(answers)]) == 0
+    X = pd.read_csv(table)[["size", "colour"]]
+    model, log = dford.load(file), FeedbackLog.read(answers, WORDS)
+    again = dford.load(file).fit_log(log)
+    assert again.rounds_ == 400
+    assert (again.columns_.transform(X) == model.columns_.transform(X)).all()
+    right = log.scale.encode(pd.read_csv(table)["rating"])
+    error = np.abs(log.scale.encode(again.predict(X)) - right).mean()
+    assert error < 0.75 * np.abs(2 - right).mean(), "better than always the same level"
+    infinite = again.columns_.transform(X[:1])
+    infinite[0, 0] = np.inf
+    with pytest.raises(ValueError, match="infinity"):
+        again.predict(infinite)

@@ -110,13 +110,19 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self.features(table)
 
     def unforeseen(self, X: Any) -> list[str]:
-        """One sentence for each column that has missing values here, but had none when it was fitted."""
+        """One sentence for each column that has missing values here, but had none when it was fitted.
+
+        A text may be missing anywhere, but not everywhere.
+        """
         table = self._table(X)
         found = []
         for column in self.columns_:
-            if column.is_learned_from and not column.missing and not column.is_sparse:
+            if column.is_learned_from and not column.missing:
                 lost = int(is_lost(table[column.name]).sum())
-                if lost:
+                if column.is_sparse:
+                    if lost == length(table) > 1:
+                        found.append(f"{column.name} is missing in all {lost} rows, so its words say nothing here")
+                elif lost:
                     found.append(
                         f"{column.name} is missing in {lost} of {length(table)} rows, but was in none when the columns "
                         f"were fitted; {column.instead} used instead"
@@ -139,7 +145,10 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Features as a model with this scaling sees them; without one, they stay as they are."""
         if self.scaling_ is None:
             return features
-        block = self.scaling_(dense_block(features, self.n_dense_))
+        block = dense_block(features, self.n_dense_)
+        if not np.isfinite(block).all():  # which will be refused, as what it is
+            return features
+        block = self.scaling_(block)
         if sparse.issparse(features):
             return unit_rows(sparse.hstack([sparse.csr_matrix(block), features[:, self.n_dense_ :]], "csr"))
         return unit_rows(block)

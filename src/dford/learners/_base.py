@@ -144,6 +144,8 @@ class OrdinalLearner(ClassifierMixin, RowReader):  # type: ignore[misc]
         found = overlap(self._form, self._scaled(rows), log)
         if self._columns is None or self._columns.scaling_ is None or not len(log):
             return found
+        if rows.shape[1] == 1:  # scaled, it is 1 or -1
+            return Overlap(0, 0, len(log))
         # it first learned rows that were scaled as they came, which only the whole log shows
         first = overlap(self._form, scaled_as_they_come(rows, dense=self._columns.n_dense_), log)
         found = max(found, first, key=lambda one: one.found)

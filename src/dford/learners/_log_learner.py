@@ -200,8 +200,15 @@ class LogLearner(OrdinalLearner):
             raise
 
     def fit_log(self, log: FeedbackLog, *, policy: Policy | None = None) -> Self:
-        """Start over and learn from a log of answers, in order; `policy` is as in `replay`."""
+        """Start over and learn from a log of answers, in order; `policy` is as in `replay`.
+
+        A model that reads tables reads them as before.
+        """
         fresh = clone(self)
+        if (columns := self._columns) is not None and len(log):
+            width, n_levels = self._form.n_features, len(self._scale)
+            fresh._begin(self._scale, fresh._new_form(width, n_levels, columns.is_sparse_, columns))
+            fresh.take_columns(columns)
         fresh.replay(log, policy=policy)
         self.__dict__ = fresh.__dict__
         return self

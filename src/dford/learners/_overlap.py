@@ -16,7 +16,8 @@ class Overlap(NamedTuple):
 
     Or from answers with the same features, level and answer, which cannot be told apart. A model keeps a sample of 128
     of its answers. If it learned from no more than that, all answers of a log can be looked up; otherwise a random part
-    of them, about as large as 128 is compared with what it learned from.
+    of them, about as large as 128 is compared with what it learned from. If all rows have the same length, as those of
+    texts alone do, it is a part of the answers about one level. Rows of zeros cannot be told apart, and are left out.
     """
 
     found: int
@@ -43,7 +44,8 @@ def overlap(form: Form, X: Rows, log: FeedbackLog) -> Overlap:
         squares = vectors.squares(X) if found_squares is None else found_squares
         hashes = sketch.row_hashes(X)
     told = 2 * log._places(0) + log.higher
+    some = hashes != 0
     # the model may have learned rows with their labels, which answer every question
-    found = [sketch.look_up(form.state, hashes, squares, how) for how in (told, np.zeros_like(told))]
+    found = [sketch.look_up(form.state, hashes[some], squares[some], how[some]) for how in (told, np.zeros_like(told))]
     checked, there = max(found, key=lambda counts: counts[1] / max(counts[0], 1))
-    return Overlap(there, checked, len(log))
+    return Overlap(there, checked if there else min(counts[0] for counts in found), len(log))
