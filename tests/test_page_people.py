@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from browsing import home
 from serving import learned, ok, serving
@@ -62,7 +62,8 @@ def words(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Any:
         ),
         (
             {"agreement": estimate(0.94, 0.88, 0.98)},
-            "Agrees with the others 94% of the time. Too early to tell how many are wrong: only 3 could be judged.",
+            "Agrees with the others in 94% of the doubtful cases, which are asked about again. Too early to tell how "
+            "many are wrong: only 3 could be judged.",
         ),
         (
             {"error_rate": estimate(0.05, 0.01, 0.1), "strictness": estimate(0.25, 0.1, 0.4)},
@@ -87,6 +88,17 @@ def test_no_more_is_said_than_the_answers_support(words: Any, figures: Any, said
     assert words(**figures) == said
 
 
+def flag_dan(route: Route) -> None:
+    """So many answers are too few for a flag, so this adds one."""
+    people = route.fetch().json()["people"]
+    route.fulfill(
+        json={"sequence": 150, "stale": False, "people": [{**one, "flag": FLAGS[one["name"]]} for one in people]}
+    )
+
+
+FLAGS = {"ann": None, "ben": None, "dan": "wrong"}
+
+
 def test_admins_see_how_people_answer_and_others_how_much(tmp_path: Path, new_page: Callable[..., Page]) -> None:
     page, guest, asked = new_page(), new_page(viewport={"width": 360, "height": 700}), list[str]()
     guest.on("request", lambda request: asked.append(request.url))
@@ -96,9 +108,10 @@ def test_admins_see_how_people_answer_and_others_how_much(tmp_path: Path, new_pa
         project = new_project(client, rows)
         keys = answered(client, project, right, 150)
         learned(client, project)
+        page.route("**/people", flag_dan)
         page.goto(home(client) + f"#/things/watch?key={root}")
         dan = page.locator(".people > li", has_text="dan")
-        expect(dan.locator(".flag")).to_contain_text("Often")
+        expect(dan.locator(".flag")).to_contain_text("Often wrong")
         expect(dan).to_contain_text("50 answers")
         expect(page.locator(".people > li", has_text="ann").locator(".flag")).to_have_count(0)
         dan.get_by_text("Figures").click()

@@ -29,6 +29,13 @@ def test_the_page_says_how_far_off_the_items_are_and_when_it_is_enough(
         bar = page.get_by_role("progressbar")
         expect(bar).to_have_attribute("aria-label", "Progress towards an error of 0.2 levels")
         assert bar.evaluate("bar => bar.value === bar.max")
+        page.route("**/projects/**", lambda route: route.abort())
+        page.reload()  # without a connection, it shows what it last knew, not other figures
+        expect(page.locator("#network")).to_contain_text("No connection")
+        expect(page.locator(".counts")).to_contain_text("enough for 0.2")
+        assert "left" not in page.locator(".counts").inner_text()
+        assert bar.evaluate("bar => bar.value === bar.max")
+        page.unroute("**/projects/**")
         page.get_by_role("link", name="Watch").click()
         expected = ok(client.get(f"{project}/levels"))["expected_error"]
         expect(page.locator(".placed")).to_contain_text(f"{round(expected, 2):g} levels")

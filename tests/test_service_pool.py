@@ -347,6 +347,8 @@ def test_without_probabilities_items_take_turns_which_can_also_be_chosen(file: P
     with serving(file) as client:
         body = {"name": "plain", "levels": LEVELS, "columns": COLUMNS, "learner": "DFORD"}
         assert problem(client.post("/projects", json={**body, "choice": "pool"})) == (422, "bad-learner")
+        twice = client.post("/projects", json={**body, "levels": ["calm", "calm"]})
+        assert (problem(twice), twice.json()["field"]) == ((422, "invalid"), "levels")
         assert client.post("/projects", json=body).json()["choice"] == "turns"
         ok(client.post("/projects/plain/items", json={"items": rows}))
         shown = ok(client.get("/projects/plain/levels"))

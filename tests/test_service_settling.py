@@ -138,6 +138,8 @@ def test_what_cannot_be_settled_is_refused_in_one_sentence(file: Path, body: Any
         project = new_project(client, things(3)[0])
         response = client.put(f"{project}/settled/1", json=body)
         assert problem(response) == (422, code)
+        if code == "not-a-level":
+            assert response.json()["field"] == ("highest" if "x" in body.values() else next(iter(body)))
         assert sentence in response.json()["sentence"]
         assert problem(client.put(f"{project}/settled/4", json={"level": "mild"})) == (404, "no-item")
         assert problem(client.delete(f"{project}/settled/4")) == (404, "no-item")
@@ -168,6 +170,9 @@ def test_the_most_contested_items_come_first_with_who_said_what(file: Path, monk
         said = {(one["person"], one["higher"]) for one in found["contested"][0]["answers"]}
         assert {("ann", True), ("eve", False)} <= said
         assert found["settled"] == []
+        file_ = levels(client, project)
+        for one in found["contested"]:
+            assert one["level"] == file_[one["item"] - 1]["level"], "the audit's answers count here as there"
         settle(client, project, 9, LEVELS[1])
         learned(client, project)
         again = ok(client.get(f"{project}/contested"))

@@ -252,7 +252,8 @@ def _terms(
     if certain := int(((log.propensity > _CERTAIN) & ((K > 2) | (asked == K))).sum()):
         raise ValueError(
             f"{certain} of the log's {len(log)} questions were certain to be asked, so nothing is known about other "
-            "levels there, and no unbiased estimate exists; use a policy that explores"
+            "levels there, and no unbiased estimate exists; use a policy that explores (a pool with several people "
+            "asks such questions too, and is judged by its audit)"
         )
     weights = np.where(asked < K, 1.0 / log.propensity, 0.0)
     _check_weights(weights, K, _heaviest(log, weights, policy))

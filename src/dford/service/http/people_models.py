@@ -27,10 +27,9 @@ class Figures(BaseModel):
     gold: Estimate | None = Field(
         description="How often the person is right about items whose level was already known; null if there were none."
     )
-    flag: Literal["wrong", "differs"] | None = Field(
-        description="wrong: more than a fifth of the answers are wrong, by the whole interval. differs: agreement is "
-        "below three quarters, by the whole interval, and fewer than 20 answers could be judged, too few to say who is "
-        "wrong."
+    flag: Literal["wrong"] | None = Field(
+        description="wrong: more than a fifth of the answers are wrong, by the whole interval. Agreement flags nobody, "
+        "because careful people disagree with careless ones, too."
     )
 
 

@@ -80,6 +80,12 @@ class Fold:
         far = max((state.sequence for state in (self._state, self._apart) if state is not None), default=0)
         return f"{far:,} of {max(self._goal, self._wanted):,} answers learned"
 
+    def catching_up(self) -> Refusal:
+        what = f"catching up: {self.progress()}" if max(self._goal, self._wanted) else "getting ready"
+        return Refusal(
+            503, "catching-up", f"project {self.project.name} is {what}; try again in a moment", retry_after=1
+        )
+
     def follow(self, head: int, items: int = 0) -> None:
         """Soon learn what is new up to `head`, and know this many items."""
         with self._moved:
@@ -110,8 +116,7 @@ class Fold:
             if self._state is None:
                 if isinstance(self.failure, Refusal):
                     raise self.failure
-                sentence = f"project {self.project.name} is catching up: {self.progress()}; try again in a moment"
-                raise Refusal(503, "catching-up", sentence, retry_after=1)
+                raise self.catching_up()
         return self
 
     def propose(self, packed: PackedRow) -> Proposal:

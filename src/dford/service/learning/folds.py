@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 from dford.service.learning.fold import Fold
 from dford.service.projects.projects import Project, require_columns
-from dford.service.refusal import Refusal
 from dford.service.store.database import Database
 from dford.service.store.writer import Writer
 
@@ -47,6 +46,5 @@ class Folds:
         fold = self.current(project)
         head, items = fold.head()
         if not fold.wait(head, self._patience, items):
-            sentence = f"project {project.name} is catching up: {fold.progress()}; try again in a moment"
-            raise Refusal(503, "catching-up", sentence, retry_after=1)
+            raise fold.catching_up()
         return fold

@@ -175,9 +175,9 @@ class Learned:
         return self.placements is not None and not math.isnan(self.placements.audited_error().value)
 
     def still(self) -> Placements:
-        """The placements as they are now, for slow work: whatever can change is copied, except the learners."""
+        """The placements as people see them now, for slow work: whatever can change is copied, except the learners."""
         assert self.placements is not None
-        still, items = copy.copy(self.placements), copy.copy(self.placements.items)
+        still, items = copy.copy(self.placements), self.placements.with_audit()
         items.prior, items.bounds = items.prior.copy(), items.bounds.copy()
         # answers are only ever added
         still.items, still.answers, still.voices = items, copy.copy(still.answers), [*still.voices]

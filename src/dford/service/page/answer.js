@@ -241,13 +241,13 @@ class AnswerView {
   }
 
   showCounts() {
-    const { state: { answers, mae, stale }, forecast } = this.project;
+    const { state: { answers, mae, stale }, forecast, hasForecast } = this.project;
     const { done, items, all } = this.project.progress.now();
     this.bar.max = forecast ? Math.max(answers + forecast.answers.value, 1) : Math.max(items, 1);
     this.bar.value = forecast ? answers : done;
     this.bar.setAttribute("aria-label", forecast ? `Progress towards an error of ${number(forecast.target)} levels` : "Items done");
     const parts = [`${number(done)} of ${number(items)} done`];
-    if (!forecast) parts.push(`${number(items - done)} left`);
+    if (!hasForecast) parts.push(`${number(items - done)} left`);
     const pace = this.recent.pace();
     if (pace) parts.push(`${number(pace, 0)} per minute`);
     if (forecast) {
@@ -255,9 +255,9 @@ class AnswerView {
       const more = Math.ceil(value);
       parts.push(`levels about ${number(expected_error)} off${unchecked ? " if the programs that answered are right" : ""}`,
         more ? `about ${number(more)} more ${more === 1 ? "answer" : "answers"} to reach ${number(target)}` : `enough for ${number(target)}`);
-    } else if (mae) parts.push(`mean error ${number(mae.value)} levels (at most ${number(Math.min(mae.high, this.levels.length - 1))})`);
+    } else if (mae && !hasForecast) parts.push(`mean error ${number(mae.value)} levels (at most ${number(Math.min(mae.high, this.levels.length - 1))})`);
     if (stale) parts.push("an undone answer is still being removed from the estimates");
-    const end = forecast ? "" : all ? ". Every item has been answered or skipped. More answers make the levels more certain." : "";
+    const end = !hasForecast && all ? ". Every item has been answered or skipped. More answers make the levels more certain." : "";
     setText(this.counts, parts.join(" · ") + end);
   }
 

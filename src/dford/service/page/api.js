@@ -35,8 +35,7 @@ export class Problem extends Error {
   get words() {
     if (this.code === "catching-up") {
       const far = /[\d,]+ of [\d,]+ answers/.exec(this.sentence)?.[0];
-      if (far?.endsWith(" of 0 answers")) return "The server is getting ready";
-      return `The server is still learning from earlier answers${far ? ` (${far} so far)` : ""}`;
+      return far ? `The server is still learning from earlier answers (${far} so far)` : "The server is getting ready";
     }
     if (this.status === 401 && this.code === "no-key") return "Your access key is not valid, or was revoked";
     return this.sentence.replace(/[.\s]+$/, "").replace(/^./, (first) => first.toUpperCase());

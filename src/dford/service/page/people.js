@@ -5,11 +5,7 @@ import { el, fill, number } from "./dom.js";
 
 /** @typedef {import("./project.js").Project} Project */
 
-/** @type {Record<string, string>} */
-const FLAGS = {
-  wrong: "Often wrong: more than one answer in five. Look at some of their answers, or talk to them.",
-  differs: "Often disagrees with the others: more than one answer in four. Look at the contested items, or talk to them.",
-};
+const OFTEN_WRONG = "Often wrong: more than one answer in five. Look at some of their answers, or talk to them.";
 const FEW = 20; // answers; with fewer, nobody expects more to be known
 const VAGUE = 0.25; // a wider interval says too little to be put into words
 
@@ -63,7 +59,7 @@ export class PeopleFigures {
 function row(figures) {
   return el("li", {},
     el("p", {}, el("b", { dir: "auto" }, figures.name), " ", el("span", { class: "note" }, activity(figures))),
-    figures.flag ? el("p", { class: "flag" }, FLAGS[figures.flag]) : null,
+    figures.flag ? el("p", { class: "flag" }, OFTEN_WRONG) : null,
     el("p", {}, inWords(figures)),
     el("details", {}, el("summary", {}, "Figures"), el("dl", { class: "plain" }, details(figures).map(([term, value]) =>
       el("div", {}, el("dt", {}, term), el("dd", {}, value))))));
@@ -83,7 +79,7 @@ function activity({ answers, seconds_per_answer: seconds, latest }) {
  */
 export function inWords({ answers, agreement, error_rate: wrong, strictness, gold, judged }) {
   const said = [
-    tells(agreement) && `agrees with the others ${percent(agreement.value)} of the time`,
+    tells(agreement) && `agrees with the others in ${percent(agreement.value)} of the doubtful cases, which are asked about again`,
     tells(gold) && `right about ${percent(gold.value)} of the items whose level is known`,
     tells(wrong) && `about ${percent(wrong.value)} of the answers are wrong`,
     strictnessInWords(strictness),
@@ -119,7 +115,7 @@ function details({ judged, error_rate: wrong, strictness, agreement, gold }) {
   const share = (/** @type {Server.Estimate | null} */ figure) =>
     (figure ? `${percent(figure.value)} (between ${percent(figure.low)} and ${percent(figure.high)})` : "not known yet");
   return [
-    ["Agrees with the others", share(agreement)],
+    ["Agrees with the others in doubtful cases", share(agreement)],
     ["Right about items whose level is known", share(gold)],
     ["Wrong answers", share(wrong)],
     ["Stricter than the others, in levels", `${number(strictness.value)} (between ${number(strictness.low)} and ${number(strictness.high)})`],

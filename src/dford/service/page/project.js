@@ -21,16 +21,17 @@ export class Project extends EventTarget {
     this.role = ""; // of the key in use
     this.outbox = outbox;
     this.storageKey = `dford.seen.${name}`;
-    const { description, state } = read(this.storageKey) ?? {};
+    const { description, state, forecast, hasForecast } = read(this.storageKey) ?? {};
     this.isKnown = Array.isArray(description?.levels) && Number.isInteger(state?.items_done);
     /** @type {Server.ProjectOut} */
     this.description = description; // this and the state are there once load() is done
     /** @type {Server.State} */
     this.state = state;
     this.progress = new Progress(outbox, this.isKnown ? state : null);
+    // how far off the items are, and how many answers it takes to reach the target
     /** @type {Server.Remaining | null} */
-    this.forecast = null; // how far off the items are, and how many answers it takes to reach the target
-    this.hasForecast = true; // until the server says that the learner has no placements
+    this.forecast = forecast?.answers ? forecast : null;
+    this.hasForecast = hasForecast !== false; // until the server says that the learner has no placements
     /** @type {Problem | null} */
     this.problem = null; // why the server does not respond as it should
     this.timer = 0;
@@ -90,10 +91,12 @@ export class Project extends EventTarget {
   async refreshForecast() {
     try {
       this.forecast = await this.send("GET", "/remaining");
-      if (!this.listeners.signal.aborted) this.dispatchEvent(new Event("forecast"));
     } catch (error) {
       if (asProblem(error).code === "no-placements") this.hasForecast = false;
     }
+    if (this.listeners.signal.aborted) return;
+    if (this.isKnown) this.store();
+    this.dispatchEvent(new Event("forecast"));
   }
 
   // And again, until the state is final.
@@ -123,7 +126,7 @@ export class Project extends EventTarget {
   }
 
   store() {
-    const { description, state } = this;
-    write(this.storageKey, { description, state });
+    const { description, state, forecast, hasForecast } = this;
+    write(this.storageKey, { description, state, forecast, hasForecast });
   }
 }

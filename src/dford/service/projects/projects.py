@@ -73,6 +73,9 @@ def make_learner(name: str, parameters: dict[str, Any], levels: list[str], seed:
         raise Refusal(422, "bad-learner", f"{name!r} is not one of {', '.join(LIVE)}", "learner")
     try:
         scale, chosen = Scale(levels), dict(parameters)
+    except (TypeError, ValueError) as error:
+        raise Refusal(422, "invalid", str(error), "levels") from None
+    try:
         if chosen.get("policy") is not None:
             chosen["policy"] = _policy(chosen["policy"])
             chosen["policy"].table(len(scale))

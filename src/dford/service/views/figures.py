@@ -12,8 +12,7 @@ from dford.service.projects.projects import Project
 from dford.service.store.database import Database
 from dford.service.store.schema import answers
 
-_OFTEN_WRONG, _SELDOM_ALIKE = 0.2, 0.75
-_ENOUGH = 20  # judged answers, with which the error rate says more than agreement
+_OFTEN_WRONG = 0.2
 _LATELY = 100  # answers per person
 
 
@@ -41,16 +40,8 @@ def _figures(person: Person, times: list[float]) -> dict[str, Any]:
         "strictness": person.strictness._asdict(),
         "agreement": _estimate(person.agreement),
         "gold": _estimate(person.gold),
-        "flag": _flag(person),
+        "flag": "wrong" if person.error_rate.low > _OFTEN_WRONG else None,
     }
-
-
-def _flag(person: Person) -> str | None:
-    """What is certain enough to point out."""
-    if person.error_rate.low > _OFTEN_WRONG:
-        return "wrong"
-    is_unlike = person.agreement is not None and person.agreement.high < _SELDOM_ALIKE
-    return "differs" if is_unlike and person.judged < _ENOUGH else None
 
 
 def _estimate(found: Estimate | None) -> dict[str, float] | None:

@@ -24,7 +24,8 @@ def add(app: FastAPI) -> None:
     def log_csv(to: Admin) -> Response:
         """Export the answers in order, except those taken back, in the format of `dford tune` and `dford evaluate`.
 
-        Each row has the number of its item, if it is about one, who answered, and when.
+        Each row has the number of its item, if it is about one, who answered, and when. The log of a pool that several
+        people answered has questions without an alternative, by which those commands cannot judge.
 
         ```
         GET /projects/rain/log.csv

@@ -7,6 +7,7 @@ from fastapi import FastAPI, Path
 from dford.service.http import people_models as models
 from dford.service.http.access import Admin
 from dford.service.projects.projects import require_columns, require_placements
+from dford.service.refusal import Refusal
 from dford.service.views import contested as views
 
 Number = Annotated[int, Path(ge=1, le=2**31 - 1)]
@@ -51,7 +52,12 @@ def add(app: FastAPI) -> None:
         settled gets no more questions to place it. Sending the same again changes nothing. The log records who settled
         it and when; what is learned from answers does not change.
         """
-        settled = to.service.settle(to.project, item, *body.bounds(), to.person)
+        try:
+            settled = to.service.settle(to.project, item, *body.bounds(), to.person)
+        except Refusal as refused:
+            if refused.field == "lowest" and body.level is not None:
+                refused.field = "level"
+            raise
         return models.Settled(**views.settled_out(to.project, settled))
 
     @app.delete("/projects/{project}/settled/{item}", status_code=204)
