@@ -156,7 +156,8 @@ def test_rows_of_the_same_length_are_told_apart() -> None:
         y = random.integers(1, 6, size=800)
         model, log = answered(LEARNERS[0], X[:400], y[:400])
         assert model.learned_from(log).share == 1
-        assert answered(LEARNERS[0], X[400:], y[400:])[0].learned_from(log).share < 0.05
+        other = answered(LEARNERS[0], X[400:], y[400:])[0].learned_from(log)
+        assert other.found <= 0.05 * other.checked
 
 
 def test_the_share_is_right_on_average() -> None:
@@ -258,3 +259,14 @@ def test_a_model_of_labels_that_cannot_show_what_it_learned_says_so() -> None:
         some = random.choice(20_000, 100, replace=False)
         found = model.learned_from(answered(DFORD(random_state=0), X[some], y[some])[1])
         assert found.found or not found.checked, "all were learned, so whatever is looked up must be found"
+
+
+def test_rows_of_one_length_show_only_what_was_learned() -> None:
+    """The model keeps answers of one kind, so a log in which all others were learned cannot be told from a new one."""
+    X, y = np.random.default_rng(0).normal(size=(4_000, 3)), np.tile(LEVELS, 800)
+    X /= np.linalg.norm(X, axis=1)[:, None]
+    model, learned = answered(DFORD(policy=Uniform(), random_state=0), X[:2_000], y[:2_000])
+    fresh = answered(DFORD(policy=Uniform(), random_state=1), X[2_000:], y[2_000:])[1]
+    found = model.learned_from(learned)
+    assert found.found == found.checked > 0
+    assert model.learned_from(fresh) == (0, 0, 2_000)

@@ -10,6 +10,8 @@ from dford.engine import sketch, vectors
 from dford.learners._forms import Form, Rows
 from dford.log import FeedbackLog
 
+_FEW = 16  # a full sketch with fewer different keys holds answers of one or two kinds
+
 
 class Overlap(NamedTuple):
     """Of a log's `answers`, `checked` could be looked up, and the model learned from `found` of these.
@@ -17,7 +19,8 @@ class Overlap(NamedTuple):
     Or from answers with the same features, level and answer, which cannot be told apart. A model keeps a sample of 128
     of its answers. If it learned from no more than that, all answers of a log can be looked up; otherwise a random part
     of them, about as large as 128 is compared with what it learned from. If all rows have the same length, as those of
-    texts alone do, it is a part of the answers about one level. Rows of zeros cannot be told apart, and are left out.
+    texts alone do, it is a part of the answers about a level or two: if none of these is found, nothing counts as
+    checked. Rows of zeros cannot be told apart, and are left out.
     """
 
     found: int
@@ -48,4 +51,9 @@ def overlap(form: Form, X: Rows, log: FeedbackLog) -> Overlap:
     # the model may have learned rows with their labels, which answer every question
     found = [sketch.look_up(form.state, hashes[some], squares[some], how[some]) for how in (told, np.zeros_like(told))]
     checked, there = max(found, key=lambda counts: counts[1] / max(counts[0], 1))
-    return Overlap(there, checked if there else min(counts[0] for counts in found), len(log))
+    if not there:
+        checked = min(counts[0] for counts in found)
+        keys = form.state[sketch.KEYS : sketch.PRINTS]
+        if keys[-1] < 1 and np.unique(keys).size < _FEW:
+            checked = 0
+    return Overlap(there, checked, len(log))
