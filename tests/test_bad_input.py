@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 
 from dford import DFORD, PRIL, Boundary, FeedbackLog, NewtonLogit, Pool, PRank, Triangular
-from dford.learners._forms import Form
+from dford.learners._forms.form import Form
 from dford.scale import Scale
 
 # low < mid < top happens to be the right order

@@ -12,7 +12,7 @@ import naive_newton
 import streams
 from dford import DFORD, Auto, Boundary, DirectionalBoosting, NewtonLogit, Uniform
 from dford.datasets import make_synthetic
-from dford.learners._newton_forms import NewtonForm
+from dford.learners._forms.newton import NewtonForm
 
 kinds = st.sampled_from(["linear", "poly", "fourier"])
 

@@ -13,7 +13,7 @@ from scipy import sparse
 import naive
 import streams
 from dford import DFORD, PRIL, Boundary, PRank, Triangular, Uniform
-from dford.learners import _windows
+from dford.learners._forms import windows
 
 pytestmark = pytest.mark.slow
 many = settings(max_examples=streams.N_STREAMS)
@@ -103,11 +103,11 @@ def test_dford_decides_as_in_the_paper_where_a_polynomial_is_evaluated_directly(
 ) -> None:
     X, y, K = stream
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_windows, "MOST_MONOMIALS", 0)
+        patch.setattr(windows, "MOST_MONOMIALS", 0)
         model = DFORD(exploration=0.5, kernel="poly", degree=2, levels=range(1, K + 1), **chosen)
         slow = streams.reference(K, naive.poly(2, 1.0, 1.0), chosen)
         play_live(model, slow, X, y, K, chosen["random_state"], triangular(0.5), dford=True)
-        assert isinstance(model._form, _windows.Direct)
+        assert isinstance(model._form, windows.Direct)
 
 
 @many

@@ -14,7 +14,7 @@ import naive
 import naive_newton
 import streams
 from dford import Boundary, NewtonLogit
-from dford.learners._sparse_newton_form import SparseNewtonForm
+from dford.learners._forms.sparse_newton import SparseNewtonForm
 
 few = settings(max_examples=20)
 

@@ -16,7 +16,7 @@ import streams
 from dford import DFORD, PRIL, Boundary, Greedy, PRank, Triangular
 from dford.datasets import make_synthetic
 from dford.engine import rounds
-from dford.learners._windows import Direct, Explicit
+from dford.learners._forms.windows import Direct, Explicit
 
 some = settings(max_examples=60)
 

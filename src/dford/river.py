@@ -14,7 +14,7 @@ except ImportError as error:
 
 from dford.engine import vectors
 from dford.learners import DFORD, PRIL, OrdinalLearner, PRank
-from dford.learners._forms import refuse_large
+from dford.learners._forms.form import refuse_large
 from dford.scale import Scale
 
 

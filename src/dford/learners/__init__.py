@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from dford import persistence
 from dford.learners import _saving
 from dford.learners._base import OrdinalLearner
-from dford.learners._forms import Form, KernelFunction, PythonForm, Rows
+from dford.learners._forms.form import Form, KernelFunction, PythonForm, Rows
 from dford.learners._live import LiveLearner
 from dford.learners._log_learner import Proposal
 from dford.learners._overlap import Overlap

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from dford.engine import candidates, kernels, loops, newton, rounds
 from dford.engine._compiled import Bools, Floats, Ints
-from dford.learners._forms import Form, Rows
-from dford.learners._newton_forms import GaussianForm, NewtonForm
-from dford.learners._sparse_newton_form import SparseNewtonForm, as_csr
+from dford.learners._forms.form import Form, Rows
+from dford.learners._forms.newton import GaussianForm, NewtonForm
+from dford.learners._forms.sparse_newton import SparseNewtonForm, as_csr
 from dford.learners._trees.grower import Growth
 from dford.learners._trees.schedule import TreeSchedule
 from dford.learners._trees.tree_learner import TreeForm

@@ -24,7 +24,7 @@ from dford.columns.scaling import scaled_as_they_come
 from dford.engine import loops, rounds, vectors
 from dford.engine._compiled import Floats, Ints
 from dford.learners import _saving
-from dford.learners._forms import Form, Rows, missing, refuse_large, writable
+from dford.learners._forms.form import Form, Rows, missing, refuse_large, writable
 from dford.learners._overlap import Overlap, overlap
 from dford.learners._parameters import validate_parameter_constraints
 from dford.learners._row_reader import RowReader

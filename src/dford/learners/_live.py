@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dford.engine._compiled import Floats
 from dford.feedback import Question
-from dford.learners._forms import Form, Rows
+from dford.learners._forms.form import Form, Rows
 from dford.learners._log_learner import FLOAT64, LogLearner
 from dford.scale import Scale
 

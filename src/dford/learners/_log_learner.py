@@ -15,7 +15,7 @@ from dford.engine._compiled import Bools, Floats, Ints
 from dford.estimates import Estimate
 from dford.feedback import Question, split_names
 from dford.learners._base import OrdinalLearner
-from dford.learners._forms import Form, Rows, refuse_large
+from dford.learners._forms.form import Form, Rows, refuse_large
 from dford.learners._trace import free_figures
 from dford.log import LEAST_PROPENSITY, FeedbackLog
 from dford.policies import Policy

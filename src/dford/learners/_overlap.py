@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from dford.engine import sketch, vectors
-from dford.learners._forms import Form, Rows
+from dford.learners._forms.form import Form, Rows
 from dford.log import FeedbackLog
 
 _FEW = 16  # a full sketch with fewer different keys holds answers of one or two kinds

@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from dford.engine import loops, rounds
 from dford.engine._compiled import Floats
 from dford.learners._base import OrdinalLearner
-from dford.learners._forms import Form, KernelFunction, Rows
+from dford.learners._forms.form import Form, KernelFunction, Rows
+from dford.learners._forms.windows import make_form
 from dford.learners._parameters import Interval, StrOptions
-from dford.learners._windows import make_form
 
 
 class PaperLearner(OrdinalLearner):

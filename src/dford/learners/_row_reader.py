@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dford.columns import Columns
 from dford.columns.tables import has_missing_numbers, has_more_than_numbers, read_table
 from dford.feedback import difference
-from dford.learners._forms import Form, Rows
+from dford.learners._forms.form import Form, Rows
 from dford.log import FeedbackLog
 from dford.log_columns import invented
 from dford.scale import Scale

@@ -15,7 +15,7 @@ from dford import persistence, policies, sparse_rows
 from dford.columns import Columns
 from dford.engine import rounds
 from dford.feedback import Question
-from dford.learners._forms import Form, KernelFunction
+from dford.learners._forms.form import Form, KernelFunction
 from dford.policies import Policy
 from dford.scale import Scale
 

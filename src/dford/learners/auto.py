@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dford.columns import Columns
 from dford.learners._auto_form import COSINES, AutoForm
-from dford.learners._forms import Form, Rows
+from dford.learners._forms.form import Form, Rows
 from dford.learners._parameters import Interval
 from dford.learners._trees.tree_learner import TreeLearner
 from dford.policies import Nearby, Policy

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dford.engine import loops
 from dford.engine._compiled import Bools, Floats, Ints
-from dford.learners._forms import Form, Rows
+from dford.learners._forms.form import Form, Rows
 from dford.learners._parameters import Interval, StrOptions
 from dford.learners._trees.grower import Growth
 from dford.learners._trees.schedule import TreeSchedule

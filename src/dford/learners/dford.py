@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dford.learners._forms import KernelFunction
+from dford.learners._forms.form import KernelFunction
 from dford.learners._live import LiveLearner
 from dford.learners._paper import PaperLearner
 from dford.learners._parameters import Interval

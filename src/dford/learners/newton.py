@@ -10,11 +10,11 @@ from sklearn.utils import column_or_1d
 
 from dford.engine import newton
 from dford.engine._compiled import Ints
-from dford.learners._forms import Form, Rows
+from dford.learners._forms.form import Form, Rows
+from dford.learners._forms.newton import NewtonForm
+from dford.learners._forms.sparse_newton import SparseNewtonForm
 from dford.learners._live import ProbabilisticLearner
-from dford.learners._newton_forms import NewtonForm
 from dford.learners._parameters import Interval, StrOptions
-from dford.learners._sparse_newton_form import SparseNewtonForm
 from dford.policies import Nearby, Policy
 
 _KINDS = {"linear": newton.LINEAR, "poly": newton.POLY, "fourier": newton.FOURIER}

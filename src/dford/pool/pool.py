@@ -18,7 +18,7 @@ from dford.engine._compiled import Floats, Ints
 from dford.estimates import Estimate
 from dford.feedback import split_names
 from dford.learners import Auto, LiveLearner
-from dford.learners._forms import refuse_large
+from dford.learners._forms.form import refuse_large
 from dford.log import FeedbackLog
 from dford.log_columns import About, checked_about
 from dford.pool import saving

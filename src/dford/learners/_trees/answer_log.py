@@ -10,7 +10,7 @@ from scipy import sparse
 from dford import sparse_rows
 from dford.engine import binning
 from dford.engine._compiled import Floats, Ints
-from dford.learners._forms import writable
+from dford.learners._forms.form import writable
 
 _BLOCK = 2**17  # about this many numbers in a block: 1 MB
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dford.engine._compiled import Floats, Ints
-from dford.learners._forms import writable
+from dford.learners._forms.form import writable
 from dford.learners._trees.answer_log import AnswerLog
 from dford.learners._trees.forest import Trees, no_trees
 from dford.learners._trees.grower import Grower, Growth, warm_up, work_of

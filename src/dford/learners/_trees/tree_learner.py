@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dford.engine import loops, vectors
 from dford.engine._compiled import Bools, Floats, Ints
-from dford.learners._forms import Form, Rows, missing
+from dford.learners._forms.form import Form, Rows, missing
 from dford.learners._live import ProbabilisticLearner
 from dford.learners._trees.schedule import TreesAhead, TreeSchedule
 from dford.log import FeedbackLog

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dford.engine import kernels, loops, rounds, vectors, windows
 from dford.engine._compiled import Floats, Ints
-from dford.learners._forms import Form, KernelFunction, Linear, Rows, missing
+from dford.learners._forms.form import Form, KernelFunction, Linear, Rows, missing
 
 _FOR_EVER = 2**62
 MOST_MONOMIALS = 10**6

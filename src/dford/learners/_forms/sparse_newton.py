@@ -9,8 +9,8 @@ from scipy import sparse
 
 from dford.engine import loops, rounds, sparse_newton, vectors
 from dford.engine._compiled import Bools, Floats, Ints
-from dford.learners._forms import Form, Rows
-from dford.learners._newton_forms import GaussianForm, even_cuts, of_shape, start_variances
+from dford.learners._forms.form import Form, Rows
+from dford.learners._forms.newton import GaussianForm, even_cuts, of_shape, start_variances
 
 
 class SparseNewtonForm(GaussianForm):

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from dford.engine import counter, elementary, kernels, loops, newton, rounds, vectors
 from dford.engine._compiled import Bools, Floats, Ints
-from dford.learners._forms import LARGEST_SQUARE, Form, Rows, missing, refuse_large
+from dford.learners._forms.form import LARGEST_SQUARE, Form, Rows, missing, refuse_large
 
 _MOST_FULL = 600  # parameters; with more, a full covariance takes over a third of a millisecond per answer
 _VARIANCE_OF_COSINES = 10.0

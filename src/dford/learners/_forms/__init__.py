@@ -1,0 +1,1 @@
+"""What learners hold: packed states, and the calls into the engine that change them."""
