@@ -105,7 +105,7 @@ def test_one_bad_item_stores_none_of_them(file: Path) -> None:
     ("change", "field"),
     [
         ({"levels": ["one"]}, "levels"),
-        ({"levels": ["one", "one"]}, "parameters"),
+        ({"levels": ["one", "one"]}, "levels"),
         ({"name": "Rain!"}, "name"),
         ({"learner": "PRank"}, "learner"),
         ({"parameters": {"kernel": "sigmoid"}}, "parameters"),
