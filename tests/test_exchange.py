@@ -37,8 +37,16 @@ def run(*arguments: object) -> int:
     return main([str(word) for word in arguments])
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
-@pytest.mark.parametrize("learner", ["Auto", "DFORD", "DirectionalBoosting", "NewtonLogit", "PRIL"])
+@pytest.mark.parametrize(
+    ("learner", "suffix"),
+    [
+        ("Auto", "csv"),
+        ("DFORD", "parquet"),
+        ("DirectionalBoosting", "csv"),
+        ("NewtonLogit", "parquet"),
+        ("PRIL", "csv"),
+    ],
+)
 def test_an_exported_log_imported_elsewhere_gives_the_same_learner_to_the_bit(
     file: Path, tmp_path: Path, suffix: str, learner: str
 ) -> None:
