@@ -222,7 +222,7 @@ def test_the_header_is_the_first_line_that_is_not_empty(tmp_path: Path) -> None:
     assert load_table(file, "rating").feature_names == ["size"]
 
 
-@pytest.mark.parametrize("learner", ["dford", "newton"])
+@pytest.mark.parametrize("learner", ["auto", "dford", "newton"])
 def test_a_model_that_starts_over_reads_and_scales_its_table_as_before(
     learner: str, table: Path, tmp_path: Path
 ) -> None:

@@ -216,7 +216,7 @@ def _header(source: Any) -> list[str]:
 def _check_lengths(source: Any, width: int, most: int | None) -> None:
     """Refuse a row of another length: pandas would fill it up, or take its start for an index."""
     file = source if hasattr(source, "seek") else open(source, "rb")  # noqa: SIM115
-    lines = io.TextIOWrapper(file, errors="replace", newline="")
+    lines = io.TextIOWrapper(file, "utf-8", "replace", newline="")
     try:
         for row, values in enumerate(islice(filter(None, csv.reader(lines)), most)):
             if len(values) != width:

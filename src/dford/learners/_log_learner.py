@@ -206,6 +206,7 @@ class LogLearner(OrdinalLearner):
         """
         fresh = clone(self)
         if (columns := self._columns) is not None and len(log):
+            fresh._validate_params()
             width, n_levels = self._form.n_features, len(self._scale)
             fresh._begin(self._scale, fresh._new_form(width, n_levels, columns.is_sparse_, columns))
             fresh.take_columns(columns)

@@ -21,7 +21,7 @@ export class Project extends EventTarget {
     this.role = ""; // of the key in use
     this.outbox = outbox;
     this.storageKey = `dford.seen.${name}`;
-    const { description, state, forecast, hasForecast } = read(this.storageKey) ?? {};
+    const { description, state, forecast } = read(this.storageKey) ?? {};
     this.isKnown = Array.isArray(description?.levels) && Number.isInteger(state?.items_done);
     /** @type {Server.ProjectOut} */
     this.description = description; // this and the state are there once load() is done
@@ -31,7 +31,7 @@ export class Project extends EventTarget {
     // how far off the items are, and how many answers it takes to reach the target
     /** @type {Server.Remaining | null} */
     this.forecast = forecast?.answers ? forecast : null;
-    this.hasForecast = hasForecast !== false; // until the server says that the learner has no placements
+    this.hasForecast = true; // until the server says that the learner has no placements
     /** @type {Problem | null} */
     this.problem = null; // why the server does not respond as it should
     this.timer = 0;
@@ -92,7 +92,9 @@ export class Project extends EventTarget {
     try {
       this.forecast = await this.send("GET", "/remaining");
     } catch (error) {
-      if (asProblem(error).code === "no-placements") this.hasForecast = false;
+      if (asProblem(error).code !== "no-placements") return;
+      this.hasForecast = false;
+      this.forecast = null; // of another project that had this name
     }
     if (this.listeners.signal.aborted) return;
     if (this.isKnown) this.store();
@@ -126,7 +128,7 @@ export class Project extends EventTarget {
   }
 
   store() {
-    const { description, state, forecast, hasForecast } = this;
-    write(this.storageKey, { description, state, forecast, hasForecast });
+    const { description, state, forecast } = this;
+    write(this.storageKey, { description, state, forecast });
   }
 }

@@ -72,9 +72,10 @@ def make_learner(name: str, parameters: dict[str, Any], levels: list[str], seed:
     if name not in LIVE:
         raise Refusal(422, "bad-learner", f"{name!r} is not one of {', '.join(LIVE)}", "learner")
     try:
-        scale, chosen = Scale(levels), dict(parameters)
+        scale = Scale(levels)
     except (TypeError, ValueError) as error:
         raise Refusal(422, "invalid", str(error), "levels") from None
+    chosen = dict(parameters)
     try:
         if chosen.get("policy") is not None:
             chosen["policy"] = _policy(chosen["policy"])
