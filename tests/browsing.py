@@ -16,10 +16,21 @@ def home(client: Any) -> str:
     return str(client.base_url).rstrip("/") + "/"
 
 
-def press(page: Page, key: str) -> None:
-    """Press a key once the question is there, and see the next one at once."""
+def asked_about(page: Page) -> str:
+    """What the page shows of the item, once there is a question."""
     expect(page.locator(".buttons .yes")).to_be_enabled()
-    before = page.locator(".item").inner_text()
+    return page.locator(".item").inner_text()
+
+
+def asked_ahead(page: Page, count: int = 3) -> None:
+    """The page has so many questions at hand that it can go on with them by itself."""
+    key = "Object.keys(sessionStorage).find(key => key.startsWith('dford.ahead.'))"
+    wait_for(page, f"count => JSON.parse(sessionStorage.getItem({key}) ?? '[]').length >= count", count)
+
+
+def press(page: Page, key: str) -> None:
+    """Press a key once the question is there, and see something else at once."""
+    before = asked_about(page)
     page.keyboard.press(key)
     expect(page.locator(".item")).not_to_have_text(before, use_inner_text=True)
 

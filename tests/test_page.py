@@ -8,7 +8,7 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from browsing import home, press, saved
+from browsing import asked_about, asked_ahead, home, press, saved
 from serving import LEVELS, ok, serving, set_up
 
 WITH_WORKER = True
@@ -62,7 +62,7 @@ def test_setup_answers_undo_no_network_and_reload_lose_nothing(
         assert project["levels"] == LEVELS
         for _ in range(30):
             answer(page)
-        slip = page.locator(".item").inner_text()
+        slip = asked_about(page)
         answer(page, rightly=False)
         saved(page)
         page.keyboard.press("ArrowUp")
@@ -70,6 +70,7 @@ def test_setup_answers_undo_no_network_and_reload_lose_nothing(
         answer(page)
         press(page, "ArrowDown")  # skipped
         saved(page)
+        asked_ahead(page)
         state = ok(client.get("/projects/stormy-days/state"))
         assert (state["answers"], state["retractions"]) == (31, 1)
         port = client.base_url.port
@@ -157,7 +158,7 @@ def test_two_windows_and_a_contradiction_lose_nothing(tmp_path: Path, new_page: 
     with serving(tmp_path / "log.db") as client:
         project = set_up(client, learner="NewtonLogit")
         other = second_window(page, client)
-        assert page.locator(".item").inner_text() != other.locator(".item").inner_text()
+        assert asked_about(page) != asked_about(other)
         for _ in range(5):
             for window in (page, other):
                 window.bring_to_front()
@@ -166,7 +167,7 @@ def test_two_windows_and_a_contradiction_lose_nothing(tmp_path: Path, new_page: 
         saved(other)
         assert ok(client.get(f"{project}/state"))["answers"] == 10
         # somebody answers, in another way, what is on the page
-        shown = page.locator(".item").inner_text()
+        shown = asked_about(page)
         number = next(n for n in range(1, 99) if _note(client, project, n) in shown)
         ok(client.post(f"{project}/questions/{number}/answer", json={"higher": False}))
         page.bring_to_front()

@@ -1,16 +1,15 @@
 """The page for everybody: hostile items, invitations, keyboards, small and large and dark screens, no third party."""
 
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
-from browsing import home, press, saved
+from browsing import asked_about, home, press, saved
 from dford.service.http.routes.pages import FOLDER
 from serving import ok, serving, set_up
 
@@ -83,7 +82,7 @@ def test_an_invitation_holds_a_key_and_the_answers_are_that_persons(
         with page.expect_response(lambda response: response.request.method == "DELETE"):
             page.get_by_role("button", name="Revoke the key for anna").click()
         expect(page.get_by_text("revoked")).to_be_visible()
-        guest.keyboard.press("ArrowRight")
+        press(guest, "ArrowRight")
         expect(guest.locator("#network")).to_contain_text(
             "1 answer waits in this browser and will be sent again: Your access key is not valid"
         )
@@ -165,6 +164,21 @@ def test_every_view_is_accessible(
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), view
 
 
+@pytest.mark.parametrize("late", ["keys", "settings"])
+def test_nothing_can_be_typed_before_it_is_loaded(tmp_path: Path, new_page: Callable[..., Page], late: str) -> None:
+    """What arrives later would replace what was typed; a refusal, the whole page, with a link that is shown once."""
+    page, held = new_page(), list[Route]()
+    page.route(f"**/rain/{late}", lambda route: held.append(route))
+    with serving(tmp_path / "log.db") as client:
+        set_up(client, learner="NewtonLogit")
+        with page.expect_request(f"**/rain/{late}"):
+            page.goto(home(client) + "#/rain/setup")
+        assert page.locator("input").count() == 0
+        held[0].continue_()
+        expect(page.get_by_label("Person's name")).to_be_visible()
+        expect(page.get_by_label("People per item")).to_have_value("1")
+
+
 def test_everything_can_be_reached_by_tab_and_pressed(tmp_path: Path, new_page: Callable[..., Page]) -> None:
     page = new_page()
     with serving(tmp_path / "log.db") as client:
@@ -183,12 +197,12 @@ def test_everything_can_be_reached_by_tab_and_pressed(tmp_path: Path, new_page: 
         saved(page)
         page.keyboard.press("Shift+ArrowRight")  # not the page's keys
         page.keyboard.press("Control+ArrowLeft")
+        asked_about(page)
         page.keyboard.down("ArrowLeft")
         page.keyboard.down("ArrowLeft")  # held down: it repeats, and answers once
         page.keyboard.up("ArrowLeft")
         expect(page.locator(".counts")).to_contain_text("2 of 30 done")
         saved(page)
-        time.sleep(0.2)
         assert ok(client.get(f"{project}/state"))["answers"] == 2
 
 
