@@ -18,8 +18,10 @@ def file(tmp_path: Path) -> Path:
 def test_the_service_asks_and_learns_as_the_library_does_to_the_bit(file: Path) -> None:
     with serving(file) as client:
         project = set_up(client)
-        asked = answer_some(client, project, 40)
-        state = learned(client, project)
+        asked = []
+        for _ in range(40):
+            asked += answer_some(client, project, 1)
+            state = learned(client, project)  # so that the next question is asked by what all answers taught
     model = DFORD(levels=LEVELS, random_state=5)
     for question in asked:
         shown = question["shown"]
