@@ -30,8 +30,8 @@ from sklearn.linear_model import SGDClassifier
 from threadpoolctl import threadpool_limits
 
 from dford import DFORD, PRIL, Auto, NewtonLogit, PRank
+from dford.arrays import Floats, Ints
 from dford.engine import loops, rounds
-from dford.engine._compiled import Floats, Ints
 from peers import (
     GAMMA,
     TABLE,

@@ -8,7 +8,7 @@ from scipy.linalg.blas import dsymv, dsyr
 from threadpoolctl import threadpool_limits
 
 from dford import DFORD, Triangular
-from dford.engine._compiled import Floats, Ints
+from dford.arrays import Floats, Ints
 from dford.engine.counter import uniforms
 
 K = 5

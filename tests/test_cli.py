@@ -16,7 +16,7 @@ from dford.experiments import EXPERIMENTS
 from dford.experiments.fan_out import BACKENDS
 from dford.experiments.reproduction.paper import SETTINGS
 from dford.experiments.studies.studies import STUDIES
-from dford.learners import LEARNERS
+from dford.learners import LEARNERS, LiveLearner
 
 
 @pytest.mark.parametrize(
@@ -77,6 +77,8 @@ print({HEAVY!r} & set(sys.modules), file=sys.stderr)
 
 def test_help_shows_the_names_of_what_is_run() -> None:
     assert tuple(LEARNERS) == _names.LEARNERS
+    live = tuple(name for name, learner in LEARNERS.items() if issubclass(learner, LiveLearner))
+    assert live == _names.LIVE_LEARNERS
     assert tuple(STUDIES) == _names.STUDIES
     assert tuple(EXPERIMENTS) == _names.EXPERIMENTS
     assert tuple(BACKENDS) == _names.BACKENDS

@@ -70,7 +70,7 @@ def test_no_item_comes_twice_and_every_run_has_its_own_order(monkeypatch: pytest
     assert not np.array_equal(*seen)
 
 
-@pytest.mark.parametrize("learner", running_error.LEARNERS)
+@pytest.mark.parametrize("learner", running_error.TITLES)
 def test_later_items_change_no_earlier_figure(learner: str) -> None:
     later = np.r_[:400, np.random.default_rng(0).permutation(np.arange(400, 600))]
     first, second = (

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, Route, expect
 
 from browsing import asked_about, home, press, saved
 from dford.service.http.routes.pages import FOLDER
-from serving import ok, serving, set_up
+from serving import learned, ok, serving, set_up
 
 
 def test_a_hostile_item_is_shown_as_text(tmp_path: Path, new_page: Callable[..., Page]) -> None:
@@ -116,9 +116,11 @@ def test_watch_updates_while_people_answer(tmp_path: Path, new_page: Callable[..
         expect(page.locator(".bars").first).to_contain_text("severe")
         counts = [int(text) for text in page.locator(".bars").first.locator("td").all_inner_texts()]
         assert sum(counts) == 30
-        state = ok(client.get(f"{project}/state"))
+        state = learned(client, project)
+        last = page.locator("details").nth(1).locator("tbody tr").last.locator("td")
+        expect(last.first).to_have_text("12")
         page.get_by_text("Show as table").nth(1).click()
-        cells = page.locator("details").nth(1).locator("tbody tr").last.locator("td").all_inner_texts()
+        cells = last.all_inner_texts()
         assert [float(cell) for cell in cells] == [12, *(round(cut, 3) for cut in state["thresholds"])]
 
 

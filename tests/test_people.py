@@ -305,7 +305,7 @@ def test_settling_what_is_contested_makes_nobody_look_worse() -> None:
     told = pool._placements.answers.told()
     wrong = np.unique(told.item[(y[told.item] - 1 > told.cut) != told.higher])
     for item in wrong[:30].tolist():
-        pool.decide(item, y[item])
+        pool.settle(item, y[item])
     assert {name: person.error_rate for name, person in pool.people_.items()} == {
         name: person.error_rate for name, person in before.items()
     }

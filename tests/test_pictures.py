@@ -67,7 +67,7 @@ def pass_records(datasets: list[str]) -> list[Record]:
         {"dataset": d, "learner": learner, "setting": "", "run": run, "answers": n, "mae": mae}
         | {"estimate": np.nan if "label" in learner or learner == "prank" else mae, "low": mae / 2, "high": 2 * mae}
         for d in datasets
-        for place, learner in enumerate(running_error.LEARNERS)
+        for place, learner in enumerate(running_error.TITLES)
         for run in (1, 2)
         for n, mae in zip(np.geomspace(30, 10_000, 20).astype(int), falling(20, place), strict=True)
     ]

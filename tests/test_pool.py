@@ -64,7 +64,7 @@ def test_what_is_known_of_an_item_follows_bayes_rule(item: Any, rate: float) -> 
     known, reliability = Items(len(prior), seed=0), alike(rate, len(prior))
     known.add(1)
     known.believe(np.array([prior]), known.evidence)
-    known.decide(0, low, high)
+    known.settle(0, low, high)
     for cut, higher in answers:
         known.answer(0, reliability.of(0, cut, higher))
     expected = naive_pool.belief(prior, answers, rate, low, high)
@@ -82,14 +82,14 @@ def test_the_next_question_is_the_one_that_tells_most(many: Any) -> None:
     known.believe(np.array([prior for prior, *_ in many]), known.evidence)
     told = []
     for i, (prior, answers, low, high) in enumerate(many):
-        known.decide(i, low, high)
+        known.settle(i, low, high)
         for cut, higher in answers:
             known.answer(i, reliability.of(0, cut, higher))
         belief = naive_pool.belief(prior, answers, rate, low, high)
         told += [naive_pool.information(belief, cut, rate) for cut in range(low, high)]
     best = known.best()
     if best is None:
-        assert not told, "only what was decided is known"
+        assert not told, "only what was settled is known"
     else:
         prior, answers, low, high = many[best[0]]
         belief = naive_pool.belief(prior, answers, rate, low, high)
@@ -146,7 +146,7 @@ def test_the_same_seed_gives_the_same_bits_and_a_saved_pool_continues_to_the_bit
     pool, same = (Pool(X, LEVELS, random_state=5) for _ in range(2))
     for one in (pool, same):
         answer(one, y, 310)  # trees, too
-        one.decide(7, 2, 4).remove(8)
+        one.settle(7, 2, 4).remove(8)
         one.ask(3)
     assert bits(pool, tmp_path) == bits(same, tmp_path)
     again = dford.load(tmp_path / "bits.dford")
@@ -188,9 +188,9 @@ def test_an_item_with_an_open_question_is_not_asked_about_again() -> None:
     assert pool.ask() is None
 
 
-def test_what_was_decided_holds_and_a_removed_item_no_longer_counts() -> None:
+def test_what_was_settled_holds_and_a_removed_item_no_longer_counts() -> None:
     X, y = make_synthetic(60, random_state=0)
-    pool = fast(X).decide(3, 5).decide(4, 2, 3)
+    pool = fast(X).settle(3, 5).settle(4, 2, 3)
     assert pool.levels_[3] == 5
     assert pool.probabilities_[3, 4] == 1
     assert pool.probabilities_[4, [0, 3, 4]].sum() == 0
@@ -199,17 +199,17 @@ def test_what_was_decided_holds_and_a_removed_item_no_longer_counts() -> None:
     asked = set(pool._placements.answers["item"].tolist())
     assert not asked & {3, 5}
     with pytest.raises(ValueError, match="pass the lower level first"):
-        pool.decide(1, 4, 2)
+        pool.settle(1, 4, 2)
     with pytest.raises(ValueError, match="there is no item 60"):
         pool.remove(60)
 
 
-def test_no_question_is_about_what_was_decided_however_often_it_was_asked_before() -> None:
+def test_no_question_is_about_what_was_settled_however_often_it_was_asked_before() -> None:
     X, y = make_synthetic(40, random_state=0)
     pool = fast(X, audit=0.3)
     answer(pool, y, 100)
     for item in range(20):
-        pool.decide(item, int(y[item]))
+        pool.settle(item, int(y[item]))
     before = len(pool._placements.answers)
     answer(pool, y, 300)
     assert pool._placements.answers["item"][before:].min() == 20
@@ -270,7 +270,7 @@ def test_an_audit_is_kept_from_the_items_until_it_is_released() -> None:
     value, low, high = pool.audited_error_
     assert 0 <= low <= value <= high <= 4
     audit = pool._placements.audit
-    audited = [item for place, item in enumerate(audit.items) if audit._is_settled(place)]
+    audited = [item for place, item in enumerate(audit.items) if audit._is_complete(place)]
     assert value == pytest.approx(np.abs(pool.levels_ - y)[audited].mean()), "of these, the right level is known"
     pool.release()
     assert np.isnan(pool.audited_error_.value)
@@ -372,7 +372,7 @@ def test_levels_may_have_any_names(levels: list[Any], tmp_path: Path) -> None:
         question = pool.ask()
         assert question.level in levels[:-1]
         pool.tell(question, bool(y[question.item] > 1 + levels.index(question.level)))
-    pool.decide(3, levels[1], levels[2])
+    pool.settle(3, levels[1], levels[2])
     assert pool.levels_.tolist() == [levels[k - 1] for k in y]
     assert set(pool.log_.level) <= set(levels)
 
@@ -450,10 +450,10 @@ def test_a_question_that_the_pool_did_not_ask_is_refused() -> None:
     pool.tell(question, higher=bool(y[question.item] > question.level))
 
 
-def test_what_was_decided_is_not_asked_by_the_audit_either() -> None:
+def test_what_was_settled_is_not_asked_by_the_audit_either() -> None:
     pool = Pool(np.empty((5, 0)), LEVELS, audit=0.5, error_rate=0.0, random_state=0)
     for item in range(5):
-        pool.decide(item, 2, 3)
+        pool.settle(item, 2, 3)
     while (question := pool.ask()) is not None:
         assert question.level == 2
         pool.tell(question, higher=True)

@@ -8,9 +8,9 @@ import pytest
 
 import naive_people
 from dford import Auto, NewtonLogit
+from dford.arrays import Floats
 from dford.datasets import load, load_rated_texts, load_raters
 from dford.datasets._catalogue import CATALOGUE
-from dford.datasets._readers import Numbers
 from dford.datasets.rated_texts import TEXTS
 
 pytestmark = pytest.mark.skipif("DFORD_DATA" not in os.environ, reason="DFORD_DATA names no folder of real data")
@@ -46,7 +46,7 @@ def test_real_files_are_those_published_and_have_the_known_figures(name: str) ->
 
 
 def test_real_files_have_the_known_details() -> None:
-    def table(name: str, part: int = 0) -> Numbers:
+    def table(name: str, part: int = 0) -> Floats:
         return CATALOGUE[name].files[part].load()
 
     abalone, parkinsons, california = table("abalone"), table("parkinsons"), table("california")

@@ -99,7 +99,10 @@ def test_a_key_is_stored_hashed_and_opens_nothing_once_revoked(file: Path) -> No
         assert problem(client.get(f"{project}/state", headers=headers)) == (401, "no-key")
         (first,) = ok(client.get("/keys", headers=root))
         assert (first["name"], first["role"], first["revoked"]) == ("root", "admin", False)
-        assert problem(client.delete(f"{project}/keys/{first['id']}", headers=root)) == (404, "no-key")  # not its own
+        assert problem(client.delete(f"{project}/keys/{first['id']}", headers=root)) == (
+            404,
+            "no-such-key",
+        )  # not its own
         assert client.delete(f"/keys/{first['id']}", headers=root).status_code == 204
         assert problem(client.get(f"{project}/state")) == (401, "no-key")  # no key left does not mean open again
     secret = admin["key"].split(".")[1].encode()

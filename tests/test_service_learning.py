@@ -163,9 +163,9 @@ def died(*_: Any) -> None:
     raise SystemExit("killed")
 
 
-@pytest.mark.parametrize("taken_back", [False, True])
+@pytest.mark.parametrize("retracted", [False, True])
 def test_catching_up_makes_lasting_progress_whatever_is_killed(
-    file: Path, taken_back: bool, monkeypatch: pytest.MonkeyPatch
+    file: Path, retracted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_reader, "PAGE", 10)
     monkeypatch.setattr(log_reader, "MANY", 10)
@@ -173,7 +173,7 @@ def test_catching_up_makes_lasting_progress_whatever_is_killed(
     with serving(file) as client:
         project = set_up(client, learner="NewtonLogit")
         asked = answer_some(client, project, 100)
-        if taken_back:
+        if retracted:
             ok(client.post(f"{project}/questions/{asked[1]['number']}/retract"))
         digest = learned(client, "/projects/rain")["digest"]
     forget_snapshots(file)

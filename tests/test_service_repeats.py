@@ -176,7 +176,7 @@ def test_a_small_file_that_would_become_large_is_refused_before_it_does(file: Pa
         pa.set_memory_pool(counted)
         try:
             with pytest.raises(Refusal):  # as the worker of the request does it, where its memory can be seen
-                uploads.read_log(client.service.project("rain"), content, suffix, client.service.bounds())
+                uploads.uploaded_log(client.service.project("rain"), content, suffix, client.service.bounds())
         finally:
             pa.set_memory_pool(usual)
         assert counted.max_memory() < 10_000_000

@@ -4,10 +4,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammainc, gammaln, ndtri
 
-Floats = NDArray[np.float64]
+from dford.arrays import Floats
 
 
 class Estimate(NamedTuple):

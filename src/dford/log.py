@@ -169,12 +169,22 @@ class FeedbackLog:
     @property
     def level(self) -> NDArray[Any]:
         """The levels asked about, by name."""
-        return self.scale.array[self._places(0) - 1]
+        return self.scale.array[self.level_numbers - 1]
+
+    @property
+    def level_numbers(self) -> NDArray[np.int64]:
+        """The levels asked about, by their places on the scale, the lowest being 1."""
+        return np.array([answer[0] for answer in self._answers], dtype=np.int64)
 
     @property
     def prediction(self) -> NDArray[Any]:
         """The learner's predictions when it asked, by name."""
-        return self.scale.array[self._places(1) - 1]
+        return self.scale.array[self.prediction_numbers - 1]
+
+    @property
+    def prediction_numbers(self) -> NDArray[np.int64]:
+        """The predictions, by their places on the scale, the lowest being 1."""
+        return np.array([answer[1] for answer in self._answers], dtype=np.int64)
 
     @property
     def propensity(self) -> NDArray[np.float64]:
@@ -235,10 +245,6 @@ class FeedbackLog:
                 "time; leave the copies out"
             )
 
-    def _places(self, column: int) -> NDArray[np.int64]:
-        """The levels asked about (0) or predicted (1), counted from 1."""
-        return np.array([answer[column] for answer in self._answers], dtype=np.int64)
-
     def to_frame(self, feature_names: Sequence[str] | None = None) -> Any:
         """A pandas frame: `level`, `prediction` (names), `propensity`, `higher`, then a column for each feature.
 
@@ -263,8 +269,8 @@ class FeedbackLog:
         check_feature_names(features[:-1] if self.is_sparse else features, has_more)
         frame = pd.DataFrame(
             {
-                "level": names[self._places(0) - 1],
-                "prediction": names[self._places(1) - 1],
+                "level": names[self.level_numbers - 1],
+                "prediction": names[self.prediction_numbers - 1],
                 "propensity": self.propensity,
                 "higher": self.higher,
             }
@@ -310,7 +316,7 @@ class FeedbackLog:
                         "last row is whole",
                         stacklevel=2,
                     )
-        above = log.higher & (log._places(0) == len(log.scale))
+        above = log.higher & (log.level_numbers == len(log.scale))
         if above.any():
             top, lowest = log.scale.names[-1], log.scale.names[0]
             warnings.warn(

@@ -1,6 +1,8 @@
 """The names in help and completion, which must not wait for imports. A test compares them with the real ones."""
 
 LEARNERS = ("auto", "boosting", "dford", "newton", "prank", "pril")
+LIVE_LEARNERS = ("auto", "boosting", "dford", "newton", "pril")
+"""Those that learn from answers."""
 STUDIES = ("pass", "split", "flips", "drift", "reliability", "pool", "people")
 EXPERIMENTS = ("figure-1", "grid", "truncation", "curves", "label-sampling", "regret")
 BACKENDS = ("processes", "dask", "ray")

@@ -79,7 +79,7 @@ def _import(name: str, file: Path, database: str) -> None:
 
         project, content = service.project(name), file.read_bytes()
         service.with_columns(project)
-        log = uploads.read_log(project, content, file.suffix, service.bounds())
+        log = uploads.uploaded_log(project, content, file.suffix, service.bounds())
         digest = hashlib.sha256(content).hexdigest()
         before, request = head_of(service.database, project.id), Request("", f"import {project.id} {digest}", digest)
         added = service.add_log(project, log, keys.LOCAL.name, request)

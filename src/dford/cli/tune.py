@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from dford.cli import _tables
-from dford.cli._names import LEARNERS
+from dford.cli._names import LIVE_LEARNERS
 from dford.cli._shared import POLICY, console, keep_whole, new_table, read_log, read_policy
 
 if TYPE_CHECKING:
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from dford.learners import LiveLearner
     from dford.log import FeedbackLog
     from dford.policies import Policy
-
-_ASKING = tuple(name for name in LEARNERS if name != "prank")
 
 
 def add(program: "typer.Typer") -> None:
@@ -31,7 +29,7 @@ def add(program: "typer.Typer") -> None:
         ] = None,
         learners: Annotated[
             str | None,
-            typer.Option(metavar="A,B,…", help=f"{', '.join(_ASKING)}, or {_tables.OWN}; by default a grid."),
+            typer.Option(metavar="A,B,…", help=f"{', '.join(LIVE_LEARNERS)}, or {_tables.OWN}; by default a grid."),
         ] = None,
         policy: Annotated[str, typer.Option(metavar="NAME:SHARE", help=POLICY)] = "",
         save: Annotated[
@@ -81,7 +79,7 @@ def _named(learners: str) -> "list[LiveLearner]":
         learner = new_own(name, random_state=0) if is_own(name) else LEARNERS[name](random_state=0)
         if not isinstance(learner, LiveLearner):
             raise typer.BadParameter(
-                f"{name} does not learn from answers; use one of {', '.join(_ASKING)}", param_hint="--learners"
+                f"{name} does not learn from answers; use one of {', '.join(LIVE_LEARNERS)}", param_hint="--learners"
             )
         found.append(learner)
     return found

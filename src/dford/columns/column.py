@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from dford.arrays import Bools, Floats
 from dford.columns import texts, values
 from dford.columns.image_reader import ImageReader
 from dford.columns.values import ColumnError, Values
-from dford.engine._compiled import Bools, Floats
 
 KINDS = ("number", "category", "text", "vector", "image", "date", "shown")
 Kind = str | Sequence[str]

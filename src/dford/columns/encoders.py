@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dford.columns.images import Floats, middle
+from dford.arrays import Floats
+from dford.columns.images import middle
 
 _SIDE = 224  # pixels, if the model takes any number
 # of red, green and blue in ImageNet, on which nearly all published models were trained

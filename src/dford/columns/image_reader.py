@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dford.engine._compiled import Floats
+from dford.arrays import Floats
 
 if TYPE_CHECKING:
     from dford.columns.encoders import Encoder

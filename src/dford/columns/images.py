@@ -9,13 +9,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dford.arrays import Floats
+
 try:
     from PIL import Image, ImageOps
     from PIL import WebPImagePlugin as _  # noqa: F401 or Pillow would import all its plugins to find it
 except ImportError as error:
     raise ImportError('images need Pillow: pip install "dford[images]"') from error
 
-Floats = NDArray[np.float64]
 Pixels = NDArray[np.int32]
 
 VERSION = 1  # of the numbers: raise it if any of them changes, so that stored ones are computed again

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from dford.engine._compiled import Floats
+from dford.arrays import Floats
 
 
 class Scaling(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dford.datasets._readers import Numbers
+from dford.arrays import Floats
 
 Folder = str | os.PathLike[str] | None
 
@@ -34,7 +34,7 @@ class File:
     dataset: str
     places: tuple[str, ...]
     """Inside the folder; a download goes to the first. Each is also looked for by its name alone."""
-    read: Callable[[bytes], Numbers]
+    read: Callable[[bytes], Floats]
     sha256: str = ""
     rows: int = 0
     columns: int = 0
@@ -69,7 +69,7 @@ class File:
         """How to get the file, as the end of a sentence."""
         return self.by_hand or f"get it with dford data --fetch {self.dataset}"
 
-    def load(self, data: Folder = None) -> Numbers:
+    def load(self, data: Folder = None) -> Floats:
         """The numbers in the file, refused if they are not those of the dataset."""
         path = self.find(data)
         try:
@@ -81,7 +81,7 @@ class File:
         """Whether these are the bytes of the file as published."""
         return bool(self.sha256) and hashlib.sha256(raw).hexdigest() == self.sha256
 
-    def checked(self, raw: bytes) -> Numbers:
+    def checked(self, raw: bytes) -> Floats:
         """The numbers in `raw`; ValueError says how they differ from what is known.
 
         Other bytes with the known rows, columns and mean pass: editions differ in line endings and spaces.

@@ -6,24 +6,22 @@ import re
 import zlib
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.datasets import load_svmlight_file
 
+from dford.arrays import Floats
 from dford.files import csv_lines
-
-Numbers = NDArray[np.float64]
 
 SEXES = "MIF"
 MSLR_FEATURES = 136
 
 
-def csv(raw: bytes) -> Numbers:
-    """Numbers separated by commas; a first line of names is skipped."""
+def csv(raw: bytes) -> Floats:
+    """Floats separated by commas; a first line of names is skipped."""
     lines = _lines(raw)
     return _numbers(lines[1:] if lines and re.search(r"[A-Za-z]{2}", lines[0]) else lines)
 
 
-def abalone(raw: bytes) -> Numbers:
+def abalone(raw: bytes) -> Floats:
     """Like `csv`, with the sex at the start of each line as its place in "MIF"."""
     lines = _lines(raw)
     if wrong := [n for n, line in enumerate(lines, 1) if line[0] not in SEXES]:
@@ -31,14 +29,14 @@ def abalone(raw: bytes) -> Numbers:
     return _numbers([str(SEXES.index(line[0])) + line[1:] for line in lines])
 
 
-def arff(raw: bytes) -> Numbers:
+def arff(raw: bytes) -> Floats:
     """The lines after @data; some files end each with a comma."""
     lines = _lines(raw)
     begin = [line.strip().lower() for line in lines].index("@data") + 1
     return _numbers([line.rstrip(", ") for line in lines[begin:]])
 
 
-def rated_texts(raw: bytes) -> tuple[list[str], list[str], list[Numbers]]:
+def rated_texts(raw: bytes) -> tuple[list[str], list[str], list[Floats]]:
     """The ids, the texts, and the ratings of each text."""
     names, *rows = [*csv_lines(raw)] or [[]]
     if lacking := [name for name in ("id", "text", "ratings") if name not in names]:
@@ -48,12 +46,12 @@ def rated_texts(raw: bytes) -> tuple[list[str], list[str], list[Numbers]]:
     return ids, texts, ratings
 
 
-def medians(raw: bytes) -> Numbers:
+def medians(raw: bytes) -> Floats:
     """The median rating of each text."""
     return np.array([[np.median(some)] for some in rated_texts(raw)[2]])
 
 
-def _ratings(given: str, row: int) -> Numbers:
+def _ratings(given: str, row: int) -> Floats:
     try:
         numbers = np.array([float(one) for one in given.split()])
     except ValueError:
@@ -63,7 +61,7 @@ def _ratings(given: str, row: int) -> Numbers:
     return numbers
 
 
-def svmlight(raw: bytes) -> Numbers:
+def svmlight(raw: bytes) -> Floats:
     """Label, query and the features of MSLR, one column each."""
     if not raw.endswith(b"\n"):
         raise ValueError("its last line is cut off")
@@ -71,7 +69,7 @@ def svmlight(raw: bytes) -> Numbers:
     return np.column_stack([y, query, X.toarray()])
 
 
-def votes(raw: bytes) -> Numbers:
+def votes(raw: bytes) -> Floats:
     """Viewer, film and score, found by column name, or in this order if there are no names.
 
     Reads the csv of MovieLens and of EachMovie, the tabs of ml-100k and the double colons of ml-1m, zipped or not.
@@ -100,7 +98,7 @@ def _lines(raw: bytes) -> list[str]:
     return lines
 
 
-def _numbers(lines: list[str], columns: list[int] | None = None) -> Numbers:
+def _numbers(lines: list[str], columns: list[int] | None = None) -> Floats:
     if not lines:
         raise ValueError("it has no rows")
     return np.loadtxt(lines, delimiter=",", usecols=columns, quotechar='"', ndmin=2)

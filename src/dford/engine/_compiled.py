@@ -1,14 +1,13 @@
 """How the engine's functions are compiled, and everything dford uses of numba beyond its documented interface."""
 
 from collections.abc import Callable
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
 try:
     from numba.core import cgutils
@@ -20,10 +19,6 @@ except (ImportError, AttributeError) as error:
         f"dford does not work with numba {numba.__version__} ({error}); it is tested with 0.68: "
         "pip install 'numba<0.69'"
     ) from error
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
-Bools: TypeAlias = NDArray[np.bool_]
 
 # An index that cannot be negative. For a signed one, numba checks whether it counts from the end, and a loop with
 # that check is not vectorised: 4.8 against 2.8 ns per entry in `evaluate`, 0.9 against 0.3 in `add`.

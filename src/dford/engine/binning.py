@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dford.engine._compiled import Floats, Ints, inlined, released
+from dford.arrays import Floats, Ints
+from dford.engine._compiled import inlined, released
 
 MOST_BINS = 255  # with the one for missing values, they fit in a byte
 SAMPLE = 10_000  # rows that a column's cuts are computed from

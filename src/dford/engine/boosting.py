@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dford.engine._compiled import Bools, Floats, Ints, add_pair, inlined, place, released
+from dford.arrays import Bools, Floats, Ints
+from dford.engine._compiled import add_pair, inlined, place, released
 from dford.engine.binning import BINS, CATEGORICAL, FIRST, LISTED_AT, LISTED_TO, MISSING, NUMBER, USUAL
 from dford.engine.logistic import sigmoid
 from dford.engine.splits import Limits, best_split, best_value, hessian, saved

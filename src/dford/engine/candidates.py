@@ -10,7 +10,8 @@ even, no prediction changes.
 
 import numpy as np
 
-from dford.engine._compiled import Bools, Floats, Ints, inlined, live
+from dford.arrays import Bools, Floats, Ints
+from dford.engine._compiled import inlined, live
 from dford.engine.elementary import exp_one, log_one, logs
 from dford.engine.logistic import sigmoid
 

@@ -6,7 +6,8 @@ drawn before. The hash is the finaliser of splitmix64 (Steele, Lea and Flood 201
 
 import numpy as np
 
-from dford.engine._compiled import Floats, Ints, compiled, inlined
+from dford.arrays import Floats, Ints
+from dford.engine._compiled import compiled, inlined
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)

@@ -8,7 +8,8 @@ import math
 
 import numpy as np
 
-from dford.engine._compiled import Floats, Ints, compiled, fma, inlined
+from dford.arrays import Floats, Ints
+from dford.engine._compiled import compiled, fma, inlined
 
 # exp(v) = 2**(k / 256) * exp(r) with k the nearest integer to 256 v / ln 2, so that |r| < 0.00136.
 _PER_STEP = 369.3299304675746  # 256 / ln 2

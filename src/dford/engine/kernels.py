@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from dford.engine._compiled import Floats, compiled, fma, inlined, place
+from dford.arrays import Floats
+from dford.engine._compiled import compiled, fma, inlined, place
 from dford.engine.elementary import exp_negative
 
 LINEAR, POLY, RBF = 0, 1, 2

@@ -7,8 +7,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from dford.arrays import Bools, Floats, Ints
 from dford.engine import rounds
-from dford.engine._compiled import Bools, Floats, Ints, compiled, inlined, live
+from dford.engine._compiled import compiled, inlined, live
 from dford.engine.logistic import sigmoid
 from dford.engine.rounds import CUTS, ROUNDS, play
 from dford.engine.sketch import remember, remember_sparse

@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from dford.engine._compiled import Floats, Ints, compiled
+from dford.arrays import Floats, Ints
+from dford.engine._compiled import compiled
 from dford.engine.counter import GOLDEN, mix
 
 PLACES = 65_536

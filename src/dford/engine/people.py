@@ -12,7 +12,8 @@ There are only sums, products, quotients and `elementary` here, in a fixed order
 
 import numpy as np
 
-from dford.engine._compiled import Bools, Floats, Ints, compiled, inlined, released
+from dford.arrays import Bools, Floats, Ints
+from dford.engine._compiled import compiled, inlined, released
 from dford.engine.elementary import exp_one, log_one
 
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from dford.engine._compiled import Bools, Floats, Ints, compiled, inlined, live
+from dford.arrays import Bools, Floats, Ints
+from dford.engine._compiled import compiled, inlined, live
 from dford.engine.counter import uniform
 from dford.engine.elementary import exp_one, log_one
 

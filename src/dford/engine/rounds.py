@@ -17,7 +17,8 @@ import math
 
 import numpy as np
 
-from dford.engine._compiled import Floats, inlined, place
+from dford.arrays import Floats
+from dford.engine._compiled import inlined, place
 from dford.engine.counter import uniform
 from dford.engine.sketch import END, KEYS, PRINTS, TOLD
 

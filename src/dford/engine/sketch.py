@@ -14,7 +14,8 @@ the state holds floats; an empty place has a key of 1.
 import numpy as np
 from numpy.typing import NDArray
 
-from dford.engine._compiled import Floats, Ints, called, compiled, inlined, place
+from dford.arrays import Floats, Ints
+from dford.engine._compiled import called, compiled, inlined, place
 from dford.engine.counter import GOLDEN, mix
 
 SIZE = 128

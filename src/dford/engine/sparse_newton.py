@@ -18,8 +18,9 @@ import math
 
 import numpy as np
 
+from dford.arrays import Bools, Floats, Ints
 from dford.engine import rounds
-from dford.engine._compiled import Bools, Floats, Ints, compiled, fma, inlined, live, place, released
+from dford.engine._compiled import compiled, fma, inlined, live, place, released
 from dford.engine.elementary import exp_one
 from dford.engine.logistic import mode_of_bit, mode_of_gap, sigmoid
 from dford.engine.newton import FARTHEST, VARIANCE_OF_CUTS, VARIANCE_OF_WEIGHTS, order_cuts

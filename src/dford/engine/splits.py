@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dford.engine._compiled import Floats, Ints, inlined, place
+from dford.arrays import Floats, Ints
+from dford.engine._compiled import inlined, place
 
 LEAST_HESSIAN = 1e-3  # of a child
 CATEGORY_ROWS = 10  # rows a category must have in a node to be told apart, and by which its gradient is smoothed

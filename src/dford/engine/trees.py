@@ -9,7 +9,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dford.engine._compiled import Floats, Ints, compiled, inlined
+from dford.arrays import Floats, Ints
+from dford.engine._compiled import compiled, inlined
 
 # columns of links
 FEATURE = 0  # -1 at a leaf

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from dford.engine._compiled import LANES, Floats, Ints, compiled, fma, inlined, place, sum_products
+from dford.arrays import Floats, Ints
+from dford.engine._compiled import LANES, compiled, fma, inlined, place, sum_products
 
 # Vectors are given as an array and a place in it (an offset, or a row): making a view costs a reference
 # count, which for a few features takes longer than the arithmetic.

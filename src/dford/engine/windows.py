@@ -12,8 +12,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from dford.arrays import Floats, Ints
 from dford.engine import rounds
-from dford.engine._compiled import Floats, Ints, compiled, inlined
+from dford.engine._compiled import compiled, inlined
 from dford.engine.kernels import LINEAR, evaluate, expand, self_kernel
 from dford.engine.loops import Rule
 from dford.engine.rounds import COUNT, CUTS, NORM, ROUNDS, START, play

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dford.arrays import Floats
 from dford.estimates import Estimate, interval
 from dford.log import FeedbackLog
 from dford.policies import Policy
 
-Floats = NDArray[np.float64]
 Rate = float | Estimate | None
 _CERTAIN = 1.0 - 1e-9
 _DOUBTLESS = 1.0 - 1e-6
@@ -80,7 +80,7 @@ def mae(
         terms, weight = _inverted(seen, weights, rate), _heaviest(log, weights, policy)
         heaviest = weight / (1.0 - 2.0 * rate)
         if wrong is not None:
-            row, asked = np.arange(len(log)), np.minimum(log._places(0), len(log.scale) - 1) - 1
+            row, asked = np.arange(len(log)), np.minimum(log.level_numbers, len(log.scale) - 1) - 1
             corrected = wrong.sum(axis=1) + terms - weights * wrong[row, asked]
             value = float(corrected.mean())
             reach = value - heaviest, value + heaviest
@@ -235,14 +235,14 @@ def _terms(
     log: FeedbackLog, predictions: Any, term: Callable[..., Floats], policy: Policy | None
 ) -> tuple[Floats, Floats]:
     """Each row's term divided by its propensity, and the weight itself; both are 0 if the top level was asked about."""
-    K, asked = len(log.scale), log._places(0)
+    K, asked = len(log.scale), log.level_numbers
     if len(log) < 2:
         raise ValueError(f"an estimate needs at least two answers; the log has {len(log)}")
     log.refuse_guesses()
     log.refuse_copies()
     if policy is not None:
         policy.require_all_levels(K, log.scale.names)
-        policy.require_propensities(asked, log._places(1), log.propensity, log.scale.names)
+        policy.require_propensities(asked, log.prediction_numbers, log.propensity, log.scale.names)
     never = sorted(set(range(1, K)) - set(asked.tolist()))
     if never:
         raise ValueError(

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from dford.arrays import Floats
 from dford.columns import Columns
 from dford.columns.scaling import Scaling, dense_block, scaled_as_they_come
-from dford.engine._compiled import Floats
 from dford.experiments.own_learner import is_own, new_own
 from dford.learners import LEARNERS, LiveLearner, OrdinalLearner, Rows
 from dford.log import FeedbackLog

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dford.arrays import Bools, Floats, Ints
 from dford.engine import candidates, kernels, loops, newton, rounds
-from dford.engine._compiled import Bools, Floats, Ints
 from dford.learners._forms.form import Form, Rows
 from dford.learners._forms.newton import GaussianForm, NewtonForm
 from dford.learners._forms.sparse_newton import SparseNewtonForm, as_csr

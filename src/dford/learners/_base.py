@@ -19,10 +19,10 @@ from sklearn.utils import (
 )
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dford.arrays import Floats, Ints
 from dford.columns import Columns
 from dford.columns.scaling import scaled_as_they_come
 from dford.engine import loops, rounds, vectors
-from dford.engine._compiled import Floats, Ints
 from dford.learners import _saving
 from dford.learners._forms.form import Form, Rows, missing, refuse_large, writable
 from dford.learners._overlap import Overlap, overlap

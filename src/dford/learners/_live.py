@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from dford.engine._compiled import Floats
+from dford.arrays import Floats
 from dford.feedback import Question
 from dford.learners._forms.form import Form, Rows
 from dford.learners._log_learner import FLOAT64, LogLearner

@@ -9,9 +9,9 @@ from sklearn.base import clone
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
+from dford.arrays import Bools, Floats, Ints
 from dford.columns.tables import as_table
 from dford.engine import counter, rounds, vectors
-from dford.engine._compiled import Bools, Floats, Ints
 from dford.estimates import Estimate
 from dford.feedback import Question, split_names
 from dford.learners._base import OrdinalLearner
@@ -165,10 +165,10 @@ class LogLearner(OrdinalLearner):
         have, so pass the `policy` that chose the questions, unless it was this model's own or `Uniform`.
         """
         log.refuse_guesses()
-        level, propensity, higher = log._places(0), log.propensity, log.higher
+        level, propensity, higher = log.level_numbers, log.propensity, log.higher
         if policy is not None:
             policy.require_all_levels(len(log.scale), log.scale.names)
-            policy.require_propensities(level, log._places(1), propensity, log.scale.names)
+            policy.require_propensities(level, log.prediction_numbers, propensity, log.scale.names)
         if not self.__sklearn_is_fitted__():
             self._validate_params()
             X = self._rows(log.X, anew=True) if log.is_sparse else log.X
@@ -183,7 +183,7 @@ class LogLearner(OrdinalLearner):
         else:
             X = self._scaled(self._log_rows(log))
             _check(self._form, X)
-        self._note_policy(policy, level, log._places(1), propensity)
+        self._note_policy(policy, level, log.prediction_numbers, propensity)
         return self.classes_[self._learn_answers(X, level, propensity, higher, None) - 1]
 
     def _learn_answers(self, X: Rows, level: Ints, propensity: Floats, higher: Bools, prediction: Ints | None) -> Ints:

@@ -46,7 +46,7 @@ def overlap(form: Form, X: Rows, log: FeedbackLog) -> Overlap:
         found_squares = form.check(X)
         squares = vectors.squares(X) if found_squares is None else found_squares
         hashes = sketch.row_hashes(X)
-    told = 2 * log._places(0) + log.higher
+    told = 2 * log.level_numbers + log.higher
     some = hashes != 0
     # the model may have learned rows with their labels, which answer every question
     found = [sketch.look_up(form.state, hashes[some], squares[some], how[some]) for how in (told, np.zeros_like(told))]

@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
+from dford.arrays import Floats
 from dford.engine import loops, rounds
-from dford.engine._compiled import Floats
 from dford.learners._base import OrdinalLearner
 from dford.learners._forms.form import Form, KernelFunction, Rows
 from dford.learners._forms.windows import make_form

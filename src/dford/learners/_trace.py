@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dford.arrays import Floats, Ints
 from dford.engine import elementary, rounds
-from dford.engine._compiled import Floats, Ints
 from dford.estimates import sequence
 
 # ten per decade: 1, 2, 3, 4, 5, 6, 8, 10, 13, ...

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from dford.arrays import Bools, Floats, Ints
 from dford.engine import loops
-from dford.engine._compiled import Bools, Floats, Ints
 from dford.learners._forms.form import Form, Rows
 from dford.learners._parameters import Interval, StrOptions
 from dford.learners._trees.grower import Growth

@@ -8,8 +8,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import column_or_1d
 
+from dford.arrays import Ints
 from dford.engine import newton
-from dford.engine._compiled import Ints
 from dford.learners._forms.form import Form, Rows
 from dford.learners._forms.newton import NewtonForm
 from dford.learners._forms.sparse_newton import SparseNewtonForm

@@ -1,6 +1,6 @@
 """PRank: ordinal regression from exact labels."""
 
-from dford.engine._compiled import Ints
+from dford.arrays import Ints
 from dford.learners._paper import PaperLearner
 from dford.policies import Greedy, Policy
 

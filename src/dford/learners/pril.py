@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import column_or_1d
 
-from dford.engine._compiled import Ints
+from dford.arrays import Ints
 from dford.learners._live import LiveLearner
 from dford.learners._paper import PaperLearner
 from dford.policies import Greedy, Policy

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dford import learners, persistence
+from dford.arrays import Bools, Floats, Ints
 from dford.engine import posteriors
-from dford.engine._compiled import Bools, Floats, Ints
 from dford.learners import LiveLearner
 from dford.log import FeedbackLog
 from dford.pool.agreement import AnswerColumns, Voice, number_voices

@@ -14,14 +14,15 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from dford.arrays import Floats
 from dford.engine import posteriors
-from dford.engine._compiled import Floats
 from dford.experiments.fan_out import fan_out
 from dford.files import atomic_write
 from dford.learners import Auto, LiveLearner
 from dford.log import FeedbackLog
 from dford.log_columns import invented
 from dford.placing.known import Known, Told, read_known, read_told, write_known
+from dford.pool.error_rate import check_error_rate
 from dford.pool.filling import Filling
 from dford.pool.fold_learners import FOLDS, FoldLearners
 from dford.pool.items import Items
@@ -90,8 +91,7 @@ def place(
         raise ValueError(f"{out.name} holds the items; write their levels to another file")
     if not out.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {out.parent} to write {out.name} into")
-    if error_rate is not None and not 0 <= error_rate < 0.5:
-        raise ValueError(f"error_rate must be a share below 0.5, or None to learn it; got {error_rate!r}")
+    check_error_rate(error_rate)
     learner = Auto() if learner is None else learner
     if not isinstance(learner, LiveLearner) or not hasattr(learner, "predict_proba"):
         raise TypeError(f"placing needs a learner with ask, tell and predict_proba, such as Auto(); got {learner!r}")

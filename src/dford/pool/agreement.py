@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dford.arrays import Bools, Floats, Ints
 from dford.engine import people as engine
-from dford.engine._compiled import Bools, Floats, Ints
 from dford.log_columns import is_guess
 
 _ROUNDS = 8  # of messages back and forth

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from dford.arrays import Ints
 from dford.engine import counter
-from dford.engine._compiled import Ints
 from dford.pool.questions import ItemQuestion
 
 OPEN, TOLD_NO, TOLD_YES, DROPPED = range(4)

@@ -4,8 +4,8 @@ from collections.abc import Collection
 
 import numpy as np
 
+from dford.arrays import Floats, Ints
 from dford.engine import counter
-from dford.engine._compiled import Floats, Ints
 from dford.estimates import Estimate, interval
 from dford.pool.items import Items
 
@@ -15,7 +15,7 @@ _AT_ONCE = 100  # items being settled, at most
 
 
 class Audit:
-    """Items in a random order, except decided ones. For each, all levels are equally likely before its answers.
+    """Items in a random order, except settled ones. For each, all levels are equally likely before its answers.
 
     The answers are kept from the items until they are released, so the placements they judge do not depend on them.
     """
@@ -28,7 +28,7 @@ class Audit:
         self.known = Items(self._pool.n_levels, self._seed)
         self.items: list[int] = []
         self._places: dict[int, int] = {}  # of the items in `known`
-        self._settled: list[bool] = []
+        self._complete: list[bool] = []
         self._given_up = set[int]()  # items that someone who was to settle them knows nothing about
         self.look()
 
@@ -44,7 +44,7 @@ class Audit:
     def believe(self, evidence: Floats) -> None:
         """Replace the evidence for the audited items."""
         self.known.believe(self.known.prior, evidence)
-        self._settled = [self._is_settled(place) for place in range(len(self.items))]
+        self._complete = [self._is_complete(place) for place in range(len(self.items))]
 
     def pick(self, auditing: Collection[int]) -> tuple[int, int] | None:
         """The item and the cut to ask about. None if all are judged, or while the next one is open for another purpose.
@@ -54,7 +54,7 @@ class Audit:
         for place in range(max(len(self.items) - _AT_ONCE, 0), len(self.items)):
             item = self.items[place]
             is_free = not self._pool.is_open[item] and self._pool.is_in_doubt(item)
-            if is_free and not self._settled[place] and item not in self._given_up:
+            if is_free and not self._complete[place] and item not in self._given_up:
                 return item, self.known.best_cut(place)
         while self._next < len(self._order) and not self._is_new(int(self._order[self._next])):
             self._next += 1
@@ -77,18 +77,18 @@ class Audit:
         if item not in self._places:
             self._places[item] = len(self.items)
             self.items.append(item)
-            self._settled.append(False)
+            self._complete.append(False)
             self.known.add(1)
-            self.decide(item)
+            self.settle(item)
         self.known.answer(self._places[item], logs)
-        self._settled[self._places[item]] = self._is_settled(self._places[item])
+        self._complete[self._places[item]] = self._is_complete(self._places[item])
 
-    def decide(self, item: int) -> None:
-        """Take note that this item was decided."""
+    def settle(self, item: int) -> None:
+        """Take note that this item was settled."""
         if item in self._places:
             place = self._places[item]
-            self.known.decide(place, *self._pool.bounds[item])
-            self._settled[place] = self._is_settled(place)
+            self.known.settle(place, *self._pool.bounds[item])
+            self._complete[place] = self._is_complete(place)
 
     def give_up(self, item: int) -> None:
         """Ask no more about this item. The audit then judges the items that can be settled."""
@@ -97,7 +97,7 @@ class Audit:
     def judge(self, levels: Ints) -> Estimate:
         """How far these levels are from the right ones, on average."""
         most = float(self._pool.n_levels - 1)
-        judges = (self._settled[place] and self._pool.is_in_doubt(item) for place, item in enumerate(self.items))
+        judges = (self._complete[place] and self._pool.is_in_doubt(item) for place, item in enumerate(self.items))
         places = np.flatnonzero(np.fromiter(judges, np.bool_, len(self.items)))
         if len(places) < _LEAST:
             return Estimate(float("nan"), 0.0, most)
@@ -108,5 +108,5 @@ class Audit:
     def _is_new(self, item: int) -> bool:
         return item not in self._places and item not in self._given_up and self._pool.is_in_doubt(item)
 
-    def _is_settled(self, place: int) -> bool:
+    def _is_complete(self, place: int) -> bool:
         return bool(self.known.belief(place).max() >= _SETTLED)

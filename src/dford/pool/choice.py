@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dford.arrays import Bools, Ints
 from dford.engine import people as engine
-from dford.engine._compiled import Bools, Ints
 from dford.pool.agreement import Voice, voices_of
 from dford.pool.answers import Answers
 from dford.pool.items import Items

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from dford.arrays import Floats
 from dford.engine import posteriors
-from dford.engine._compiled import Floats
 from dford.pool.agreement import AnswerColumns
 from dford.pool.reliability import Reliability
 

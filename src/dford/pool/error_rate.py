@@ -5,13 +5,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dford.arrays import Floats, Ints
 from dford.engine import posteriors
-from dford.engine._compiled import Floats, Ints
 from dford.pool.agreement import AnswerColumns
 from dford.pool.answers import AUDIT, GOLD
 
 _BEFORE = 8.0  # without any evidence, an error rate of 0.1 is expected
 _IMPOSSIBLE = 1e6  # answers against a level that an item cannot have
+
+
+def check_error_rate(given: Any) -> None:
+    """Refuse what is no error rate; None means that it is learned."""
+    is_number = isinstance(given, (int, float, np.number)) and not isinstance(given, bool)
+    if given is not None and not (is_number and 0 <= given < 0.5):
+        raise ValueError(f"error_rate must be a share below 0.5, or None to learn it; got {given!r}")
 
 
 class RateEvidence(NamedTuple):
@@ -36,7 +43,7 @@ def rate_evidence(
 ) -> RateEvidence:
     """The evidence in repeated questions, audited items, and gold items, whose level was known beforehand.
 
-    Audited items are drawn at random. What was decided about one since is ignored, because that may have been done only
+    Audited items are drawn at random. What was settled about one since is ignored, because that may have been done only
     because its answers disagree.
     """
     used = np.flatnonzero((purpose == AUDIT) | (purpose == GOLD))

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from dford.engine._compiled import Bools, Floats
+from dford.arrays import Bools, Floats
 from dford.learners import Rows
 
 

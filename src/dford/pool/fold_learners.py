@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn.base import clone
 
+from dford.arrays import Bools, Floats, Ints
 from dford.engine import counter
-from dford.engine._compiled import Bools, Floats, Ints
 from dford.learners import LiveLearner, Rows
 from dford.scale import Scale
 

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dford.arrays import Floats, Ints
 from dford.engine import counter, posteriors
-from dford.engine._compiled import Floats, Ints
 
 
 class Items:
-    """Items with a prior, the evidence of their answers, and what was decided about them.
+    """Items with a prior, the evidence of their answers, and what was settled about them.
 
     Levels and cuts count from 0. With five levels, about 100 bytes per item.
     """
@@ -55,12 +55,12 @@ class Items:
         self.counts[item] += 1
         self.look_at(item)
 
-    def decide(self, item: int, low: int, high: int) -> None:
+    def settle(self, item: int, low: int, high: int) -> None:
         self.bounds[item] = low, high
         self.look_at(item)
 
     def is_in_doubt(self, item: int) -> bool:
-        """Whether it is still to be placed: neither decided nor removed."""
+        """Whether it is still to be placed: neither settled nor removed."""
         low, high = self.bounds[item]
         return bool(low < high and not self.is_out[item])
 
@@ -121,8 +121,8 @@ class Items:
         found: Floats = self.beliefs(self._one)[0]
         return found
 
-    def undecided(self, items: Ints) -> Floats:
-        """The same, ignoring what was decided."""
+    def unsettled(self, items: Ints) -> Floats:
+        """The same, ignoring what was settled."""
         whole = np.tile(np.array([0, self.n_levels - 1], np.int16), (len(items), 1))
         found: Floats = posteriors.beliefs(np.arange(len(items)), self.prior[items], self.evidence[items], whole)
         return found

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dford.engine._compiled import Bools, Ints
+from dford.arrays import Bools, Ints
 from dford.pool.agreement import Voice, known_or_shared
 from dford.pool.answers import AUDIT, CHECK, Answers
 from dford.pool.people import Basis

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dford.arrays import Floats, Ints
 from dford.engine import people as engine
 from dford.engine import posteriors
-from dford.engine._compiled import Floats, Ints
 from dford.engine.elementary import logs
 from dford.estimates import Estimate, interval
 from dford.log import FeedbackLog
@@ -180,7 +180,7 @@ class People(Mapping[str, Person]):
 
     def __init__(self, log: FeedbackLog, *, gold: Mapping[int, Any] | None = None) -> None:
         log.refuse_copies()
-        asked = log._places(0) - 1
+        asked = log.level_numbers - 1
         keep = np.array([item is not None for item in log.item], np.bool_) & (asked < len(log.scale) - 1)
         if not keep.any():
             raise ValueError("the log does not say which items its answers are about; add the column item")

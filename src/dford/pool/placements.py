@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from dford.arrays import Bools, Floats, Ints
 from dford.engine import counter, posteriors
-from dford.engine._compiled import Bools, Floats, Ints
 from dford.estimates import Estimate
 from dford.learners import LiveLearner, Rows
 from dford.pool.agreement import AnswerColumns, Voice, speaks
@@ -82,10 +82,10 @@ class Placements:
         self.items.add(rows.shape[0])
         self.audit.look()
 
-    def decide(self, item: int, low: int, high: int) -> None:
+    def settle(self, item: int, low: int, high: int) -> None:
         """Set the lowest and highest level that an item can have."""
-        self.items.decide(item, low, high)
-        self.audit.decide(item)
+        self.items.settle(item, low, high)
+        self.audit.settle(item)
 
     def number(self, voice: Voice) -> int:
         """The number of a voice, which may be new."""
@@ -158,15 +158,15 @@ class Placements:
         return self._question(item, max(self.items.best_cut(item), 0), PLACE, -1, what, None)
 
     def propose_gold(self, item: int, person: str, what: float) -> ProposedQuestion:
-        """What would be asked about a decided item if it were not decided, so that it looks like any other question."""
-        belief = self.items.undecided(np.array([item]))[0]
+        """What would be asked about a settled item if it were not settled, so that it looks like any other question."""
+        belief = self.items.unsettled(np.array([item]))[0]
         best = int(np.abs(belief.cumsum()[:-1] - 0.5).argmin())
         return self._question(item, best, GOLD, -1, what, person)
 
     def _question(
         self, item: int, best: int, purpose: int, checks: int, what: float, person: str | None, cuts: Ints | None = None
     ) -> ProposedQuestion:
-        belief = self.items.undecided(np.array([item]))[0] if purpose == GOLD else self.items.belief(item)
+        belief = self.items.unsettled(np.array([item]))[0] if purpose == GOLD else self.items.belief(item)
         possible = np.flatnonzero(self.audit.belief(item) if purpose == AUDIT else belief)
         free = np.arange(possible[0], possible[-1]) if cuts is None else cuts  # cuts whose answers are not known
         if not len(free):  # after very many answers, the probability of every other level underflows
@@ -216,16 +216,16 @@ class Placements:
         until = self.next - len(self.answers)
         if n < until:
             return n
-        if until > 1 and not self.is_settled():
+        if until > 1 and not self.is_finished():
             return until - 1
-        self.settle()
+        self.finish()
         return until
 
-    def is_settled(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether no priors are being computed right now."""
         return self.refresh is None or self.refresh.is_done()
 
-    def settle(self) -> None:
+    def finish(self) -> None:
         """Wait for the priors that are being computed."""
         if self.refresh is not None:
             self.refresh.result()
@@ -254,8 +254,8 @@ class Placements:
     def read_people(self) -> dict[str, Person]:
         """What is known about everybody.
 
-        An answer shows whether a person is right about a decided item only if it was decided before: an item may be
-        decided later just because its answers contradict each other.
+        An answer shows whether a person is right about a settled item only if it was settled before: an item may be
+        settled later just because its answers contradict each other.
         """
         answers, told = self.answers, self.answers.told()
         low, high = self.items.bounds[told.item].astype(np.int64).T

@@ -12,9 +12,9 @@ from sklearn.base import clone
 from sklearn.utils import check_array, check_random_state
 
 from dford import persistence
+from dford.arrays import Floats, Ints
 from dford.columns import Columns
 from dford.columns.tables import has_more_than_numbers
-from dford.engine._compiled import Floats, Ints
 from dford.estimates import Estimate
 from dford.feedback import split_names
 from dford.learners import Auto, LiveLearner
@@ -26,6 +26,7 @@ from dford.pool.agreement import Voice
 from dford.pool.answers import AUDIT, PURPOSES, Answer
 from dford.pool.asked import DROPPED, TOLD_NO, TOLD_YES, AskedQuestions
 from dford.pool.choice import AtHand
+from dford.pool.error_rate import check_error_rate
 from dford.pool.forecast import Forecast
 from dford.pool.people import Person
 from dford.pool.placements import AUDIT_SHARE, Placements
@@ -116,9 +117,7 @@ class Pool:
         costs: Mapping[str, float] | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        is_number = isinstance(error_rate, (int, float, np.number)) and not isinstance(error_rate, bool)
-        if error_rate is not None and not (is_number and 0 <= error_rate < 0.5):
-            raise ValueError(f"error_rate must be a share below 0.5, or None to learn it; got {error_rate!r}")
+        check_error_rate(error_rate)
         if not 0 <= audit <= 0.5:
             raise ValueError(f"audit must be a share of the questions, from 0 to 0.5; got {audit!r}")
         for person, cost in (costs or {}).items():
@@ -274,13 +273,13 @@ class Pool:
             self._close(asked, DROPPED)
         return self
 
-    def decide(self, item: int, low: Any, high: Any = None) -> Self:
+    def settle(self, item: int, low: Any, high: Any = None) -> Self:
         """Set the known level of an item, or the lowest and highest it can have."""
         first = self._scale.number(low) - 1
         last = first if high is None else self._scale.number(high) - 1
         if first > last:
             raise ValueError(f"{low!r} is above {high!r}; pass the lower level first")
-        self._placements.decide(self._number(item), first, last)
+        self._placements.settle(self._number(item), first, last)
         return self
 
     def remove(self, item: int) -> Self:

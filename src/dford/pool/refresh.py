@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dford.arrays import Bools, Floats, Ints
 from dford.engine import posteriors
-from dford.engine._compiled import Bools, Floats, Ints
 from dford.engine.elementary import logs
 from dford.pool.agreement import AnswerColumns, Voice, modest_shares
 from dford.pool.audit import Audit
@@ -117,7 +117,7 @@ class Calibration:
 
 
 def bounded(prior: Floats, bounds: Any) -> Floats:
-    """Priors of items, with nothing outside the decided range."""
+    """Priors of items, with nothing outside the settled range."""
     levels = np.arange(prior.shape[1])
     kept = np.where((levels >= bounds[:, :1]) & (levels <= bounds[:, 1:]), prior, 0.0)
     found: Floats = kept / kept.sum(axis=1, keepdims=True)

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dford.arrays import Floats, Ints
 from dford.engine import people as engine
-from dford.engine._compiled import Floats, Ints
 from dford.engine.elementary import logs
 from dford.pool.agreement import KINDS, WEIGHTS, AnswerColumns, Voice, agree
 

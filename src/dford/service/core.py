@@ -40,7 +40,7 @@ class Service:
         half = settings.request_seconds / 2  # half to wait for the writer, half for the database
         self.database = Database(settings.database, half).prepare()
         self.writer = Writer(self.database, settings.queue_length, half)
-        self.worker = Worker(settings.work_seconds)
+        self.worker = Worker(settings.work_seconds, [__name__])
         self.keys, self.people, self.overviews = Keys(self.database), People(self.database), Overviews()
         self._folds = Folds(self.database, self.writer, settings.snapshot_every, half)
         limits = Limits(settings.lease_seconds, settings.open_questions, settings.open_per_person)
@@ -162,9 +162,9 @@ class Service:
         self.follow(project, settled.sequence)
         return settled
 
-    def take_back(self, project: Project, item: int, person: str) -> None:
+    def unsettle(self, project: Project, item: int, person: str) -> None:
         """Undo the settling of an item."""
-        self.write(project, partial(settling.take_back, project=project.id, item=item, person=person))
+        self.write(project, partial(settling.unsettle, project=project.id, item=item, person=person))
         self.follow(project, head_of(self.database, project.id))
 
     # learning

@@ -106,7 +106,7 @@ def _simulate(project: Project) -> tuple[list[tuple[int, Wording, bool]], snapsh
             np.array([found.purpose]), np.array([found.checks]), ["simulated"], np.array([np.nan]),
         )  # fmt: skip
         model.learn(page, slice(1), arrivals, NOTHING_SETTLED)
-    model.settle()
+    model.finish()
     return told, snapshots.Snapshot(_ANSWERS, _ANSWERS, *model.packing()(), snapshots.versions())
 
 

@@ -19,6 +19,11 @@ def busy(sentence: str) -> Refusal:
     return Refusal(503, "busy", sentence, retry_after=1)
 
 
+def key_reused() -> Refusal:
+    sentence = "this Idempotency-Key was already used for a different request; use a new one"
+    return Refusal(409, "key-reused", sentence, "Idempotency-Key")
+
+
 def no_page() -> Refusal:
     return Refusal(404, "http-404", "there is nothing at this path; see the HTTP reference at /docs")
 
@@ -39,9 +44,9 @@ CODES = {
     (404, "no-image"): "The project's image folder has no such file, or the file is too large or not a PNG, JPEG, WebP "
     "or GIF.",
     (404, "no-item"): "The project has no item with this number.",
-    (404, "no-key"): "The project has no key with this id.",
     (404, "no-project"): "There is no project with this name, or the key is for another one.",
     (404, "no-question"): "The project has no question with this number.",
+    (404, "no-such-key"): "The project has no key with this id.",
     (404, "nothing-to-ask"): "All items are assigned to other people right now, or there are none. Add items, or wait.",
     (408, "slow"): "The body did not arrive within `request_seconds`. Nothing was done.",
     (409, "answered"): "An answered question cannot be skipped. Retract the answer instead.",

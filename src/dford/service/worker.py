@@ -4,7 +4,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar
@@ -23,11 +23,12 @@ _NO_ROOM = Refusal(
 class Worker:
     """Runs functions, one at a time, in the order in which they come.
 
-    A function and its arguments are pickled, so they must be importable by name.
+    A function and its arguments are pickled, so they must be importable by name. `imports` names the modules that most
+    functions need.
     """
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+    def __init__(self, seconds: float, imports: Sequence[str] = ()) -> None:
+        self._seconds, self._imports = seconds, list(imports)
         self._turn = threading.Lock()
         self._process: multiprocessing.process.BaseProcess | None = None
         self._line: Connection | None = None
@@ -71,7 +72,7 @@ class Worker:
     def _started(self) -> tuple[Connection, multiprocessing.process.BaseProcess]:
         if self._process is None or not self._process.is_alive() or self._line is None:
             self._end()
-            context = _context()
+            context = _context(self._imports)
             self._line, theirs = context.Pipe()
             self._process = context.Process(target=_serve, args=(theirs,), name="dford-worker", daemon=True)
             self._process.start()
@@ -107,15 +108,15 @@ class _Limit:
         return self._has_passed
 
 
-def _context() -> Any:
-    """How processes start: if the system can fork, from one that has all imports and runs nothing else.
+def _context(imports: list[str]) -> Any:
+    """How processes start: if the system can fork, from one that has the imports and runs nothing else.
 
     A fork of the server itself would copy locks that its threads hold.
     """
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["dford.service.core"])
+    context.set_forkserver_preload(imports)
     return context
 
 

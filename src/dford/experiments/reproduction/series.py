@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dford.engine._compiled import Floats, Ints
+from dford.arrays import Floats, Ints
 from dford.experiments.reproduction.cells import Cell, Columns
 from dford.experiments.reproduction.results import Results
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from dford.arrays import Ints
 from dford.experiments.own_learner import is_own, new_own
 from dford.experiments.studies.records import Record, Table, Task
-from dford.experiments.studies.running_error import Data, Labels
+from dford.experiments.studies.running_error import Data
 from dford.learners import Auto, DirectionalBoosting, NewtonLogit, Rows
 
 MOST = 12_500
@@ -79,7 +80,7 @@ def split_tasks(data: Data, models: Sequence[str], rounds: int, runs: int, seed:
     ]
 
 
-def parts(X: Rows, y: Labels, rounds: int, run: int, seed: int) -> tuple[Rows, Rows, Labels, Labels, int]:
+def parts(X: Rows, y: Ints, rounds: int, run: int, seed: int) -> tuple[Rows, Rows, Ints, Ints, int]:
     """Four fifths and one fifth of a shuffle, of at most 5/4 of `rounds` rows, and a seed."""
     random = np.random.RandomState([seed, run])
     order = random.permutation(len(y))[: rounds * 5 // 4]
@@ -88,7 +89,7 @@ def parts(X: Rows, y: Labels, rounds: int, run: int, seed: int) -> tuple[Rows, R
 
 
 def hold_out(
-    dataset: str, model: str, X: Rows, y: Labels, rounds: int, run: int, seed: int, dense: int | None = None
+    dataset: str, model: str, X: Rows, y: Ints, rounds: int, run: int, seed: int, dense: int | None = None
 ) -> list[Record]:
     """Fit one model on four fifths of a shuffle and record its error on the rest."""
     A, B, known, hidden, own_seed = parts(X, y, rounds, run, seed)
@@ -133,7 +134,7 @@ def reliability_tasks(data: Data, models: Sequence[str], rounds: int, runs: int,
 
 
 def bins(
-    dataset: str, model: str, X: Rows, y: Labels, rounds: int, run: int, seed: int, dense: int | None = None
+    dataset: str, model: str, X: Rows, y: Ints, rounds: int, run: int, seed: int, dense: int | None = None
 ) -> list[Record]:
     """P(level > i) of held-out rows, for every cut i, in ten bins, and how often it was true."""
     A, B, known, hidden, own_seed = parts(X, y, rounds, run, seed)

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from dford.arrays import Ints
 from dford.experiments.own_learner import is_own, new_own
 from dford.experiments.studies.records import Record, Table, Task
-from dford.experiments.studies.running_error import Data, Labels, title
+from dford.experiments.studies.running_error import Data, title
 from dford.learners import Auto, NewtonLogit, Rows
 
 FLIPS = (0.0, 0.1, 0.3)
@@ -28,7 +29,7 @@ def flip_tasks(data: Data, learners: Sequence[str], rounds: int, runs: int, seed
 
 
 def play_flipped(
-    dataset: str, learner: str, X: Rows, y: Labels, flip: float, rounds: int, run: int, seed: int,
+    dataset: str, learner: str, X: Rows, y: Ints, flip: float, rounds: int, run: int, seed: int,
     dense: int | None = None,
 ) -> list[Record]:  # fmt: skip
     """One pass in which every answer is wrong with probability `flip`; the recorded error is the true one."""
@@ -76,7 +77,7 @@ def drift_tasks(data: Data, learners: Sequence[str], rounds: int, runs: int, see
     ]
 
 
-def drift(dataset: str, learner: str, X: Rows, y: Labels, rounds: int, run: int, seed: int) -> list[Record]:
+def drift(dataset: str, learner: str, X: Rows, y: Ints, rounds: int, run: int, seed: int) -> list[Record]:
     """One pass in which the scale turns round half-way: from then on, what was the highest level is the lowest."""
     random = np.random.RandomState([seed, run])
     order = random.permutation(len(y))[:rounds]

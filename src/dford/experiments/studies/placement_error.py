@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from dford.arrays import Ints
 from dford.experiments.studies.records import Record, Table, Task
-from dford.experiments.studies.running_error import Data, Dataset, Labels
+from dford.experiments.studies.running_error import Data, Dataset
 from dford.learners import Auto, DirectionalBoosting, NewtonLogit, Rows
 from dford.pool import Pool
 
@@ -70,7 +71,7 @@ def place(dataset: str, way: str, given: Dataset, items: int, wrong: float | str
     ]
 
 
-def limit(dataset: str, X: Rows, y: Labels, seed: int) -> list[Record]:
+def limit(dataset: str, X: Rows, y: Ints, seed: int) -> list[Record]:
     """The bits of a level that the features leave unknown: at most those that boosted trees leave, out of fold.
 
     The trees learn from the labels of all rows, up to `_LEARNED`, except the ones they predict. For texts, a logistic
@@ -108,7 +109,7 @@ class Given(NamedTuple):
     """What to place, and whom to ask."""
 
     X: Rows
-    y: Labels
+    y: Ints
     levels: list[Any]
     seed: int
     told: Told

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dford.engine._compiled import Ints
+from dford.arrays import Ints
 from dford.experiments.studies import several_people
 from dford.experiments.studies.records import Record, Table, Task
 from dford.experiments.studies.running_error import Data, Labelled

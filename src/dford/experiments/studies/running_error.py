@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dford.arrays import Ints
 from dford.columns import Columns
 from dford.columns.scaling import scaled_as_they_come
 from dford.datasets import load, make_synthetic
@@ -30,8 +31,6 @@ from dford.learners import (
     Rows,
 )
 
-Labels = NDArray[np.int64]
-
 DATASETS = (
     "abalone",
     "parkinsons",
@@ -45,7 +44,7 @@ DATASETS = (
 )
 """Those that are used by default."""
 ALL_DATASETS = (*DATASETS, *TEXTS, RATERS)
-LEARNERS = {
+TITLES = {
     "auto": "Auto",
     "newton": "Newton- Logit",
     "boosting": "Boosting",
@@ -54,7 +53,8 @@ LEARNERS = {
     "prank": "PRank, labels",
     "pril": "PRIL",
 }
-DEFAULT_LEARNERS = tuple(LEARNERS)[:-1]
+"""What is compared, and its name in tables."""
+DEFAULT_LEARNERS = tuple(TITLES)[:-1]
 EXPLORATIONS = (0.2, 0.4, 0.6, 0.8)
 POOL = 20_000  # synthetic items to shuffle
 
@@ -71,9 +71,9 @@ class Raters(NamedTuple):
 
 
 class Labelled(NamedTuple):
-    """Labels by identified people, and the known levels of some items."""
+    """Ints by identified people, and the known levels of some items."""
 
-    labels: Labels
+    labels: Ints
     """The item, person and level of each."""
     people: Sequence[str]
     gold: Mapping[int, int]
@@ -84,7 +84,7 @@ class Dataset(NamedTuple):
     """Rows and their levels, from 1."""
 
     X: Rows
-    y: Labels
+    y: Ints
     dense: int | None = None
     """If rows are sparse, as those of texts are: how many of the first columns are not."""
     raters: Raters | None = None
@@ -139,7 +139,7 @@ def pass_tasks(data: Data, learners: Sequence[str], rounds: int, runs: int, seed
 
 
 def play(
-    dataset: str, learner: str, X: Rows, y: Labels, rounds: int, run: int, seed: int, dense: int | None = None
+    dataset: str, learner: str, X: Rows, y: Ints, rounds: int, run: int, seed: int, dense: int | None = None
 ) -> list[Record]:
     """One pass of one learner over a shuffle; one record per checkpoint."""
     random = np.random.RandomState([seed, run])
@@ -151,7 +151,7 @@ def play(
 
 
 def checkpoints(
-    learner: str, products: bool, X: Rows, y: Labels, levels: Sequence[int], seed: int, dense: int | None = None
+    learner: str, products: bool, X: Rows, y: Ints, levels: Sequence[int], seed: int, dense: int | None = None
 ) -> Iterator[Record]:
     """One pass over rows in order, for each setting the learner is tried with; one record per checkpoint."""
     for setting, model, scaling in settings(learner, products, seed, dense):
@@ -196,13 +196,13 @@ def settings(
 
 def title(learner: str) -> str:
     """A learner's name in tables."""
-    return LEARNERS.get(learner, learner.rpartition(":")[2])
+    return TITLES.get(learner, learner.rpartition(":")[2])
 
 
 def warm_up() -> None:
     """Compile what learners need, so that processes which start together need not all do it."""
     X, y = make_synthetic(300, random_state=0)
-    for learner in LEARNERS:
+    for learner in TITLES:
         play("synthetic-poly", learner, X, y, len(y), 0, 0)
     for model in (Auto(random_state=0), NewtonLogit(random_state=0)):
         question = model.fit(X, y).ask(X[0])

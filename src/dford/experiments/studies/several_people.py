@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dford.engine._compiled import Floats, Ints
+from dford.arrays import Floats, Ints
 from dford.experiments.studies.records import Record, Table, Task
-from dford.experiments.studies.running_error import Data, Dataset, Labels
+from dford.experiments.studies.running_error import Data, Dataset
 from dford.learners import Auto, Rows
 from dford.pool import Pool
 from dford.pool.agreement import AnswerColumns, Voice
@@ -89,7 +89,7 @@ def place(dataset: str, way: str, given: Dataset, items: int, run: int, seed: in
 
 
 def _error(
-    dataset: str, way: str, run: int, share: float, off: Labels, expected: float | str = "", part: str = "placed"
+    dataset: str, way: str, run: int, share: float, off: Ints, expected: float | str = "", part: str = "placed"
 ) -> Record:
     return record(part, dataset, way, run, answers=share, mae=float(np.abs(off).mean()), expected=expected)
 

@@ -55,7 +55,7 @@ def _people_tables(records: Sequence[Record]) -> list[Table]:
 _FEW = ("abalone", "california", "synthetic-poly")
 STUDIES = {
     "pass": Study(
-        tuple(running_error.LEARNERS),
+        tuple(running_error.TITLES),
         running_error.DEFAULT_LEARNERS,
         running_error.DATASETS,
         10,

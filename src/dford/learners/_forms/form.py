@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import assert_all_finite
 
+from dford.arrays import Bools, Floats, Ints
 from dford.engine import loops, rounds, vectors
-from dford.engine._compiled import Bools, Floats, Ints
 
 Rows: TypeAlias = Any
 """Rows of features as learners pass them to their forms: a float64 array or a CSR matrix."""

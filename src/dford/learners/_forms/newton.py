@@ -6,8 +6,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dford.arrays import Bools, Floats, Ints
 from dford.engine import counter, elementary, kernels, loops, newton, rounds, vectors
-from dford.engine._compiled import Bools, Floats, Ints
 from dford.learners._forms.form import LARGEST_SQUARE, Form, Rows, missing, refuse_large
 
 _MOST_FULL = 600  # parameters; with more, a full covariance takes over a third of a millisecond per answer

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from dford.arrays import Bools, Floats, Ints
 from dford.engine import loops, rounds, sparse_newton, vectors
-from dford.engine._compiled import Bools, Floats, Ints
 from dford.learners._forms.form import Form, Rows
 from dford.learners._forms.newton import GaussianForm, even_cuts, of_shape, start_variances
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dford.arrays import Floats, Ints
 from dford.engine import kernels, loops, rounds, vectors, windows
-from dford.engine._compiled import Floats, Ints
 from dford.learners._forms.form import Form, KernelFunction, Linear, Rows, missing
 
 _FOR_EVER = 2**62

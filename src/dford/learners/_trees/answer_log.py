@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dford import sparse_rows
+from dford.arrays import Floats, Ints
 from dford.engine import binning
-from dford.engine._compiled import Floats, Ints
 from dford.learners._forms.form import writable
 
 _BLOCK = 2**17  # about this many numbers in a block: 1 MB

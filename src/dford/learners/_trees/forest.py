@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dford.arrays import Floats, Ints
 from dford.engine import trees
-from dford.engine._compiled import Floats, Ints
 from dford.engine.elementary import logs
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from dford.arrays import Floats, Ints
 from dford.engine import binning, boosting, splits
-from dford.engine._compiled import Floats, Ints
 from dford.engine.elementary import logs
 from dford.learners._trees.forest import Trees, codes, no_trees
 

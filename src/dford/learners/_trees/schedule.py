@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dford.engine._compiled import Floats, Ints
+from dford.arrays import Floats, Ints
 from dford.learners._forms.form import writable
 from dford.learners._trees.answer_log import AnswerLog
 from dford.learners._trees.forest import Trees, no_trees

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
+from dford.arrays import Bools, Floats, Ints
 from dford.engine import loops, vectors
-from dford.engine._compiled import Bools, Floats, Ints
 from dford.learners._forms.form import Form, Rows, missing
 from dford.learners._live import ProbabilisticLearner
 from dford.learners._trees.schedule import TreesAhead, TreeSchedule

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dford.engine._compiled import Ints
+from dford.arrays import Ints
 from dford.pool.agreement import people_of, voices_of
 from dford.pool.answers import GOLD
 from dford.pool.placements import Placements

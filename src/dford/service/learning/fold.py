@@ -148,11 +148,11 @@ class Fold:
         """The sequence number of the latest state, and the digest of everything it holds."""
         while True:
             sequence, model, finish = self.look(
-                lambda model, now: (now, model, model.packing() if model.is_settled() else None)
+                lambda model, now: (now, model, model.packing() if model.is_finished() else None)
             )
             if finish is not None:
                 return sequence, learned.digest(*finish())
-            model.settle()
+            model.finish()
 
     def near(self) -> "Fold":
         """Follow the log to where it is now, waiting at most a moment."""
@@ -169,13 +169,13 @@ class Fold:
         return self._state is not None and self._holds_retracted(self._state)
 
     def _holds_retracted(self, state: State) -> bool:
-        return log_reader.news(self._database, self.project.id, state.sequence, state.as_of).taken_back
+        return log_reader.news(self._database, self.project.id, state.sequence, state.as_of).retracted
 
     def close(self) -> None:
         """Stop learning, and save what was learned, so that the next start need not repeat it."""
         self._closing = True
         state = self._state
-        if state is not None and not self.stale and self.sequence > self._kept and state.model.is_settled():
+        if state is not None and not self.stale and self.sequence > self._kept and state.model.is_finished():
             self._keep(state, wait=False)
 
     def _catch_up(self) -> None:
@@ -207,14 +207,14 @@ class Fold:
         state = self._apart if self._apart is not None else self._state
         assert state is not None
         news = log_reader.news(database, project, state.sequence, state.as_of)
-        head, taken_back = news.head, news.taken_back
-        if taken_back and (self._state is not None or state.sequence >= self._goal):
+        head, retracted = news.head, news.retracted
+        if retracted and (self._state is not None or state.sequence >= self._goal):
             if self._state is None:  # use this one while another is built without what was taken back
                 self._answer_by(state)
             self._begin(states.without_retracted(database, self.project, head))
             return head
         self._learn(state, news)
-        if state is self._apart and not taken_back and state.sequence >= (head if self._state else self._goal):
+        if state is self._apart and not retracted and state.sequence >= (head if self._state else self._goal):
             self._answer_by(state)
             self._apart = None
         self.failure = None
@@ -229,10 +229,10 @@ class Fold:
 
     def _learn(self, state: State, news: News) -> None:
         """Learn a page of answers. A state that holds what was taken back keeps its old `as_of`, which shows it."""
-        answers, head, taken_back = state is self._state, news.head, news.taken_back
+        answers, head, retracted = state is self._state, news.head, news.retracted
         most = log_reader.PAGE if answers else log_reader.MANY
         page = next(log_reader.pages(self._database, self.project, state.sequence, head, most=most), None)
-        as_of = state.as_of if taken_back else head
+        as_of = state.as_of if retracted else head
         until = head if page is None or len(page.level) < most else int(page.sequence[-1])
         settled = log_reader.settled(self._database, self.project, state.sequence, until)
         arrivals = state.arrivals(self._database, self.project, news.items, head)
@@ -259,13 +259,13 @@ class Fold:
             raise
         if begin == count < most:
             self._reach(state, head, arrivals, settled)
-        self._keep_now_and_then(state, head, taken_back)
+        self._keep_now_and_then(state, head, retracted)
 
     def _reach(self, state: State, head: int, arrivals: Arrivals, settled: Settlements) -> None:
         """Go from the last answer to the head; in between there are only retractions and settlements."""
         for number in [*settled.sequence[_AT_ONCE::_AT_ONCE].tolist(), head + 1]:
             with self._held(state):
-                state.model.decide(settled, number, arrivals)
+                state.model.settle(settled, number, arrivals)
                 state.sequence = max(state.sequence, number - 1)
         with self._held(state):
             state.model.admit(arrivals, arrivals.before(head + 1))
@@ -283,15 +283,15 @@ class Fold:
         with self._lock:
             yield
 
-    def _keep_now_and_then(self, state: State, head: int, taken_back: bool) -> None:
+    def _keep_now_and_then(self, state: State, head: int, retracted: bool) -> None:
         since = state.sequence - self._kept
         is_behind = head - state.sequence > log_reader.PAGE
         is_late = is_behind and time.monotonic() - self._kept_at > _KEPT
-        if not taken_back and since > 0 and (is_late or since >= max(self._every, state.sequence // 20)):
+        if not retracted and since > 0 and (is_late or since >= max(self._every, state.sequence // 20)):
             self._keep(state)
 
     def _keep(self, state: State, wait: bool = True) -> None:
-        state.model.settle()
+        state.model.finish()
         with self._held(state):
             sequence, as_of, finish = state.sequence, state.as_of, state.model.packing()
         new = Snapshot(sequence, as_of, *finish(), snapshots.versions())

@@ -55,9 +55,9 @@ class Standing(NamedTuple):
 class Learned:
     """The fold of a project's answers. It has placements if its learner has probabilities."""
 
-    def __init__(self, learner: LiveLearner, placements: Placements | None, decided: int = 0) -> None:
+    def __init__(self, learner: LiveLearner, placements: Placements | None, settled: int = 0) -> None:
         self.learner, self.placements = learner, placements
-        self._decided = decided  # the sequence number up to which it knows what was settled
+        self._settled_to = settled  # the sequence number up to which it knows what was settled
         self._open: set[int] = set()
         self._coverage = Coverage()
 
@@ -70,14 +70,14 @@ class Learned:
         if self.placements is not None and until > self.n_items:
             self.placements.add(arrivals.X[self.n_items - arrivals.after : until - arrivals.after])
 
-    def decide(self, settled: Settlements, before: int, arrivals: Arrivals) -> None:
+    def settle(self, settled: Settlements, before: int, arrivals: Arrivals) -> None:
         """Apply what was settled before this sequence number."""
         if self.placements is not None and len(settled.sequence):
-            for i in settled.between(self._decided, before):
+            for i in settled.between(self._settled_to, before):
                 self.admit(arrivals, arrivals.before(int(settled.sequence[i])))
                 lowest, highest = int(settled.lowest[i]), int(settled.highest[i])
-                self.placements.decide(int(settled.item[i]) - 1, lowest, highest)
-        self._decided = max(self._decided, before - 1)
+                self.placements.settle(int(settled.item[i]) - 1, lowest, highest)
+        self._settled_to = max(self._settled_to, before - 1)
 
     def learn(self, page: Rounds, part: slice, arrivals: Arrivals, settled: Settlements) -> None:
         own = np.arange(len(page.level))[part]
@@ -89,7 +89,7 @@ class Learned:
         for i in range(*part.indices(len(page.level))):
             if page.item[i]:
                 self.admit(arrivals, arrivals.before(int(page.sequence[i])))
-                self.decide(settled, int(page.sequence[i]), arrivals)
+                self.settle(settled, int(page.sequence[i]), arrivals)
                 self.placements.count(
                     Answer(
                         int(page.number[i]), int(page.item[i]) - 1, int(page.level[i]) - 1, int(page.prediction[i]) - 1,
@@ -103,13 +103,13 @@ class Learned:
         ready = self.learner.prepare(n)
         return ready if self.placements is None else self.placements.prepare(ready)
 
-    def settle(self) -> None:
+    def finish(self) -> None:
         """Wait for what is being computed in the background."""
         if self.placements is not None:
-            self.placements.settle()
+            self.placements.finish()
 
-    def is_settled(self) -> bool:
-        return self.placements is None or self.placements.is_settled()
+    def is_finished(self) -> bool:
+        return self.placements is None or self.placements.is_finished()
 
     def packing(self) -> Callable[[], tuple[bytes, bytes | None]]:
         """Copy whatever can change now, and return a function that does the rest. The placements must be settled."""
@@ -156,7 +156,7 @@ class Learned:
         if self.placements is None or not numbers or max(numbers) > self.n_items:
             return None
         items, some = self.placements.with_audit(), np.array(numbers, dtype=np.int64) - 1
-        beliefs = items.beliefs(some) if with_settled else items.undecided(some)
+        beliefs = items.beliefs(some) if with_settled else items.unsettled(some)
         return Placed(np.array([posteriors.place_one(belief) for belief in beliefs]), beliefs)
 
     def forecast(self) -> Callable[[float], tuple[float, Estimate]] | None:

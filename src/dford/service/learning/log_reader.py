@@ -137,7 +137,7 @@ class News(NamedTuple):
     """How far the log is."""
 
     head: int
-    taken_back: bool
+    retracted: bool
     """Whether a new retraction takes back an answer."""
     items: int
     """The number of the last item."""
@@ -147,7 +147,7 @@ def news(database: Database, project: int, sequence: int, as_of: int) -> News:
     """The news for a state up to `sequence` that knows of retractions up to `as_of`."""
     with database.reading() as connection:
         row = connection.execute(_NEWS, {"project": project, "sequence_": sequence, "as_of": as_of}).one()
-    return News(row.sequence, row.taken_back, row.item)
+    return News(row.sequence, row.retracted, row.item)
 
 
 def _rounds(project: Project, rows: Any) -> Rounds:
@@ -237,5 +237,5 @@ _NEWS = sa.select(
         retractions.c.sequence > sa.bindparam("as_of"),
         retractions.c.answer <= sa.bindparam("sequence_"),
     )
-    .label("taken_back"),
+    .label("retracted"),
 ).where(heads.c.project == sa.bindparam("project"))

@@ -44,7 +44,7 @@ def verify(database: Database, project: Project) -> Verification:
         digests[one.sequence], known[one.sequence] = learned.digest(one.model, one.placements), _n_items(one)
         kept[one.sequence] = one._replace(model=b"", placements=None)  # to save memory, as there may be many
     # one that holds an answer taken back later is folded as of its own time
-    on_the_way = {at for at, one in kept.items() if not _taken_back(database, project.id, one.sequence, one.as_of)}
+    on_the_way = {at for at, one in kept.items() if not _retracted(database, project.id, one.sequence, one.as_of)}
     stops, made = {at: (at, known[at]) for at in kept}, dict[int, str]()
     for at in kept.keys() - on_the_way:
         made[at] = _fold(database, project, kept[at].as_of, {stops[at]})[1][stops[at]]
@@ -76,9 +76,9 @@ def _fold(database: Database, project: Project, as_of: int, stops: set[Stop]) ->
 
 
 def _digest(model: Learned, items: Arrivals, settled: Settlements, stop: Stop) -> str:
-    model.decide(settled, stop[0] + 1, items)
+    model.settle(settled, stop[0] + 1, items)
     model.admit(items, stop[1])
-    model.settle()
+    model.finish()
     return learned.digest(*model.packing()())
 
 
@@ -87,8 +87,8 @@ def _n_items(kept: Snapshot) -> int:
     return 0 if kept.placements is None else len(persistence.unpack(kept.placements, "snapshot")[1]["prior"])
 
 
-def _taken_back(database: Database, project: int, sequence: int, as_of: int) -> bool:
-    return log_reader.news(database, project, sequence, as_of).taken_back
+def _retracted(database: Database, project: int, sequence: int, as_of: int) -> bool:
+    return log_reader.news(database, project, sequence, as_of).retracted
 
 
 def _numbering(database: Database, project: Project) -> list[str]:

@@ -13,7 +13,7 @@ from dford.pool.answers import AUDIT
 from dford.service.projects import settling
 from dford.service.projects.columns import PackedRow
 from dford.service.projects.projects import Project
-from dford.service.refusal import Refusal, busy
+from dford.service.refusal import Refusal, busy, key_reused
 from dford.service.store.database import Database
 from dford.service.store.schema import answers, heads, items, leases, pool, questions, skips
 
@@ -252,8 +252,7 @@ def asked_before(connection: Connection, project: int, request: QuestionRequest)
     if row is None:
         return None
     if row.shown != (None if request.sent is None else request.sent[0]) or request.item not in {None, row.item}:
-        sentence = "this Idempotency-Key was already used for a different request; use a new one"
-        raise Refusal(409, "key-reused", sentence, "Idempotency-Key")
+        raise key_reused()
     return int(row.number)
 
 

@@ -57,7 +57,7 @@ def encode_sent(
     return json.dumps(features, sort_keys=True), encode(columns, [features], "features", images)[0]
 
 
-def read_columns(
+def find_columns(
     rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, Kind] | None = None, images: ImageReader | None = None
 ) -> list[Column]:
     """The columns of rows, with the given kinds, or else judged by their values."""

@@ -123,7 +123,7 @@ def revoke(connection: Connection, project: int | None, number: str) -> None:
     """Revoke a key: from now on it gives no access."""
     own = (keys.c.id == number, keys.c.project == project)
     if not number.isalnum() or connection.execute(sa.select(keys.c.id).where(*own)).first() is None:
-        raise Refusal(404, "no-key", f"this project has no key {number[:20]!r}", "key")
+        raise Refusal(404, "no-such-key", f"this project has no key {number[:20]!r}", "key")
     connection.execute(keys.update().where(*own, keys.c.revoked.is_(None)).values(revoked=time.time()))
 
 

@@ -50,7 +50,7 @@ def settle_many(
     connection.execute(_MARK, {"project_": project, "first": first})
 
 
-def take_back(connection: Connection, project: int, item: int, person: str) -> None:
+def unsettle(connection: Connection, project: int, item: int, person: str) -> None:
     """Undo the settling of an item, if there was one."""
     if _in_force(connection, project, item) is not None:
         settle_many(connection, project, {item: (None, None)}, person)

@@ -14,7 +14,7 @@ from dford.columns import Column, Columns, Kind
 from dford.log import FeedbackLog
 from dford.log_columns import ABOUT, COLUMNS, MAY_HAVE, About, about_columns, read_rounds
 from dford.service.csv_rows import read_rows
-from dford.service.projects.columns import check, encode, read_columns, unforeseen
+from dford.service.projects.columns import check, encode, find_columns, unforeseen
 from dford.service.projects.image_source import ImageSource
 from dford.service.projects.items import Ready
 from dford.service.projects.keys import name_problem
@@ -74,7 +74,7 @@ def ready_items(
     rows, known = bounds.without_gold(rows, field)
     kinds = {name: kind for name, kind in (kinds or {}).items() if bounds.gold is None or name != bounds.gold.name}
     images = bounds.images.reader()
-    chosen = list(columns) or read_columns(rows, kinds, images)
+    chosen = list(columns) or find_columns(rows, kinds, images)
     check(chosen, bounds.features)
     items = [(json.dumps(row), x) for row, x in zip(rows, encode(chosen, rows, field, images), strict=True)]
     return ReadyItems(chosen, items, unforeseen(chosen, rows), known)
@@ -83,7 +83,7 @@ def ready_items(
 def image_items(columns: Sequence[Column], content: bytes, bounds: Bounds, name: str) -> ReadyItems:
     """Store an uploaded image, or those of an archive, and make an item for each."""
     kept = {_printable(given): stored for given, stored in bounds.images.put(content, name).items()}
-    chosen = list(columns) or read_columns(
+    chosen = list(columns) or find_columns(
         [{"image": stored, "name": given} for given, stored in kept.items()],
         {"image": "image", "name": "shown"},
         bounds.images.reader(),
@@ -113,7 +113,7 @@ def preview_csv(columns: Sequence[Column], content: bytes, bounds: Bounds) -> di
     """How a file would be read."""
     rows, _ = bounds.without_gold(read_rows(content, bounds.rows), "body")
     return {
-        "columns": list(columns) or read_columns(rows, images=bounds.images.reader()),
+        "columns": list(columns) or find_columns(rows, images=bounds.images.reader()),
         "rows": rows[:5],
         "count": len(rows),
     }
@@ -125,7 +125,7 @@ def limit(count: int, field: str, bounds: Bounds) -> None:
         raise Refusal(422, "too-many", sentence, field)
 
 
-def read_log(project: Project, content: bytes, suffix: str, bounds: Bounds) -> list[ReadyRound]:
+def uploaded_log(project: Project, content: bytes, suffix: str, bounds: Bounds) -> list[ReadyRound]:
     """The rounds of a log; its columns must be the features of this project, by name."""
     read = _csv_frame if suffix == ".csv" else _parquet_frame
     try:

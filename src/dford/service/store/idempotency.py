@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from dford.service.refusal import Refusal
+from dford.service.refusal import key_reused
 from dford.service.store.schema import requests
 
 _KEPT = 30 * 24 * 3600.0  # seconds that a key is remembered
@@ -30,8 +30,7 @@ def once(connection: Connection, request: Request | None, job: Callable[[Connect
     before = connection.execute(sa.select(requests.c.digest, requests.c.response).where(*own)).first()
     if before is not None:
         if before.digest != request.digest:
-            sentence = "this Idempotency-Key was already used for a different request; use a new one"
-            raise Refusal(409, "key-reused", sentence, "Idempotency-Key")
+            raise key_reused()
         return json.loads(before.response)
     response = job(connection)
     now = time.time()

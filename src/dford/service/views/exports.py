@@ -26,7 +26,7 @@ from dford.service.views.predictions import predictions
 from dford.service.views.worker_views import loaded
 
 
-def read_log(database: Database, project: Project) -> FeedbackLog:
+def log_of(database: Database, project: Project) -> FeedbackLog:
     """The answers that count, in order, except those that judge people."""
     log, names = FeedbackLog(project.levels), project.levels
     for page in log_reader.pages(database, project, 0, log_reader.head_of(database, project.id)):
@@ -52,7 +52,7 @@ def _who_and_when(database: Database, project: Project, first: int, last: int) -
 
 
 def log_file(database: Database, project: Project, suffix: str) -> bytes:
-    log = read_log(database, project)
+    log = log_of(database, project)
     if not len(log):
         raise Refusal(409, "no-answers", "there are no answers to export yet", "project")
     with tempfile.TemporaryDirectory() as folder:

@@ -28,14 +28,14 @@ def counts(database: Database, project: Project, people: People) -> dict[str, An
         def count(table: sa.Table, *where: Any) -> int:
             return connection.scalar(sa.select(sa.func.count()).select_from(table).where(own[table], *where)) or 0
 
-        taken_back = count(retractions)
+        retracted = count(retractions)
         found = {
             "items": head.item,
             "items_done": count(pool, pool.c.turns > 0),
             "questions": head.question,
             "open": count(leases, leases.c.expires > time.time()),
-            "answers": head.sequence - taken_back - taken_back - count(settlements),
-            "retractions": taken_back,
+            "answers": head.sequence - retracted - retracted - count(settlements),
+            "retractions": retracted,
             "sequence": head.sequence,
         }
     return found | {"people": people.counts(project.id, head.sequence)}

@@ -8,7 +8,7 @@ from dford.service.core import Service
 from dford.service.http import models
 from dford.service.http.access import Admin, Reading, Repeat, Server
 from dford.service.projects import projects, rules
-from dford.service.projects.columns import check, read_columns
+from dford.service.projects.columns import check, find_columns
 from dford.service.projects.projects import Project
 from dford.service.projects.rules import Rules
 from dford.service.refusal import Refusal
@@ -141,5 +141,5 @@ def column_out(column: Column) -> models.Column:
 
 def _column_in(column: models.Column, images: ImageReader | None) -> Column:
     if column.kind == "image":
-        return read_columns([{column.name: ""}], {column.name: "image"}, images)[0]
+        return find_columns([{column.name: ""}], {column.name: "image"}, images)[0]
     return Column(**column.model_dump() | {"categories": tuple(column.categories)})

@@ -3,14 +3,15 @@
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import Body, FastAPI, Header, Path, Query, Response
+from fastapi import Body, FastAPI, Header, Query, Response
 from fastapi.responses import JSONResponse
 
 from dford.service.http import bodies, models
 from dford.service.http.access import Answering, Reading
 from dford.service.http.fast_answers import PATH
 from dford.service.http.validation import IDEMPOTENCY_KEY
-from dford.service.projects.answering import RecordedAnswer, SentAnswer, retract, skip
+from dford.service.projects import answering
+from dford.service.projects.answering import RecordedAnswer, SentAnswer
 from dford.service.projects.asking import PROGRAM_KEY, QuestionRequest, item_taken, release
 from dford.service.projects.columns import encode_sent
 from dford.service.projects.items import features
@@ -21,7 +22,6 @@ from dford.service.views import predictions, state
 from dford.service.views.worker_views import SMALL
 
 IdempotencyKey = Annotated[str | None, Header(pattern=IDEMPOTENCY_KEY)]
-Number = Annotated[int, Path(ge=1, le=2**31 - 1)]
 
 
 def add(app: FastAPI) -> None:
@@ -72,7 +72,7 @@ def add(app: FastAPI) -> None:
         return state.asked(to.project, asked)
 
     @app.get("/projects/{project}/questions/{number}", response_model=models.QuestionOut)
-    def question(to: Answering, number: Number) -> Any:
+    def question(to: Answering, number: models.Number) -> Any:
         """Read a question and what happened to it.
 
         ```
@@ -84,7 +84,7 @@ def add(app: FastAPI) -> None:
         return state.question(to.service.database, to.project, number)
 
     @app.post(PATH)
-    async def tell(to: Answering, number: Number, body: models.AnswerIn) -> models.AnswerOut:
+    async def tell(to: Answering, number: models.Number, body: models.AnswerIn) -> models.AnswerOut:
         """Answer a question, once: the same answer again gets the first response, the opposite one 409.
 
         The response is sent once the answer is on disk. A late answer, after `expires`, counts too.
@@ -129,7 +129,7 @@ def add(app: FastAPI) -> None:
         return JSONResponse({"outcomes": [_outcome(*pair) for pair in zip(answers, said, strict=True)]})
 
     @app.post("/projects/{project}/questions/{number}/skip")
-    def pass_over(to: Answering, number: Number) -> models.SkipOut:
+    def skip(to: Answering, number: models.Number) -> models.SkipOut:
         """Skip a question: close it without an answer. Nothing is learned, and its item waits for its next turn.
 
         ```
@@ -138,7 +138,7 @@ def add(app: FastAPI) -> None:
         {"question": 2}
         ```
         """
-        job = partial(skip, project=to.project.id, number=number, person=to.person, anybodys=to.admin)
+        job = partial(answering.skip, project=to.project.id, number=number, person=to.person, anybodys=to.admin)
         to.service.write(to.project, job)
         return models.SkipOut(question=number)
 
@@ -159,7 +159,7 @@ def add(app: FastAPI) -> None:
         return models.Released(released=to.service.write(to.project, job))
 
     @app.post("/projects/{project}/questions/{number}/retract")
-    def take_back(to: Answering, number: Number) -> models.RetractOut:
+    def retract(to: Answering, number: models.Number) -> models.RetractOut:
         """Take an answer back: the learner learns again without it, and its item comes up next again.
 
         ```
@@ -171,7 +171,7 @@ def add(app: FastAPI) -> None:
         The log keeps both. The question takes no other answer, so ask again. Taking back another person's answer needs
         the role `admin`.
         """
-        job = partial(retract, project=to.project.id, number=number, person=to.person, anybodys=to.admin)
+        job = partial(answering.retract, project=to.project.id, number=number, person=to.person, anybodys=to.admin)
         sequence = to.service.write(to.project, job)
         to.service.follow(to.project, sequence)
         return models.RetractOut(question=number, sequence=sequence)

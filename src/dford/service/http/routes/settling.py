@@ -1,16 +1,15 @@
 """Settling levels over HTTP."""
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import FastAPI, Path
+from fastapi import FastAPI
 
 from dford.service.http import people_models as models
 from dford.service.http.access import Admin
+from dford.service.http.models import Number
 from dford.service.projects.projects import require_columns, require_placements
 from dford.service.refusal import Refusal
 from dford.service.views import contested as views
-
-Number = Annotated[int, Path(ge=1, le=2**31 - 1)]
 
 
 def add(app: FastAPI) -> None:
@@ -61,7 +60,7 @@ def add(app: FastAPI) -> None:
         return models.Settled(**views.settled_out(to.project, settled))
 
     @app.delete("/projects/{project}/settled/{item}", status_code=204)
-    def take_back(to: Admin, item: Number) -> None:
+    def unsettle(to: Admin, item: Number) -> None:
         """Undo the settling of an item, so that its answers place it again. The log keeps both.
 
         ```
@@ -69,4 +68,4 @@ def add(app: FastAPI) -> None:
         → 204
         ```
         """
-        to.service.take_back(to.project, item, to.person)
+        to.service.unsettle(to.project, item, to.person)
