@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from dford.service.projects.item_files import ItemFiles, Limits
+from dford.service.projects.item_files import FileLimits, ItemFiles
 from dford.service.refusal import Refusal
 from drawing import file
 
@@ -83,7 +83,7 @@ def bombs() -> dict[str, Any]:
                                   "single", "total", "other", "svg", "archive"])  # fmt: skip
 def test_a_bad_archive_is_refused_in_one_sentence_and_none_of_it_kept(tmp_path: Path, kind: str) -> None:
     content, code, sentence = bombs()[kind]
-    files = ItemFiles(tmp_path / "folder", Limits(file_bytes=10_000, entries=20, archive_bytes=50_000))
+    files = ItemFiles(tmp_path / "folder", FileLimits(file_bytes=10_000, entries=20, archive_bytes=50_000))
     with pytest.raises(Refusal) as caught:
         files.put_zip(content)
     assert (caught.value.status, caught.value.code) == (422, code)
@@ -97,7 +97,7 @@ def test_unpacking_an_archive_takes_bounded_memory(tmp_path: Path) -> None:
     assert len(content) < 200_000
     tracemalloc.start()
     with pytest.raises(Refusal, match="at most"):
-        ItemFiles(tmp_path, Limits(file_bytes=1_000_000)).put_zip(content)
+        ItemFiles(tmp_path, FileLimits(file_bytes=1_000_000)).put_zip(content)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 10_000_000

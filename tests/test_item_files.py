@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from dford.service.projects.item_files import ItemFiles, Limits
+from dford.service.projects.item_files import FileLimits, ItemFiles
 from dford.service.refusal import Refusal
 from drawing import file
 
@@ -172,7 +172,7 @@ def test_large_files_are_refused_and_not_read(folder: Path) -> None:
         large.truncate(2**40)  # a hole: it takes no room here, but would in memory
     (folder / "fits.png").write_bytes(PNG.ljust(1_000, b"\0"))
     (folder / "over.png").write_bytes(PNG.ljust(1_001, b"\0"))
-    files = ItemFiles(folder, Limits(file_bytes=1_000))
+    files = ItemFiles(folder, FileLimits(file_bytes=1_000))
     assert len(files.read("fits.png")[0]) == 1_000
     refused(files, "over.png")
     refused(files, "large.png")
@@ -212,9 +212,9 @@ def test_a_missing_folder_has_no_images(tmp_path: Path) -> None:
 
 def test_a_folder_with_too_many_files_is_refused(folder: Path) -> None:
     (folder / "notes.txt").write_text("")
-    assert ItemFiles(folder, Limits(names=2)).names() == ["own.png"]
+    assert ItemFiles(folder, FileLimits(names=2)).names() == ["own.png"]
     with pytest.raises(Refusal, match="the folder has more than 1 files; choose one with fewer"):
-        ItemFiles(folder, Limits(names=1)).names()
+        ItemFiles(folder, FileLimits(names=1)).names()
 
 
 def test_a_very_deep_folder_is_searched_to_the_end(folder: Path) -> None:
@@ -244,7 +244,7 @@ def test_an_upload_is_kept_under_its_hash(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("content", [b"", SVG, PNG[:-20], b"GIF89a<script>", PNG.ljust(1_001, b"\0")])
 def test_what_is_not_an_image_is_not_kept(tmp_path: Path, content: bytes) -> None:
-    files = ItemFiles(tmp_path / "folder", Limits(file_bytes=1_000))
+    files = ItemFiles(tmp_path / "folder", FileLimits(file_bytes=1_000))
     with pytest.raises(Refusal) as caught:
         files.put(content)
     assert (caught.value.status, caught.value.code) == (422, "not-an-image")

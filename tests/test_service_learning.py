@@ -196,7 +196,7 @@ def test_catching_up_makes_lasting_progress_whatever_is_killed(
         fold = folding.Fold(service.database, service.writer, service.project("rain"), service._folds.threads, 10**9)
         try:
             fold._catch_up()
-            done = fold._state is not None and fold.sequence >= 100 and not fold.stale
+            done = fold._state is not None and fold.sequence >= 100 and not fold.is_replaced
             if done:
                 assert fold.digest()[1] == digest
         finally:

@@ -17,7 +17,7 @@ from dford.service.learning.fold import Fold
 from dford.service.learning.learned import Learned
 from dford.service.learning.verify import verify
 from dford.service.projects.answering import SentAnswer, record
-from dford.service.projects.asking import Limits, QuestionRequest, Subject, Wording, ask
+from dford.service.projects.asking import QuestionLimits, QuestionRequest, Subject, Wording, ask
 from dford.service.store import schema
 from serving import LEVELS, learned, ok, problem, replayed, serving
 from test_program import wait_until
@@ -139,7 +139,7 @@ def test_an_item_answered_by_way_of_another_server_meanwhile_is_not_asked_about(
         ok(client.post(f"{project}/questions/{question['number']}/answer", json={"higher": True}))
         job = partial(
             ask, project=fold.project, request=QuestionRequest("local"), word=lambda _: Wording(1, 1, 1.0),
-            limits=Limits(10.0, 10, 10),
+            limits=QuestionLimits(10.0, 10, 10),
         )  # fmt: skip
         assert service.write(fold.project, partial(job, subject=known)) is None
         assert service.write(fold.project, partial(job, subject=known._replace(known=1))) is not None

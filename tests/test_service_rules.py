@@ -14,7 +14,7 @@ from dford.pool.answers import AUDIT, GOLD
 from dford.service.store import schema
 from dford.service.table_project import TableProject, fill_project
 from dford.service.views import levels as overviews
-from serving import LEVELS, learned, ok, problem, replayed, serving
+from serving import LEVELS, learned, ok, problem, replayed, requests, serving
 from test_service_people import invited, locked, tell
 from test_service_pool import COLUMNS, levels, new_project, things
 
@@ -190,7 +190,10 @@ def test_audits_go_only_to_auditors(file: Path) -> None:
         assert {row.person for row in asked_by(client, AUDIT)} == {"ann"}
         with Client(str(client.base_url), "things", root) as own:
             assert own.settings()["auditors"] == ["ann"]
+            read = requests(client, "GET", "/projects/{project}/settings", 200)
             changed = own.settings({"auditors": ["ben"], "own_figures": True})
+        # what was read before would undo a change that somebody else makes meanwhile
+        assert requests(client, "GET", "/projects/{project}/settings", 200) == read == 1
         assert changed == {
             "gold": 0.0, "answers_per_item": 1, "auditors": ["ben"], "own_figures": True, "gold_column": None
         }  # fmt: skip

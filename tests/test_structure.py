@@ -40,7 +40,7 @@ FLOORS = {
     ],
     "dford.pool": [
         {"questions", "agreement", "items", "filling"},
-        {"answers", "asked", "audit", "fold_learners", "people", "reliability"},
+        {"answers", "asked", "audit", "held_out_learners", "people", "reliability"},
         {"choice", "contested", "error_rate", "forecast", "judged", "run"},
         {"refresh"},
         {"placements"},
@@ -201,6 +201,21 @@ def test_every_file_that_the_architecture_names_exists() -> None:
     named = re.findall(r"`((?:src|tests|docs)/[\w./]+|[A-Z]+\.md)`", (ROOT / "docs" / "architecture.md").read_text())
     assert len(set(named)) > 40
     assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_every_name_in_a_walk_is_in_its_file() -> None:
+    """Such as "`TITLES` and `settings` in `running_error.py`", here and in CONTRIBUTING."""
+    of_file = re.compile(r"`([\w.]+)`(?:,? (?:and|or) `(\w+)`)?\s+(?:in|of)\s+`([\w/]*\w+\.(?:py|js))`")
+    files = [
+        file for folder in ("src", "tests") for kind in ("py", "js") for file in ROOT.glob(f"{folder}/**/*.{kind}")
+    ]
+    for text in (ROOT / "docs" / "architecture.md", ROOT / "CONTRIBUTING.md"):
+        found = of_file.findall(text.read_text())
+        assert len(found) > 3
+        for *names, file in found:
+            source = "".join(one.read_text() for one in files if str(one).endswith(f"/{file}"))
+            for name in filter(None, names):
+                assert re.search(rf"\b{name.rpartition('.')[2]}\b", source), f"{text.name}: {name} in {file}"
 
 
 def test_the_architecture_draws_every_room() -> None:

@@ -62,10 +62,10 @@ def _there(database: str) -> str:
     database = os.path.expanduser(database or os.environ.get("DFORD_DATABASE", ""))
     if database and "://" not in database and not Path(database).is_file():
         raise FileNotFoundError(f"there is no database {database}; dford serve --database {database} creates it")
-    return _settled(database)
+    return _or_default(database)
 
 
-def _settled(database: str) -> str:
+def _or_default(database: str) -> str:
     from dford.service.settings import default_database
 
     if database:
@@ -80,7 +80,7 @@ def opened(settings: "Settings") -> Iterator["Service"]:
     from dford.service.core import Service
 
     with _opening():
-        service = Service(replace(settings, database=_settled(settings.database)))
+        service = Service(replace(settings, database=_or_default(settings.database)))
     try:
         yield service
     finally:

@@ -329,7 +329,7 @@ def variances_newton(
 
 
 @compiled
-def settled(state: Floats, covariance: Floats, work: Floats) -> Floats:
+def updated(state: Floats, covariance: Floats, work: Floats) -> Floats:
     """The covariance with its pending update made: the numbers that the next step would have left."""
     out = covariance.copy()
     pending, n = state[PENDING], work.shape[1]

@@ -1,8 +1,8 @@
 """What is known about items: how likely each level is, and the cut whose answer would tell most.
 
 P(level k) of an item is proportional to prior[k] * exp(evidence[k]). The evidence is the sum of the logarithms of how
-likely each of the item's answers is from its person if k is right. A decision is certain: the level is between low and
-high. Levels count from 0 here, and cut c is between levels c and c + 1.
+likely each of the item's answers is from its person if k is right. What was settled is certain: the level is between
+low and high. Levels count from 0 here, and cut c is between levels c and c + 1.
 
 An answer about a cut tells most, in bits, if yes and no are equally likely: if the probability T of a level above it is
 closest to a half. So only the gap |T - 1/2| is compared, and no logarithms are needed.

@@ -3,7 +3,7 @@
     explicit   f(x) = <weights, phi(x)>, the window's terms added and taken away
     direct     f(x) = sum over the window of coefficient * k(row, x)
 
-The window's buffers are `rows`, `terms` (the coefficients, and below them the sums that `settle_direct` describes) and
+The window's buffers are `rows`, `terms` (the coefficients, and below them the sums that `absorb_direct` describes) and
 `stamps` (the rounds they came in). When these are full, the loops return the row they stopped before, because making
 room is left to Python.
 """
@@ -37,7 +37,7 @@ def embed(kernel: Kernel, roots: Floats, X: Floats, r: int, out: Floats, o: int)
 
 
 @inlined
-def settle_explicit(
+def absorb_explicit(
     state: Floats, offset: int, rows: Floats, terms: Floats, stamps: Ints, window: int,
     kernel: Kernel, roots: Floats, c: float, X: Floats, r: int, phi: Floats,
 ) -> None:  # fmt: skip
@@ -81,7 +81,7 @@ def learn_explicit(
             state, terms, n_levels, f, squares[r], lo[r], hi[r], directional, single, table, seed, clip, always, ordered
         )
         remember(state, squares[r], X, r)
-        settle_explicit(state, offset, rows, terms, stamps, window, kernel, roots, c, X, r, phi)
+        absorb_explicit(state, offset, rows, terms, stamps, window, kernel, roots, c, X, r, phi)
     return len(X)
 
 
@@ -98,7 +98,7 @@ def tell_explicit(
     f = dot(state, offset, phi, 0)
     c = rounds.answer(state, terms, n_levels, f, square, prediction, asked, propensity, higher, single, clip, always)
     remember(state, square, X, 0)
-    settle_explicit(state, offset, rows, terms, stamps, window, kernel, roots, c, X, 0, phi)
+    absorb_explicit(state, offset, rows, terms, stamps, window, kernel, roots, c, X, 0, phi)
     return int(state[ROUNDS])
 
 
@@ -123,11 +123,11 @@ def score_direct(
 
 
 @inlined
-def settle_direct(
+def absorb_direct(
     state: Floats, rows: Floats, terms: Floats, stamps: Ints, window: int, kernel: Kernel, c: float,
     X: Floats, r: int, values: Floats,
 ) -> None:  # fmt: skip
-    """Like `settle_explicit`; `values` must still be the kernel values between the window and this row.
+    """Like `absorb_explicit`; `values` must still be the kernel values between the window and this row.
 
     The norm needs f at the row that leaves. First in, first out: that is the row's own term plus all terms
     that came after it, which terms[1] has summed along the way. So nothing is evaluated twice.
@@ -175,7 +175,7 @@ def learn_direct(
             state, terms, n_levels, f, squares[r], lo[r], hi[r], directional, single, table, seed, clip, always, ordered
         )
         remember(state, squares[r], X, r)
-        settle_direct(state, rows, terms, stamps, window, kernel, c, X, r, values)
+        absorb_direct(state, rows, terms, stamps, window, kernel, c, X, r, values)
     return len(X)
 
 
@@ -189,7 +189,7 @@ def tell_direct(
     f = score_direct(state, rows, terms, kernel, X, 0, values)
     c = rounds.answer(state, terms, n_levels, f, square, prediction, asked, propensity, higher, single, clip, always)
     remember(state, square, X, 0)
-    settle_direct(state, rows, terms, stamps, window, kernel, c, X, 0, values)
+    absorb_direct(state, rows, terms, stamps, window, kernel, c, X, 0, values)
     return int(state[ROUNDS])
 
 

@@ -57,17 +57,17 @@ class LiveLearner(LogLearner):
             higher = bool(higher)
         asked = self._find(question)
         if asked is None:
-            self._check_settled(question, higher)
+            self._check_closed(question, higher)
             return self
         self._learn_answer(asked, asked.x if self._form.row_shape else self._scaled(asked.x), higher)
-        self._settle(asked, _TOLD_YES if higher else _TOLD_NO)
+        self._close(asked, _TOLD_YES if higher else _TOLD_NO)
         return self
 
     def drop(self, question: Question) -> Self:
         """Close a question without an answer. Nothing is learned."""
         asked = self._find(question)
         if asked is not None:
-            self._settle(asked, _DROPPED)
+            self._close(asked, _DROPPED)
         elif self._fate(question.round) != _DROPPED:
             raise ValueError(f"question {question.id} was already answered, so it cannot be dropped")
         return self
@@ -94,7 +94,7 @@ class LiveLearner(LogLearner):
                 return None
         raise ValueError(f"question {question.id} was not asked by this model; pass one that ask returned")
 
-    def _check_settled(self, question: Question, higher: bool) -> None:
+    def _check_closed(self, question: Question, higher: bool) -> None:
         fate = self._fate(question.round)
         if fate == _DROPPED:
             raise ValueError(f"question {question.id} was dropped, so it takes no answer; ask again")
@@ -107,7 +107,7 @@ class LiveLearner(LogLearner):
     def _fate(self, n: int) -> int:
         return (self._fates[n >> 2] >> 2 * (n & 3)) & 3 if 0 <= n >> 2 < len(self._fates) else 0
 
-    def _settle(self, question: Question, fate: int) -> None:
+    def _close(self, question: Question, fate: int) -> None:
         del self._open[question.id]
         n = question.round
         try:

@@ -16,7 +16,7 @@ from dford.pool.agreement import AnswerColumns, Voice, number_voices
 from dford.pool.audit import Audit
 from dford.pool.error_rate import RateEvidence
 from dford.pool.filling import Filling
-from dford.pool.fold_learners import FOLDS, FoldLearners
+from dford.pool.held_out_learners import PARTS, HeldOutLearners
 from dford.pool.items import Items
 from dford.pool.refresh import Calibration, Sureness
 from dford.pool.reliability import alike
@@ -47,7 +47,7 @@ class Known(NamedTuple):
 
     scale: Scale
     names: list[str]
-    learners: FoldLearners
+    learners: HeldOutLearners
     filling: Filling
     sure: Sureness
     usual: Floats
@@ -128,7 +128,7 @@ def write_known(
         "evidence": own.evidence,
         "counts": own.counts.astype(np.int64),
     }
-    packed = {f"learner{fold}": np.frombuffer(model, np.uint8) for fold, model in enumerate(models)}
+    packed = {f"learner{part}": np.frombuffer(model, np.uint8) for part, model in enumerate(models)}
     persistence.write(path, header, arrays | packed)
     return overall
 
@@ -137,7 +137,7 @@ def write_known(
 def read_known(path: Path, kind: type[LiveLearner]) -> Known:
     header, arrays = persistence.read(path)
     scale = Scale(header["levels"])
-    models = [arrays[f"learner{fold}"].tobytes() for fold in range(FOLDS) if header["names"]]
+    models = [arrays[f"learner{part}"].tobytes() for part in range(PARTS) if header["names"]]
     every = _restored(models, kind, scale, header["seed"])
     filling = Filling(arrays["may_miss"].astype(np.bool_), arrays["means"])
     answers = (arrays[name] for name in ("answered", "own", "evidence", "counts"))
@@ -146,7 +146,7 @@ def read_known(path: Path, kind: type[LiveLearner]) -> Known:
     return Known(scale, header["names"], every, filling, sure, arrays["usual"], *answers)
 
 
-def _restored(models: list[bytes], kind: type[LiveLearner], scale: Scale, seed: int) -> FoldLearners:
-    every = FoldLearners(kind(), scale, seed)
+def _restored(models: list[bytes], kind: type[LiveLearner], scale: Scale, seed: int) -> HeldOutLearners:
+    every = HeldOutLearners(kind(), scale, seed)
     every.models = [learners.loads(model, "a copy of the learner", kind) for model in models]
     return every

@@ -24,7 +24,7 @@ from dford.log_columns import invented
 from dford.placing.known import Known, Told, read_known, read_told, write_known
 from dford.pool.error_rate import check_error_rate
 from dford.pool.filling import Filling
-from dford.pool.fold_learners import FOLDS, FoldLearners
+from dford.pool.held_out_learners import PARTS, HeldOutLearners
 from dford.pool.items import Items
 from dford.scale import Scale
 
@@ -113,7 +113,7 @@ def place(
             "if they are numbered from another number, pass it as first"
         )
     n_groups = len(starts) - 1
-    done = iter(range(1, FOLDS + n_groups + 1))
+    done = iter(range(1, PARTS + n_groups + 1))
 
     def run(function: Callable[[T], Any], inputs: Iterable[T]) -> list[Any]:
         given = list(inputs)
@@ -123,27 +123,27 @@ def place(
                 raise outcome.error
             found[outcome.place] = outcome.value
             if on_progress is not None:
-                on_progress(next(done), FOLDS + n_groups)
+                on_progress(next(done), PARTS + n_groups)
         return found
 
     with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as folder:
-        known, parts = Path(folder) / "known", [Path(folder) / f"{group}.parquet" for group in range(n_groups)]
-        folds = range(FOLDS if names else 0)
-        models = run(_learn, [_Fold(fold, learner, log.scale.names, random_state, told) for fold in folds])
+        known, files = Path(folder) / "known", [Path(folder) / f"{group}.parquet" for group in range(n_groups)]
+        parts = range(PARTS if names else 0)
+        models = run(_learn, [_Part(part, learner, log.scale.names, random_state, told) for part in parts])
         rate = write_known(known, told, log.scale, names, models, type(learner), error_rate, random_state)
-        groups = [_Group(type(learner), path, group, starts[group], known, part) for group, part in enumerate(parts)]
+        groups = [_Group(type(learner), path, group, starts[group], known, file) for group, file in enumerate(files)]
         errors = run(_place_group, groups)
         with atomic_write(out) as draft, parquet.ParquetWriter(draft, _schema(log.scale)) as writer:
-            for part in parts:
-                with parquet.ParquetFile(part) as read:
+            for file in files:
+                with parquet.ParquetFile(file) as read:
                     for group in range(read.num_row_groups):
                         writer.write_table(read.read_row_group(group))
     n_items = starts[-1] - starts[0]
     return Placing(n_items, len(told.answered), sum(errors) / max(n_items, 1), rate)
 
 
-class _Fold(NamedTuple):
-    fold: int
+class _Part(NamedTuple):
+    number: int
     learner: LiveLearner
     levels: list[Any]
     seed: int
@@ -182,13 +182,13 @@ def _starts(path: Path, names: list[str], first: int) -> list[int]:
     return [first, *(first + np.cumsum(heights, dtype=np.int64)).tolist()]
 
 
-def _learn(given: _Fold) -> bytes:
-    """A copy of the learner, trained on all answers except those about items of its fold."""
-    own, told = FoldLearners(given.learner, Scale(given.levels), given.seed), given.told
-    of = (own.folds(told.items) != given.fold) | (told.items < 0)
+def _learn(given: _Part) -> bytes:
+    """A copy of the learner, trained on all answers except those about items of its part."""
+    own, told = HeldOutLearners(given.learner, Scale(given.levels), given.seed), given.told
+    of = (own.parts(told.items) != given.number) | (told.items < 0)
     rows = Filling.of(told.X).fill(told.X)[of]
-    own.learn_fold(given.fold, rows, told.cuts[of], told.levels[of], told.propensities[of], told.higher[of])
-    return bytes(own.models[given.fold].packing(log=False)())
+    own.learn_part(given.number, rows, told.cuts[of], told.levels[of], told.propensities[of], told.higher[of])
+    return bytes(own.models[given.number].packing(log=False)())
 
 
 def _place_group(given: _Group) -> float:

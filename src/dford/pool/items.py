@@ -65,7 +65,7 @@ class Items:
         return bool(low < high and not self.is_out[item])
 
     def is_free(self, item: int, cut: int) -> bool:
-        """Whether this may be asked: no question about the item is open, and no decision answers it."""
+        """Whether this may be asked: no question about the item is open, and what was settled does not answer it."""
         low, high = self.bounds[item]
         return bool(low <= cut < high and not self.is_open[item] and not self.is_out[item])
 

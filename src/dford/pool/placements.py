@@ -18,7 +18,7 @@ from dford.pool.audit import Audit
 from dford.pool.choice import AtHand, choose
 from dford.pool.error_rate import RateEvidence, rate_evidence
 from dford.pool.filling import Filling
-from dford.pool.fold_learners import FoldLearners
+from dford.pool.held_out_learners import HeldOutLearners
 from dford.pool.items import Items
 from dford.pool.judged import judged
 from dford.pool.people import Person, read_people
@@ -62,7 +62,7 @@ class Placements:
         """Who has answered, and how sure they were, in the order of their first answers."""
         self.items = Items(len(scale), seed + 1)
         self.audit = Audit(self.items, seed + 2)
-        self.learners = FoldLearners(learner, scale, seed + 3)
+        self.learners = HeldOutLearners(learner, scale, seed + 3)
         self.answers = Answers()
         self.repeats = [0, 0]  # questions asked again, and those answered differently
         self.X: Rows = np.empty((0, 0))

@@ -13,8 +13,8 @@ from dford.service.learning.log_reader import head_of
 from dford.service.learning.next_question import NextQuestion
 from dford.service.projects import answering, imports, items, projects, rules, settling
 from dford.service.projects.answering import RecordedAnswer, SentAnswer
-from dford.service.projects.asking import AskedQuestion, Limits, QuestionRequest
-from dford.service.projects.columns import check
+from dford.service.projects.asking import AskedQuestion, QuestionLimits, QuestionRequest
+from dford.service.projects.columns import check_columns
 from dford.service.projects.image_source import ImageSource
 from dford.service.projects.keys import Keys
 from dford.service.projects.projects import Project, require_columns
@@ -28,7 +28,7 @@ from dford.service.store.idempotency import Request, once
 from dford.service.store.writer import Writer
 from dford.service.views import worker_views
 from dford.service.views.levels import Overviews
-from dford.service.views.people import People
+from dford.service.views.people import AnswerCounts
 from dford.service.worker import Worker
 
 T = TypeVar("T")
@@ -41,9 +41,9 @@ class Service:
         self.database = Database(settings.database, half).prepare()
         self.writer = Writer(self.database, settings.queue_length, half)
         self.worker = Worker(settings.work_seconds, [__name__])
-        self.keys, self.people, self.overviews = Keys(self.database), People(self.database), Overviews()
+        self.keys, self.people, self.overviews = Keys(self.database), AnswerCounts(self.database), Overviews()
         self._folds = Folds(self.database, self.writer, settings.snapshot_every, half)
-        limits = Limits(settings.lease_seconds, settings.open_questions, settings.open_per_person)
+        limits = QuestionLimits(settings.lease_seconds, settings.open_questions, settings.open_per_person)
         self._next_question = NextQuestion(self.database, self.writer, limits)
         self._projects: dict[str, Project] = {}
         # if the database is a file, uploads are kept beside it
@@ -79,7 +79,7 @@ class Service:
         return project
 
     def set_columns(self, project: Project, columns: Sequence[Column]) -> Project:
-        check(columns, self.settings.features_per_item)
+        check_columns(columns, self.settings.features_per_item)
         projects.check_learner(project, columns)
         self.write(project, partial(projects.set_columns, project=project.id, chosen=columns))
         return self.project(project.name)

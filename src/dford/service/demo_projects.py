@@ -19,7 +19,7 @@ from dford.service.learning import learned, snapshots
 from dford.service.learning.log_reader import NOTHING_SETTLED, Arrivals, Rounds, head_of
 from dford.service.learning.next_question import wording_of
 from dford.service.projects import answering, asking
-from dford.service.projects.asking import AskedQuestion, Limits, QuestionRequest, Subject, Wording
+from dford.service.projects.asking import AskedQuestion, QuestionLimits, QuestionRequest, Subject, Wording
 from dford.service.projects.columns import encode
 from dford.service.projects.projects import Project, all_projects
 from dford.service.projects.rules import Rules
@@ -116,7 +116,7 @@ def _answer(
     """Ask and answer as people would, one question after another, all in one commit."""
     items, turns, request = days(), Counter[int](), QuestionRequest("simulated")
     packed = encode(project.columns, items, "items")
-    limits = Limits(lease_seconds=1.0, open_questions=_ANSWERS, open_per_person=_ANSWERS)
+    limits = QuestionLimits(lease_seconds=1.0, open_questions=_ANSWERS, open_per_person=_ANSWERS)
     for item, wording, higher in told:
         subject = Subject(item, turns[item], json.dumps(items[item - 1]), packed[item - 1])
         asked = asking.ask(connection, project, request, subject, partial(_say, wording), limits)

@@ -61,7 +61,7 @@ CODES = {
     (409, "key-reused"): "The Idempotency-Key was already used for a different request. Use a new one.",
     (409, "no-answers"): "There are no answers to export yet.",
     (409, "no-columns"): "The project has no columns yet. Set them or add items.",
-    (409, "no-placements"): "The project's learner has no probabilities, so it cannot say how far off the levels are.",
+    (409, "no-placements"): "The project's learner has no probabilities, so its items are not placed.",
     (409, "not-answered"): "The question has no answer to take back.",
     (409, "project-exists"): "There is already a project with this name.",
     (409, "retracted"): "The answer was taken back, and the question takes no other answer. Ask again.",

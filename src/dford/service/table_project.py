@@ -16,7 +16,7 @@ from dford.service.http import models
 from dford.service.http.routes.projects import new_rules
 from dford.service.http.validation import in_words
 from dford.service.projects import items, projects, rules, settling
-from dford.service.projects.columns import check, encode, find_columns
+from dford.service.projects.columns import check_columns, encode, find_columns
 from dford.service.projects.item_files import ItemFiles
 from dford.service.projects.keys import LOCAL
 from dford.service.projects.projects import Project, make_learner
@@ -52,7 +52,7 @@ def fill_project(service: Service, table: TableProject) -> tuple[Project, int]:
     rows, gold = _without_gold(table, asking, new["levels"] if found is None else found.levels)
     images = service.images.reader()
     columns = found.columns if found is not None and found.columns else find_columns(rows, table.kinds, images)
-    check(columns, service.settings.features_per_item)
+    check_columns(columns, service.settings.features_per_item)
     with service.database.reading() as connection:
         before = [] if found is None else list(connection.scalars(_SHOWN, {"project": found.id}))
     known = len(before)

@@ -32,19 +32,16 @@ MODELS: dict[str, tuple[str, str]] = {
     "ORBoost": ("skordinal ORBoost", "labels"),
     "NNOP": ("skordinal NNOP", "labels"),
 }
-OWN = tuple(MODELS)[:5]
+PACKAGES = {"mord": "mord"} | dict.fromkeys(("POM", "OrdinalDecomposition", "ELMOP", "ORBoost", "NNOP"), "skordinal")
+"""What some models need besides dford."""
+OWN = tuple(model for model in MODELS if model not in (*PACKAGES, "histogram"))
 DENSE = tuple(model for model in MODELS if not model.startswith(("auto", "newton")))
 """Models that cannot learn from texts."""
 
 
-def package(model: str) -> str:
-    """The package that a model needs besides dford."""
-    return "" if is_own(model) or model in (*OWN, "histogram") else "mord" if model == "mord" else "skordinal"
-
-
 def missing(models: Sequence[str]) -> list[str]:
     """The packages that are not installed."""
-    return sorted({name for name in map(package, models) if name and find_spec(name) is None})
+    return sorted({name for name in map(PACKAGES.get, models) if name is not None and find_spec(name) is None})
 
 
 def make(model: str, products: bool, seed: int, dense: int | None = None) -> Any:
@@ -94,13 +91,13 @@ def hold_out(
     """Fit one model on four fifths of a shuffle and record its error on the rest."""
     A, B, known, hidden, own_seed = parts(X, y, rounds, run, seed)
     fitted = make(model, dataset.endswith("-poly"), own_seed, dense)
-    if package(model):
+    if model in PACKAGES:
         # scaled as their documentation asks; below, levels from 0, as mord needs them
         mean, deviation = A.mean(axis=0), A.std(axis=0)
         A, B = ((rows - mean) / np.where(deviation > 0, deviation, 1.0) for rows in (A, B))
     lowest, highest = int(y.min()), int(y.max())
     with warnings.catch_warnings():
-        if package(model):
+        if model in PACKAGES:
             warnings.simplefilter("ignore")  # with their defaults, some stop before they converge
         predicted = fitted.fit(A, known - lowest).predict(B) + lowest
     error = np.abs(np.clip(np.rint(predicted), lowest, highest) - hidden).mean()

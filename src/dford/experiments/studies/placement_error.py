@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from dford.arrays import Ints
-from dford.experiments.studies.records import Record, Table, Task
+from dford.experiments.studies.records import Record, Table, Task, cells_of
 from dford.experiments.studies.running_error import Data, Dataset
 from dford.learners import Auto, DirectionalBoosting, NewtonLogit, Rows
 from dford.pool import Pool
@@ -193,9 +193,9 @@ def _of_answers(records: Sequence[Record], wrong: float | str, mean: str) -> Tab
     rows = []
     for dataset in dict.fromkeys(record["dataset"] for record in records):
         own = [r for r in records if r["dataset"] == dataset]
-        cells = [_cells([r for r in own if r["way"] == way], "mae") for way in ways]
+        cells = [cells_of([r for r in own if r["way"] == way], "mae", SHARES) for way in ways]
         if "pool" in ways:
-            cells.insert(1 + ways.index("pool"), _cells([r for r in own if r["way"] == "pool"], "expected"))
+            cells.insert(1 + ways.index("pool"), cells_of([r for r in own if r["way"] == "pool"], "expected", SHARES))
         rows.append([dataset, *cells])
     header = ["dataset", *(WAYS[way] for way in ways)]
     if "pool" in ways:
@@ -237,8 +237,3 @@ def _reached(records: Sequence[Record]) -> float:
         min((r["answers"] for r in records if r["run"] == run and r["mae"] <= TARGET), default=math.inf) for run in runs
     ]
     return fmean(firsts)
-
-
-def _cells(records: Sequence[Record], figure: str) -> str:
-    means = [fmean(r[figure] for r in records if r["answers"] == share) for share in SHARES]
-    return " / ".join(f"{mean:.3f}".removeprefix("0") for mean in means)

@@ -5,6 +5,7 @@ import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from dford import document
@@ -60,3 +61,9 @@ def write_csv(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
     writer.writerows(records)
     with atomic_write(path) as draft:
         draft.write_text(text.getvalue(), encoding="utf-8")
+
+
+def cells_of(records: Sequence[Record], figure: str, shares: Sequence[float]) -> str:
+    """The means of a figure after these numbers of answers per item."""
+    means = [fmean(r[figure] for r in records if r["answers"] == share) for share in shares]
+    return " / ".join(f"{mean:.3f}".removeprefix("0") for mean in means)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dford.arrays import Floats, Ints
-from dford.experiments.studies.records import Record, Table, Task
+from dford.experiments.studies.records import Record, Table, Task, cells_of
 from dford.experiments.studies.running_error import Data, Dataset
 from dford.learners import Auto, Rows
 from dford.pool import Pool
@@ -220,8 +220,8 @@ def error_table(
     rows, expecting = [], [way for way in ways if way == "people"]
     for dataset in dict.fromkeys(r["dataset"] for r in records):
         own = {way: [r for r in records if (r["dataset"], r["way"]) == (dataset, way)] for way in ways}
-        cells = [_cells(own[way], "mae", shares) for way in ways] + [
-            _cells(own[way], "expected", shares) for way in expecting
+        cells = [cells_of(own[way], "mae", shares) for way in ways] + [
+            cells_of(own[way], "expected", shares) for way in expecting
         ]
         rows.append([dataset, *cells])
     header = ["dataset", *(names[way] for way in ways), *("Pool expects, by who" for _ in expecting)]
@@ -232,11 +232,6 @@ def error_table(
 def of_runs(records: Sequence[Record]) -> str:
     runs = max(r["run"] for r in records)
     return f"mean of {runs} runs" if runs > 1 else "one run"
-
-
-def _cells(records: Sequence[Record], figure: str, shares: Sequence[float]) -> str:
-    means = [fmean(r[figure] for r in records if r["answers"] == share) for share in shares]
-    return " / ".join(f"{mean:.3f}".removeprefix("0") for mean in means)
 
 
 def _people(records: Sequence[Record]) -> Table:

@@ -102,7 +102,7 @@ class NewtonForm(GaussianForm):
 
     def _settled(self) -> Floats:
         """The covariance divided by its spread, with nothing pending."""
-        return newton.settled(self.state, self.covariance, self.work)
+        return newton.updated(self.state, self.covariance, self.work)
 
     def learn(
         self, rule: loops.Rule, table: Floats, seed: int, X: Rows, squares: Floats | None, lo: Ints, hi: Ints

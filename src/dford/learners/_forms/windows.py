@@ -230,7 +230,7 @@ class Foreign(_Windowed):
             c = loops.play_scored(
                 self.state, self.terms, self.n_levels, rule, table, seed, X[r : r + 1], f, squares[r], lo[r], hi[r]
             )
-            self._settle(c, values, X[r])
+            self._absorb(c, values, X[r])
         return True
 
     def tell(self, rule: loops.Rule, x: Rows, prediction: int, asked: int, propensity: float, higher: bool) -> int:
@@ -240,11 +240,11 @@ class Foreign(_Windowed):
         c = loops.answer_scored(
             self.state, self.terms, self.n_levels, rule, X, f, square, prediction, asked, propensity, higher
         )
-        self._settle(c, values, X[0])
+        self._absorb(c, values, X[0])
         return int(self.state[rounds.ROUNDS])
 
-    def _settle(self, c: float, values: Floats, x: Floats) -> None:
-        """Like the engine's `settle_direct`."""
+    def _absorb(self, c: float, values: Floats, x: Floats) -> None:
+        """Like the engine's `absorb_direct`."""
         state = self.state
         start, count = int(state[rounds.START]), int(state[rounds.COUNT])
         if c != 0.0:

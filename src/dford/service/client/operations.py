@@ -175,11 +175,8 @@ class Operations(ABC):
     async def settings(self, changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Change gold, answers_per_item, auditors or own_figures, and return how people are asked. Needs `admin`."""
         path = f"{self._place}/settings"
-        now: dict[str, Any] = (await self._exchange("GET", path)).json()
-        if not changes:
-            return now
-        del now["gold_column"]
-        return dict((await self._exchange("PUT", path, json={**now, **changes})).json())
+        request: dict[str, Any] = {"method": "PUT", "json": dict(changes)} if changes else {"method": "GET"}
+        return dict((await self._exchange(path=path, **request)).json())
 
     async def _add(self, path: str, key: str | None = None, **request: Any) -> Any:
         """Post a request that adds something. With the key, sending it again after a lost reply adds nothing twice."""

@@ -45,7 +45,7 @@ class Column(_In):
     note: str = Field("", max_length=200, description="Why nothing is learned from it, or how more could be learned.")
 
 
-class Asking(_In):
+class Rules(_In):
     """How people are asked. Everything except own_figures needs the choice `pool`."""
 
     gold: float = Field(
@@ -64,11 +64,11 @@ class Asking(_In):
     own_figures: bool = Field(False, description="Whether people may see their own figures.")
 
 
-class AskingOut(Asking):
+class RulesOut(Rules):
     gold_column: str | None = Field(description="The column of known levels in uploaded tables.")
 
 
-class NewProject(Asking):
+class NewProject(Rules):
     name: Name = Field(description="Lowercase, as it appears in paths.")
     levels: list[Text] = Field(min_length=2, max_length=100, description="The scale, lowest first.")
     columns: list[Column] | None = Field(None, description="If not given, read from the first items.")
@@ -280,7 +280,7 @@ class Levels(BaseModel):
     )
     audited_error: Estimate | None = Field(
         description="The same according to the audit, which trusts no model; null until enough audited items are "
-        "settled by their answers."
+        "placed by their answers."
     )
     error_rate: float | None = Field(description="How often an answer is estimated to be wrong.")
 

@@ -71,8 +71,8 @@ class Fold:
         return self._state.sequence if self._state is not None else 0
 
     @property
-    def stale(self) -> bool:
-        """Whether the state in use holds an answer that was taken back."""
+    def is_replaced(self) -> bool:
+        """Whether another state is being made, without an answer that was retracted."""
         return self._state is not None and self._apart is not None
 
     def progress(self) -> str:
@@ -105,7 +105,7 @@ class Fold:
         """Wait, not for long, until everything up to `head` is learned, nothing taken back is, and items are known."""
         self.follow(head, items)
         with self._moved:
-            return self._moved.wait_for(lambda: self._has(head, items) and not self.stale, seconds)
+            return self._moved.wait_for(lambda: self._has(head, items) and not self.is_replaced, seconds)
 
     def ready(self, seconds: float) -> "Fold":
         """Wait for a state to use, or refuse for now."""
@@ -175,7 +175,7 @@ class Fold:
         """Stop learning, and save what was learned, so that the next start need not repeat it."""
         self._closing = True
         state = self._state
-        if state is not None and not self.stale and self.sequence > self._kept and state.model.is_finished():
+        if state is not None and not self.is_replaced and self.sequence > self._kept and state.model.is_finished():
             self._keep(state, wait=False)
 
     def _catch_up(self) -> None:

@@ -112,20 +112,20 @@ class Learned:
         return self.placements is None or self.placements.is_finished()
 
     def packing(self) -> Callable[[], tuple[bytes, bytes | None]]:
-        """Copy whatever can change now, and return a function that does the rest. The placements must be settled."""
+        """Copy whatever can change now, and return a function that does the rest. The placements must be finished."""
         finish = self.learner.packing(log=False)
         parts = None if self.placements is None else saving.placement_parts(self.placements)
         return lambda: (finish(), None if parts is None else persistence.pack(*parts))
 
     def propose(
-        self, number: int, busy: Mapping[int, bool], at_hand: AtHand, rules: Rules, wanted: int | None = None
+        self, number: int, assigned: Mapping[int, bool], at_hand: AtHand, rules: Rules, wanted: int | None = None
     ) -> ProposedQuestion | None:
-        """The best question for this person, about any item that is not busy; True marks busy items being audited.
+        """The best question for this person, about any item that is not assigned; True marks items being audited.
 
         If an item is wanted, the question is about it.
         """
         assert self.placements is not None
-        items = {item for item in busy if item <= self.n_items}
+        items = {item for item in assigned if item <= self.n_items}
         for item in self._open ^ items:
             self.placements.items.set_open(item - 1, item in items)
         self._open = items
@@ -136,7 +136,7 @@ class Learned:
             return self.placements.propose_about(wanted - 1, number)
         if rules.gold and (found := gold.propose(self.placements, number, at_hand.name, rules.gold)) is not None:
             return found
-        found = self.placements.propose(number, {item - 1 for item in items if busy[item]}, [at_hand])
+        found = self.placements.propose(number, {item - 1 for item in items if assigned[item]}, [at_hand])
         if rules.answers_per_item > 1 and found is not None and found.purpose == PLACE:
             lacking = self._coverage.lacking(self.placements, rules.answers_per_item, at_hand.name)
             found = self.placements.propose(number, at_hand=[at_hand._replace(items=lacking)]) or found

@@ -87,7 +87,7 @@ NOTHING_SETTLED = Settlements(*np.empty((4, 0), np.int64))
 
 
 def settled(database: Database, project: Project, after: int, until: int) -> Settlements:
-    """What was settled, or taken back, with numbers in (after, until]."""
+    """What was settled, or undone, with numbers in (after, until]."""
     with database.reading() as connection:
         rows = connection.execute(_SETTLED, {"project": project.id, "after": after, "until": until}).all()
     columns = np.array([(row[0], row[1], row[2] or 1, row[3] or len(project.levels)) for row in rows], dtype=np.int64)

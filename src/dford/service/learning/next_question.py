@@ -12,8 +12,8 @@ from dford.service.projects import asking, rules
 from dford.service.projects.asking import (
     AskedQuestion,
     Claims,
-    Limits,
     NothingFreeError,
+    QuestionLimits,
     QuestionRequest,
     Subject,
     Wording,
@@ -28,7 +28,7 @@ _TRIES = 10  # attempts to find an item that another server has not just assigne
 
 
 class NextQuestion:
-    def __init__(self, database: Database, writer: Writer, limits: Limits) -> None:
+    def __init__(self, database: Database, writer: Writer, limits: QuestionLimits) -> None:
         self._database, self._writer, self._limits, self._claims = database, writer, limits, Claims()
 
     def ask(self, fold: Fold, project: Project, request: QuestionRequest) -> AskedQuestion | int:

@@ -37,7 +37,7 @@ export class Problem extends Error {
       const far = /[\d,]+ of [\d,]+ answers/.exec(this.sentence)?.[0];
       return far ? `The server is still learning from earlier answers (${far} so far)` : "The server is getting ready";
     }
-    if (this.status === 401 && this.code === "no-key") return "Your access key is not valid, or was revoked";
+    if (this.code === "no-key") return "Your access key is not valid, or was revoked";
     return this.sentence.replace(/[.\s]+$/, "").replace(/^./, (first) => first.toUpperCase());
   }
 }

@@ -35,7 +35,7 @@ export class AskingForm {
     this.show(await this.project.send("GET", "/settings"));
   }
 
-  /** @param {Server.AskingOut} settings */
+  /** @param {Server.RulesOut} settings */
   show(settings) {
     this.gold.value = String(Math.round(1e6 * settings.gold) / 1e4);
     this.perItem.value = String(settings.answers_per_item);

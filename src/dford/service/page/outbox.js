@@ -189,7 +189,7 @@ export class Outbox extends EventTarget {
     }
     const { question, turns } = act;
     write(this.sentPrefix + entry.slice(this.prefix.length), { question, turns, act: act.act });
-    this.settle(entry, "sent");
+    this.done(entry, "sent");
   }
 
   /**
@@ -198,14 +198,14 @@ export class Outbox extends EventTarget {
    */
   refuse(entry, act) {
     if (!write(this.refusedPrefix + entry.slice(this.prefix.length), act)) throw storageFull();
-    this.settle(entry, "refused");
+    this.done(entry, "refused");
   }
 
   /**
    * @param {string} entry
    * @param {"sent" | "refused"} event
    */
-  settle(entry, event) {
+  done(entry, event) {
     remove(entry);
     this.failures.delete(entry);
     this.dispatchEvent(new CustomEvent(event, { detail: entry }));

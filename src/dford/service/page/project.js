@@ -110,8 +110,8 @@ export class Project extends EventTarget {
         await this.refresh();
         this.store();
         const { learned, sequence, stale } = this.state;
-        const settled = learned === sequence && !stale && this.progress.sent() === "";
-        if (!settled && !this.outbox.waiting().length) this.refreshSoon();
+        const done = learned === sequence && !stale && this.progress.sent() === "";
+        if (!done && !this.outbox.waiting().length) this.refreshSoon();
       } catch (error) {
         const problem = asProblem(error);
         this.setProblem(problem);

@@ -12,7 +12,7 @@ import { byId, el, fill, setText } from "./dom.js";
  * What the server's final refusals mean to a person.
  * @type {Record<string, string>}
  */
-const WHY = {
+const FINAL = {
   "answered-otherwise": "The question had already been answered the other way, and the first answer stands.",
   retracted: "The answer to this question had already been taken back.",
   skipped: "The question had already been skipped.",
@@ -75,7 +75,7 @@ function showRefused(refused, project) {
     const what = about ?? `Question ${question ?? "unknown"}`;
     const where = outbox.project === project?.name ? "" : ` (project ${outbox.project})`;
     return el("li", {},
-      el("p", {}, el("b", { dir: "auto" }, what), where, el("br"), done(act), el("br"), WHY[act.code] ?? act.code),
+      el("p", {}, el("b", { dir: "auto" }, what), where, el("br"), done(act), el("br"), FINAL[act.code] ?? act.code),
       el("button", { type: "button", onclick: () => outbox.dismiss(entry), "aria-label": `Dismiss: ${what}` }, "Dismiss"));
   };
   fill(box, el("p", {}, "Not accepted by the server:"), el("ul", {}, refused.map(row)));

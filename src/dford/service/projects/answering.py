@@ -58,7 +58,7 @@ def record(connection: Connection, project: int, sent: Sequence[SentAnswer]) -> 
         listing = _listing(connection)
         connection.execute(listing.add_answers, {"project": project, "rows": json.dumps(rows), "at": now})
         connection.execute(_SET_HEAD, {"project_": project, "head": head})
-        _settle(connection, project, {one.number: fates[one.number].item for one in new.values()})
+        _close(connection, project, {one.number: fates[one.number].item for one in new.values()})
     return outcomes
 
 
@@ -97,7 +97,7 @@ def skip(connection: Connection, project: int, number: int, person: str, anybody
     if row.skip is None:
         values = {"project": project, "question": number, "person": person, "at": time.time()}
         connection.execute(skips.insert(), values)
-        _settle(connection, project, {number: row.item})
+        _close(connection, project, {number: row.item})
 
 
 def retract(connection: Connection, project: int, number: int, person: str, anybodys: bool) -> int:
@@ -223,7 +223,7 @@ def _no_question(number: int) -> Refusal:
     return Refusal(404, "no-question", f"there is no question {number} in this project", "question")
 
 
-def _settle(connection: Connection, project: int, questions: Mapping[int, int | None]) -> None:
+def _close(connection: Connection, project: int, questions: Mapping[int, int | None]) -> None:
     """End the leases of questions, and give their items a turn."""
     numbers = json.dumps(list(questions))
     connection.execute(_listing(connection).end_leases, {"project": project, "numbers": numbers})

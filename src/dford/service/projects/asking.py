@@ -50,7 +50,7 @@ class QuestionRequest(NamedTuple):
     """A program never gets the same question twice, and no audit questions: people should judge it."""
 
 
-class Limits(NamedTuple):
+class QuestionLimits(NamedTuple):
     lease_seconds: float
     open_questions: int
     open_per_person: int
@@ -198,7 +198,7 @@ def ask(
     request: QuestionRequest,
     subject: Subject,
     word: Word,
-    limits: Limits,
+    limits: QuestionLimits,
 ) -> AskedQuestion | int | None:
     """Ask, with the wording for the number that the question gets; a job for the writer.
 

@@ -67,7 +67,7 @@ def find_columns(
         raise Refusal(422, error.code, str(error), "columns") from None
 
 
-def check(columns: Sequence[Column], most: int) -> None:
+def check_columns(columns: Sequence[Column], most: int) -> None:
     """Refuse columns that cannot be learned from."""
     names = [column.name for column in columns]
     if len(set(names)) < len(names):

@@ -24,7 +24,7 @@ _DEEPEST = 50  # levels of folders that are searched
 _writing = threading.Lock()  # drafts are named by process, so two threads would share one
 
 
-class Limits(NamedTuple):
+class FileLimits(NamedTuple):
     """What a folder and an archive may contain."""
 
     file_bytes: int = 20_000_000
@@ -35,7 +35,7 @@ class Limits(NamedTuple):
     """The size of all entries, unpacked."""
 
 
-_LIMITS = Limits()
+_LIMITS = FileLimits()
 
 
 class ItemFiles:
@@ -44,7 +44,7 @@ class ItemFiles:
     Links are never followed, wherever they lead; the folder itself may be one.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], limits: Limits = _LIMITS) -> None:
+    def __init__(self, folder: str | os.PathLike[str], limits: FileLimits = _LIMITS) -> None:
         if os.open not in os.supports_dir_fd:
             raise NotImplementedError("an image folder needs Linux or macOS, where links can be told apart from files")
         self.folder, self.limits = Path(folder), limits

@@ -14,7 +14,7 @@ from dford.columns import Column, Columns, Kind
 from dford.log import FeedbackLog
 from dford.log_columns import ABOUT, COLUMNS, MAY_HAVE, About, about_columns, read_rounds
 from dford.service.csv_rows import read_rows
-from dford.service.projects.columns import check, encode, find_columns, unforeseen
+from dford.service.projects.columns import check_columns, encode, find_columns, unforeseen
 from dford.service.projects.image_source import ImageSource
 from dford.service.projects.items import Ready
 from dford.service.projects.keys import name_problem
@@ -75,7 +75,7 @@ def ready_items(
     kinds = {name: kind for name, kind in (kinds or {}).items() if bounds.gold is None or name != bounds.gold.name}
     images = bounds.images.reader()
     chosen = list(columns) or find_columns(rows, kinds, images)
-    check(chosen, bounds.features)
+    check_columns(chosen, bounds.features)
     items = [(json.dumps(row), x) for row, x in zip(rows, encode(chosen, rows, field, images), strict=True)]
     return ReadyItems(chosen, items, unforeseen(chosen, rows), known)
 

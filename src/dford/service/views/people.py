@@ -19,7 +19,7 @@ _NEW = (
 )
 
 
-class People:
+class AnswerCounts:
     """Counts that continue from the last time, as the log is only ever added to."""
 
     def __init__(self, database: Database) -> None:

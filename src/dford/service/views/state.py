@@ -16,11 +16,11 @@ from dford.service.refusal import Refusal
 from dford.service.store.database import Database
 from dford.service.store.schema import answers, heads, items, leases, pool, questions, retractions, settlements, skips
 from dford.service.views.answered import same_question
-from dford.service.views.people import People
+from dford.service.views.people import AnswerCounts
 from dford.service.views.predictions import thresholds
 
 
-def counts(database: Database, project: Project, people: People) -> dict[str, Any]:
+def counts(database: Database, project: Project, people: AnswerCounts) -> dict[str, Any]:
     own = {table: table.c.project == project.id for table in (heads, leases, pool, retractions, settlements)}
     with database.reading() as connection:
         head = connection.execute(sa.select(heads).where(own[heads])).one()

@@ -8,7 +8,7 @@ from dford.service.core import Service
 from dford.service.http import models
 from dford.service.http.access import Admin, Reading, Repeat, Server
 from dford.service.projects import projects, rules
-from dford.service.projects.columns import check, find_columns
+from dford.service.projects.columns import check_columns, find_columns
 from dford.service.projects.projects import Project
 from dford.service.projects.rules import Rules
 from dford.service.refusal import Refusal
@@ -31,7 +31,7 @@ def add(app: FastAPI) -> None:
         projects.make_learner(body.learner, body.parameters, body.levels, body.seed or 0)
         columns = [_column_in(column, service.images.reader()) for column in body.columns or ()]
         if columns:
-            check(columns, service.settings.features_per_item)
+            check_columns(columns, service.settings.features_per_item)
 
         chosen = new_rules(body)
 
@@ -70,7 +70,7 @@ def add(app: FastAPI) -> None:
         return _out(to.service, to.project)
 
     @app.get("/projects/{project}/settings")
-    def settings(to: Admin) -> models.AskingOut:
+    def settings(to: Admin) -> models.RulesOut:
         """Read how people are asked.
 
         ```
@@ -79,10 +79,10 @@ def add(app: FastAPI) -> None:
         {"gold": 0.0, "answers_per_item": 1, "auditors": ["anna", "root"], "own_figures": false, "gold_column": null}
         ```
         """
-        return models.AskingOut(**to.service.rules(to.project)._asdict())
+        return models.RulesOut(**to.service.rules(to.project)._asdict())
 
     @app.put("/projects/{project}/settings")
-    def change_settings(to: Admin, body: models.Asking) -> models.AskingOut:
+    def change_settings(to: Admin, body: models.Rules) -> models.RulesOut:
         """Change how people are asked, from the next question on. Fields that are left out stay as they are.
 
         ```
@@ -94,7 +94,7 @@ def add(app: FastAPI) -> None:
         """
         before = to.service.rules(to.project)
         to.service.set_rules(to.project, before._replace(**body.model_dump(exclude_unset=True)))
-        return models.AskingOut(**to.service.rules(to.project)._asdict())
+        return models.RulesOut(**to.service.rules(to.project)._asdict())
 
     @app.put("/projects/{project}/columns")
     def set_up_columns(to: Admin, body: models.Columns) -> models.ProjectOut:

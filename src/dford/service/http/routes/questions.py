@@ -15,6 +15,7 @@ from dford.service.projects.answering import RecordedAnswer, SentAnswer
 from dford.service.projects.asking import PROGRAM_KEY, QuestionRequest, item_taken, release
 from dford.service.projects.columns import encode_sent
 from dford.service.projects.items import features
+from dford.service.projects.projects import require_placements
 from dford.service.projects.uploads import limit
 from dford.service.refusal import Refusal
 from dford.service.views import levels as all_levels
@@ -272,14 +273,13 @@ def add(app: FastAPI) -> None:
         If the learner has no probabilities, this is 409 `no-placements`.
         """
         to.service.with_columns(to.project)
+        require_placements(to.project)
         aim = to.project.target if target is None else target
 
         def make() -> dict[str, Any]:
             fold = to.service.fold(to.project).near()
             forecast, is_audited = fold.look(lambda model, _: (model.forecast(), model.is_audited()))
-            if forecast is None:
-                sentence = f"{to.project.learner} has no probabilities, so it cannot say how far off the levels are"
-                raise Refusal(409, "no-placements", sentence, "project")
+            assert forecast is not None
             expected, answers = forecast(aim)
             unchecked = all_levels.unchecked(to.service.database, to.project, is_audited)
             return {"target": aim, "expected_error": expected, "answers": answers._asdict(), "unchecked": unchecked}
