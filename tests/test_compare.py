@@ -217,7 +217,8 @@ def test_a_pool_is_compared_with_ways_that_know_less_and_a_limit(tmp_path: Path)
         "divided by the capacity of such a channel"
     )
     table, other, reached = placement_error.tables(records)
-    assert table.header == ["dataset", "Pool", "Pool expects", "answers alone", "Auto alone", "labels for as many bits"]
+    others = ["Pool, no audit", "answers alone", "Auto alone", "labels for as many bits"]
+    assert table.header == ["dataset", "Pool", "Pool expects", *others]
     assert "10% of them wrong" in other.title
     first = min(answers for (way, answers), mae in right.items() if way == "pool" and mae <= 0.05)
     assert dict(zip(reached.header, reached.rows[0], strict=True))["Pool, 0%"] == f"{first:.2f}"

@@ -214,6 +214,7 @@ _PLACED = {
     "bisection": "answers alone, no features",
     "learner": "Auto alone, an item's own answers not counted",
     "labels": "exact labels (never wrong) for as many bits, trees for the rest",
+    "unaudited": "without an audit",
 }
 _BY_PEOPLE = {
     "votes": ("votes, no features", Look("#8C8C8C", "-", "s")),

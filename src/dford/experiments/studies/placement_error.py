@@ -10,6 +10,7 @@ rating is above the cut. The right level is that of the median rating.
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -21,8 +22,16 @@ from dford.experiments.studies.records import Record, Table, Task, cells_of
 from dford.experiments.studies.running_error import Data, Dataset
 from dford.learners import Auto, DirectionalBoosting, NewtonLogit, Rows
 from dford.pool import Pool
+from dford.pool.placements import AUDIT_SHARE
 
-WAYS = {"pool": "Pool", "bisection": "answers alone", "learner": "Auto alone", "labels": "labels for as many bits"}
+WAYS = {
+    "pool": "Pool",
+    "unaudited": "Pool, no audit",
+    "bisection": "answers alone",
+    "learner": "Auto alone",
+    "labels": "labels for as many bits",
+}
+DEFAULT_WAYS = tuple(way for way in WAYS if way != "unaudited")
 LIMIT = "limit"
 ITEMS = 2000
 SHARES = (0.5, 1.0, 2.0, 3.0, 4.0)
@@ -44,8 +53,8 @@ def tasks(data: Data, ways: Sequence[str], items: int, runs: int, seed: int = 0)
         for way in ways
         if given.raters is None or way != "labels"
     ]
-    limited = {dataset: given for dataset, given in data.items() if given.raters is None and "pool" in ways}
-    return placing + [(limit, (dataset, given.X, given.y, seed)) for dataset, given in limited.items()]
+    limited = [] if "pool" not in ways else [(name, given) for name, given in data.items() if given.raters is None]
+    return placing + [(limit, (dataset, given.X, given.y, seed)) for dataset, given in limited]
 
 
 def place(dataset: str, way: str, given: Dataset, items: int, wrong: float | str, run: int, seed: int) -> list[Record]:
@@ -123,8 +132,9 @@ class Look(NamedTuple):
     expected: float
 
 
-def _by_pool(given: Given, stops: Sequence[int]) -> Iterator[Look]:
-    pool, n = Pool(given.X, given.levels, learner=Auto(dense=given.dense), random_state=given.seed), 0
+def _by_pool(given: Given, stops: Sequence[int], audit: float = AUDIT_SHARE) -> Iterator[Look]:
+    learner, n = Auto(dense=given.dense), 0
+    pool = Pool(given.X, given.levels, learner=learner, audit=audit, random_state=given.seed)
     for stop in stops:
         while n < stop and (question := pool.ask()) is not None:
             pool.tell(question, given.told(question.item, question.level))
@@ -168,11 +178,12 @@ def _by_labels(given: Given, stops: Sequence[int]) -> Iterator[Look]:
 
 _WAYS: dict[str, Callable[[Given, Sequence[int]], Iterator[Look]]] = {
     "pool": _by_pool,
+    "unaudited": partial(_by_pool, audit=0.0),
     "bisection": _by_answers_alone,
     "learner": _by_learner,
     "labels": _by_labels,
 }
-_OFTEN = ("pool", "bisection")  # looked at often enough to see when they reach the target
+_OFTEN = ("pool", "unaudited", "bisection")  # looked at often enough to see when they reach the target
 
 
 def tables(records: Sequence[Record]) -> list[Table]:
@@ -221,8 +232,8 @@ def _to_the_target(records: Sequence[Record], mean: str) -> Table:
                 if way == "pool":
                     row.append(f"{reached / least:.2f}" if math.isfinite(reached) else "")
         rows.append(row)
-    names = {"pool": ["Pool", "times the limit"], "bisection": [WAYS["bisection"]]}
-    header = [f"{name}, {wrong:.0%}" for wrong in WRONG for name in ["limit", *(n for way in ways for n in names[way])]]
+    names = [n for way in ways for n in (["Pool", "times the limit"] if way == "pool" else [WAYS[way]])]
+    header = [f"{name}, {wrong:.0%}" for wrong in WRONG for name in ["limit", *names]]
     note = (
         "The limit: the bits that boosted trees leave of a level, out of fold on labels, or what is missing of it "
         "without features, if that is less; over what an answer can tell at most where so many are wrong."

@@ -102,7 +102,7 @@ STUDIES = {
     ),
     "pool": Study(
         tuple(placement_error.WAYS),
-        tuple(placement_error.WAYS),
+        placement_error.DEFAULT_WAYS,
         [name for name in running_error.DATASETS if name != "synthetic-poly"],
         5,
         placement_error.tasks,
