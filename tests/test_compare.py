@@ -202,6 +202,18 @@ def test_every_study_writes_its_table_its_figures_and_its_picture(study: str, tm
     assert (tmp_path / f"{study}.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_level_that_no_row_has_is_refused_as_the_others_would_move_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "gap.csv").write_text(
+        "a,level\n" + "".join(f"{n % 7},{'bad' if n % 2 else 'good'}\n" for n in range(60))
+    )
+    command = ["compare", str(tmp_path / "gap.csv"), "--target", "level", "--levels", "bad,ok,good"]
+    assert main([*command, "--out", str(tmp_path / "out")]) == 2
+    assert "no row of gap.csv has the level 'ok'" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_pool_is_compared_with_ways_that_know_less_and_a_limit(tmp_path: Path) -> None:
     data = {"synthetic": running_error.Dataset(*make_synthetic(200, random_state=0))}
     ways = list(placement_error.WAYS)

@@ -173,6 +173,26 @@ def test_how_people_are_asked_is_set_on_the_page(tmp_path: Path, new_page: Calla
         assert ok(client.get(f"{project}/settings"))["auditors"] is None
 
 
+def test_saving_leaves_alone_what_was_not_changed_and_what_is_typed_meanwhile(
+    tmp_path: Path, new_page: Callable[..., Page]
+) -> None:
+    page, held = new_page(), list[Route]()
+    with serving(tmp_path / "log.db") as client:
+        project = new_project(client, things(20)[0], auditors=[], gold=0.12345678)
+        page.goto(home(client) + "#/things/setup")
+        page.get_by_label("People per item").fill("3")
+        ok(client.put(f"{project}/settings", json={"own_figures": True}))  # by somebody else
+        page.route("**/settings", lambda route: held.append(route))
+        with page.expect_request("**/settings"):
+            page.get_by_role("button", name="Save").click()
+        page.get_by_label("Who audits").fill("ben")
+        held[0].continue_()
+        expect(page.locator("#notices")).to_contain_text("from the next question on")
+        said = {"gold": 0.12345678, "answers_per_item": 3, "auditors": [], "own_figures": True}
+        assert ok(client.get(f"{project}/settings")) == {**said, "gold_column": None}
+        expect(page.get_by_label("Who audits")).to_have_value("ben")
+
+
 def test_a_column_of_a_new_project_can_hold_known_levels(tmp_path: Path, new_page: Callable[..., Page]) -> None:
     page, file = new_page(), tmp_path / "days.csv"
     lines = [f"{n % 7},{n % 3},{['low', 'high', ''][n % 3]}\n" for n in range(30)]

@@ -159,6 +159,58 @@ def test_the_same_seed_gives_the_same_bits_and_a_saved_pool_continues_to_the_bit
     assert (again.levels_ == pool.levels_).all()
 
 
+@pytest.mark.parametrize("is_undone", [False, True])
+def test_an_audit_asks_the_same_after_a_save_also_if_something_was_settled_and_undone(
+    tmp_path: Path, is_undone: bool
+) -> None:
+    X, y = make_synthetic(80, random_state=0)
+    pool, random = fast(X, audit=0.25), np.random.default_rng(0)
+    first = int(pool._placements.audit._order[0])
+    if is_undone:
+        pool.settle(first, 3)
+    answer(pool, y, 6)
+    if is_undone:
+        pool.settle(first, 1, 5)
+    pool.save(tmp_path / "bits.dford")
+    saved, asked = dford.load(tmp_path / "bits.dford"), set[int]()
+    for n in range(150):
+        question, same = pool.ask(), saved.ask()
+        assert question[1:] == same[1:], n
+        if question.purpose == "audit":
+            asked.add(question.item)
+        higher = bool((y[question.item] > question.level) != (random.random() < 0.1))
+        pool.tell(question, higher)
+        saved.tell(same, higher)
+        if n % 10 == 0:
+            saved.save(tmp_path / "bits.dford")
+            saved = dford.load(tmp_path / "bits.dford")
+    assert first in asked or not is_undone, "as any other item"
+
+
+def test_what_an_audit_showed_of_people_is_known_after_its_release() -> None:
+    X, y = make_synthetic(80, random_state=0)
+    pool, random = fast(X, audit=0.4), np.random.default_rng(0)
+    for _ in range(200):
+        question = pool.ask(person="ann")
+        pool.tell(question, bool((y[question.item] > question.level) != (random.random() < 0.2)))
+    before = pool.people_["ann"]
+    assert before.judged > 50
+    assert pool.release().people_["ann"] == before
+
+
+@pytest.mark.parametrize("number", [np.float32, np.float16, np.float64])
+def test_numbers_of_numpy_are_numbers_and_can_be_saved(tmp_path: Path, number: Any) -> None:
+    X = make_synthetic(20, random_state=0)[0]
+    pool = fast(X, error_rate=number(0.125), audit=number(0.25), costs={"ann": number(2)})
+    assert (pool.error_rate, pool.audit, pool.costs) == (0.125, 0.25, {"ann": 2.0})
+    assert bits(dford.load(_saved(pool, tmp_path)), tmp_path) == bits(pool, tmp_path)
+
+
+def _saved(pool: Pool, folder: Path) -> Path:
+    pool.save(folder / "pool.dford")
+    return folder / "pool.dford"
+
+
 def test_learners_are_loaded_by_the_same_function(tmp_path: Path) -> None:
     X, y = make_synthetic(50, random_state=0)
     NewtonLogit(random_state=0).fit(X, y).save(tmp_path / "model.dford")

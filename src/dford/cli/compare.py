@@ -130,6 +130,7 @@ def _players(study: str, learners: str | None) -> list[str]:
 
 def _own_table(path: Path | None, options: _tables.TableOptions) -> "dict[str, Dataset]":
     """The user's table as a dataset, with its levels from 1."""
+    import numpy as np
     import typer
 
     from dford.experiments.studies.running_error import Dataset
@@ -146,7 +147,14 @@ def _own_table(path: Path | None, options: _tables.TableOptions) -> "dict[str, D
         f"Columns of {path.name}:", _tables.describe(data.columns), "", sep="\n", markup=False, soft_wrap=True
     )
     dense = data.columns.n_dense_ if data.columns.is_sparse_ else None
-    return {path.stem: Dataset(data.data, Scale(data.target_names).encode(data.target), dense)}
+    y = Scale(data.target_names).encode(data.target)
+    counts = np.bincount(y, minlength=1 + len(data.target_names))[1:]
+    if absent := [name for name, count in zip(data.target_names, counts, strict=True) if not count]:
+        raise typer.BadParameter(
+            f"no row of {path.name} has the level {absent[0]!r}, so learners cannot be compared on it; leave it out",
+            param_hint="--levels",
+        )
+    return {path.stem: Dataset(data.data, y, dense)}
 
 
 def _tasks(

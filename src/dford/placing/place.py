@@ -22,7 +22,7 @@ from dford.learners import Auto, LiveLearner
 from dford.log import FeedbackLog
 from dford.log_columns import invented
 from dford.placing.known import Known, Told, read_known, read_told, write_known
-from dford.pool.error_rate import check_error_rate
+from dford.pool.error_rate import checked_error_rate
 from dford.pool.filling import Filling
 from dford.pool.held_out_learners import PARTS, HeldOutLearners
 from dford.pool.items import Items
@@ -91,7 +91,7 @@ def place(
         raise ValueError(f"{out.name} holds the items; write their levels to another file")
     if not out.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {out.parent} to write {out.name} into")
-    check_error_rate(error_rate)
+    error_rate = checked_error_rate(error_rate)
     learner = Auto() if learner is None else learner
     if not isinstance(learner, LiveLearner) or not hasattr(learner, "predict_proba"):
         raise TypeError(f"placing needs a learner with ask, tell and predict_proba, such as Auto(); got {learner!r}")

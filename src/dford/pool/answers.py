@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from dford.pool.agreement import AnswerColumns
 
-PURPOSES = ("place", "check", "audit", "gold")
-PLACE, CHECK, AUDIT, GOLD = range(4)
+PURPOSES = ("place", "check", "audit", "gold", "released")
+PLACE, CHECK, AUDIT, GOLD, RELEASED = range(5)
+"""Released answers were an audit's, and count for their items now."""
 
 
 class Answer(NamedTuple):

@@ -1,4 +1,4 @@
-"""The audit: items drawn at random are settled by separate answers, which judge the current placements."""
+"""The audit: items drawn at random get separate answers, which judge the current placements."""
 
 from collections.abc import Collection
 
@@ -9,9 +9,9 @@ from dford.engine import counter
 from dford.estimates import Estimate, interval
 from dford.pool.items import Items
 
-_SETTLED = 0.98  # the probability of a level at which an item counts as settled
-_LEAST = 8  # settled items needed for a figure: the interval is made for few terms, but not for fewer
-_AT_ONCE = 100  # items being settled, at most
+_SURE = 0.98  # the probability of a level at which the audit of an item is complete
+_LEAST = 8  # complete items needed for a figure: the interval is made for few terms, but not for fewer
+_AT_ONCE = 100  # items being audited, at most
 
 
 class Audit:
@@ -43,7 +43,8 @@ class Audit:
 
     def believe(self, evidence: Floats) -> None:
         """Replace the evidence for the audited items."""
-        self.known.believe(self.known.prior, evidence)
+        self.known.evidence = evidence
+        self.known.look(np.arange(len(self.known)))
         self._complete = [self._is_complete(place) for place in range(len(self.items))]
 
     def pick(self, auditing: Collection[int]) -> tuple[int, int] | None:
@@ -84,7 +85,9 @@ class Audit:
         self._complete[self._places[item]] = self._is_complete(self._places[item])
 
     def settle(self, item: int) -> None:
-        """Take note that this item was settled."""
+        """Take note that this item was settled, or that this was undone."""
+        if self._pool.is_in_doubt(item):
+            self._next = 0  # it may have been passed over
         if item in self._places:
             place = self._places[item]
             self.known.settle(place, *self._pool.bounds[item])
@@ -101,12 +104,12 @@ class Audit:
         places = np.flatnonzero(np.fromiter(judges, np.bool_, len(self.items)))
         if len(places) < _LEAST:
             return Estimate(float("nan"), 0.0, most)
-        settled = self.known.beliefs(places).argmax(axis=1)
-        terms = np.abs(settled - levels[np.array(self.items)[places]]).astype(float)
+        right = self.known.beliefs(places).argmax(axis=1)
+        terms = np.abs(right - levels[np.array(self.items)[places]]).astype(float)
         return interval(terms, reach=(0.0, most), possible=(0.0, most))
 
     def _is_new(self, item: int) -> bool:
         return item not in self._places and item not in self._given_up and self._pool.is_in_doubt(item)
 
     def _is_complete(self, place: int) -> bool:
-        return bool(self.known.belief(place).max() >= _SETTLED)
+        return bool(self.known.belief(place).max() >= _SURE)

@@ -8,17 +8,23 @@ import numpy as np
 from dford.arrays import Floats, Ints
 from dford.engine import posteriors
 from dford.pool.agreement import AnswerColumns
-from dford.pool.answers import AUDIT, GOLD
+from dford.pool.answers import AUDIT, GOLD, RELEASED
 
 _BEFORE = 8.0  # without any evidence, an error rate of 0.1 is expected
 _IMPOSSIBLE = 1e6  # answers against a level that an item cannot have
 
 
-def check_error_rate(given: Any) -> None:
-    """Refuse what is no error rate; None means that it is learned."""
-    is_number = isinstance(given, (int, float, np.number)) and not isinstance(given, bool)
-    if given is not None and not (is_number and 0 <= given < 0.5):
+def is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def checked_error_rate(given: Any) -> float | None:
+    """The error rate as a number; None if it is to be learned."""
+    if given is None:
+        return None
+    if not is_number(given) or not 0 <= given < 0.5:
         raise ValueError(f"error_rate must be a share below 0.5, or None to learn it; got {given!r}")
+    return float(given)
 
 
 class RateEvidence(NamedTuple):
@@ -46,7 +52,7 @@ def rate_evidence(
     Audited items are drawn at random. What was settled about one since is ignored, because that may have been done only
     because its answers disagree.
     """
-    used = np.flatnonzero((purpose == AUDIT) | (purpose == GOLD))
+    used = np.flatnonzero(np.isin(purpose, (AUDIT, RELEASED, GOLD)))
     items, places = np.unique(2 * told.item[used] + (purpose[used] == GOLD), return_inverse=True)
     above = np.arange(1 - n_levels, n_levels) > 0
     wrong = np.array([[above, ~above]], dtype=float)  # in place of logarithms, so that answers are counted

@@ -6,7 +6,7 @@ import numpy as np
 
 from dford.arrays import Bools, Ints
 from dford.pool.agreement import Voice, known_or_shared
-from dford.pool.answers import AUDIT, CHECK, Answers
+from dford.pool.answers import AUDIT, CHECK, RELEASED, Answers
 from dford.pool.people import Basis
 
 
@@ -19,7 +19,7 @@ def judged(
     perfectly calibrated: taken at their word, they would make people look wrong when they are not.
     """
     told, is_gold = answers.told(), known >= 0
-    is_single = is_gold | (answers["purpose"] == AUDIT) | (not has_features)
+    is_single = is_gold | np.isin(answers["purpose"], (AUDIT, RELEASED)) | (not has_features)
     single, pairs = np.flatnonzero(is_single), _pairs(answers, is_gold) if has_features else np.empty(0, np.int64)
     # a gold item counts as an item apart, and so does each pair
     about = np.concatenate([told.item[single] + n_items * is_gold[single], 2 * n_items + np.arange(len(pairs)) // 2])

@@ -13,7 +13,7 @@ from dford.engine import counter, posteriors
 from dford.estimates import Estimate
 from dford.learners import LiveLearner, Rows
 from dford.pool.agreement import AnswerColumns, Voice, speaks
-from dford.pool.answers import AUDIT, CHECK, GOLD, PLACE, Answer, Answers
+from dford.pool.answers import AUDIT, CHECK, GOLD, PLACE, RELEASED, Answer, Answers
 from dford.pool.audit import Audit
 from dford.pool.choice import AtHand, choose
 from dford.pool.error_rate import RateEvidence, rate_evidence
@@ -237,7 +237,7 @@ class Placements:
         said = self.answers["item"][audited & self._says()]
         self.items.counts += np.bincount(said, minlength=len(self.items)).astype(np.int32)
         self.items.look(np.arange(len(self.items)))
-        self.answers["purpose"][audited] = PLACE
+        self.answers["purpose"][audited] = RELEASED
         self.audit.clear()
 
     def with_audit(self) -> Items:

@@ -26,7 +26,7 @@ from dford.pool.agreement import Voice
 from dford.pool.answers import AUDIT, PURPOSES, Answer
 from dford.pool.asked import DROPPED, TOLD_NO, TOLD_YES, AskedQuestions
 from dford.pool.choice import AtHand
-from dford.pool.error_rate import check_error_rate
+from dford.pool.error_rate import checked_error_rate, is_number
 from dford.pool.forecast import Forecast
 from dford.pool.people import Person
 from dford.pool.placements import AUDIT_SHARE, Placements
@@ -117,21 +117,22 @@ class Pool:
         costs: Mapping[str, float] | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        check_error_rate(error_rate)
-        if not 0 <= audit <= 0.5:
+        error_rate = checked_error_rate(error_rate)
+        if not is_number(audit) or not 0 <= audit <= 0.5:
             raise ValueError(f"audit must be a share of the questions, from 0 to 0.5; got {audit!r}")
         for person, cost in (costs or {}).items():
-            if not isinstance(person, str) or not isinstance(cost, (int, float, np.number)) or not 0 < cost < np.inf:
+            if not isinstance(person, str) or not is_number(cost) or not 0 < cost < np.inf:
                 raise ValueError(f"costs must map names of people to numbers greater than 0; got {person!r}: {cost!r}")
         for name, given in (("auditors", auditors), ("programs", programs)):
             if isinstance(given, str) or not all(isinstance(one, str) for one in given or ()):
                 raise TypeError(f"{name} must be a list of names; got {given!r}")
-        self.auditors, self.costs = None if auditors is None else list(auditors), dict(costs or {})
+        self.auditors = None if auditors is None else list(auditors)
+        self.costs = {person: float(cost) for person, cost in (costs or {}).items()}
         self.programs = list(programs)
         learner = Auto() if learner is None else learner
         if not isinstance(learner, LiveLearner) or not hasattr(learner, "predict_proba"):
             raise TypeError(f"a pool needs a learner with ask, tell and predict_proba, such as Auto(); got {learner!r}")
-        self.learner, self.error_rate, self.audit, self.random_state = learner, error_rate, audit, random_state
+        self.learner, self.error_rate, self.audit, self.random_state = learner, error_rate, float(audit), random_state
         is_seed = isinstance(random_state, (int, np.integer))
         self.seed_ = int(random_state) if is_seed else int(check_random_state(random_state).randint(2**31))  # type: ignore[arg-type]
         self._scale = Scale(levels)
@@ -141,7 +142,7 @@ class Pool:
         self.columns_: Columns | None = Columns().fit(X) if has_more_than_numbers(X) else None
         if self.columns_ is not None and self.columns_.is_sparse_ and isinstance(learner, Auto):
             learner = clone(learner).set_params(dense=self.columns_.n_dense_)
-        self._placements = Placements(self._scale, learner, error_rate, audit, self.seed_)
+        self._placements = Placements(self._scale, learner, error_rate, self.audit, self.seed_)
         self._asked = AskedQuestions(self.seed_)
         self._names: list[str] | None = None
         self.add(X)

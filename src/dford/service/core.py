@@ -1,6 +1,6 @@
 """The service without HTTP: a façade for its packages."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -92,9 +92,8 @@ class Service:
         with self.database.reading() as connection:
             return rules.read(connection, project.id)
 
-    def set_rules(self, project: Project, new: Rules) -> None:
-        rules.check(project.choice, new)
-        self.write(project, partial(rules.write, project=project.id, new=new))
+    def change_rules(self, project: Project, changes: Mapping[str, Any]) -> Rules:
+        return self.write(project, partial(rules.change, project=project.id, choice=project.choice, changes=changes))
 
     def bounds(self, project: Project | None = None) -> Bounds:
         """What one call may contain; for a project, with its column of known levels."""

@@ -47,7 +47,10 @@ CODES = {
     (404, "no-project"): "There is no project with this name, or the key is for another one.",
     (404, "no-question"): "The project has no question with this number.",
     (404, "no-such-key"): "The project has no key with this id.",
-    (404, "nothing-to-ask"): "All items are assigned to other people right now, or there are none. Add items, or wait.",
+    (
+        404,
+        "nothing-to-ask",
+    ): "All items are settled or assigned to other people right now, or there are none. Add items, or wait.",
     (408, "slow"): "The body did not arrive within `request_seconds`. Nothing was done.",
     (409, "answered"): "An answered question cannot be skipped. Retract the answer instead.",
     (409, "answered-otherwise"): "The question was already answered the other way, and the first answer stands.",

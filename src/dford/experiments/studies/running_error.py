@@ -71,7 +71,7 @@ class Raters(NamedTuple):
 
 
 class Labelled(NamedTuple):
-    """Ints by identified people, and the known levels of some items."""
+    """Labels by identified people, and the known levels of some items."""
 
     labels: Ints
     """The item, person and level of each."""

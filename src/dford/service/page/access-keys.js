@@ -17,14 +17,25 @@ const storageKey = (project) => (project ? PROJECT + project : SERVER);
  */
 export const isKey = (text) => /^[!-~]+$/.test(text ?? "");
 
+/** @type {Map<string, string>} */
+const unstored = new Map(); // while this page is open, if the storage is full or switched off
+
 /** @param {ProjectName} project */
-export const ownKey = (project) => [readText(storageKey(project))].find(isKey) ?? null;
+export function ownKey(project) {
+  const key = storageKey(project);
+  return [readText(key), unstored.get(key) ?? null].find(isKey) ?? null;
+}
 
 /**
+ * Whether this browser keeps the key for the next time; it is used now in any case.
  * @param {ProjectName} project
  * @param {string} key
  */
-export const keepKey = (project, key) => writeText(storageKey(project), key);
+export function keepKey(project, key) {
+  const isStored = writeText(storageKey(project), key);
+  if (!isStored) unstored.set(storageKey(project), key);
+  return isStored;
+}
 
 /** @param {ProjectName} project */
 export const keyInUse = (project) => (project && ownKey(project)) || ownKey(null);
@@ -34,7 +45,9 @@ export const keyInUse = (project) => (project && ownKey(project)) || ownKey(null
  * @param {ProjectName} project
  */
 export function forgetKey(project) {
-  remove(storageKey(project && ownKey(project) ? project : null));
+  const key = storageKey(project && ownKey(project) ? project : null);
+  unstored.delete(key);
+  remove(key);
 }
 
 export const projectsWithKeys = () => keysWith(PROJECT).map((key) => key.slice(PROJECT.length));

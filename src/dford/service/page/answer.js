@@ -13,7 +13,7 @@ import { Zoom } from "./zoom.js";
 
 /** @type {Record<string, string>} */
 const WHY = {
-  "nothing-to-ask": "All items are assigned to other people right now, or there are none yet. This page checks again automatically.",
+  "nothing-to-ask": "All items are settled or assigned to other people right now, or there are none yet. This page checks again automatically.",
   "catching-up": "Questions will appear here when it has finished. Your answers are safe.",
   "no-network": "Questions will appear here once it can be reached.",
   "no-key": "Open your invitation link again, or reload this page to enter a key.",

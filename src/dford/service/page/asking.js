@@ -2,12 +2,23 @@
 
 import { busy, el, notice } from "./dom.js";
 
-/** @typedef {import("./project.js").Project} Project */
+/**
+ * @typedef {import("./project.js").Project} Project
+ * @typedef {{ gold: number, answers_per_item: number, auditors: string[] | null, own_figures: boolean }} Values
+ */
+
+/**
+ * @param {unknown} one
+ * @param {unknown} other
+ */
+const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
 export class AskingForm {
   /** @param {Project} project */
   constructor(project) {
     this.project = project;
+    /** @type {Values | null} */
+    this.loaded = null; // what the form showed when it was loaded or saved
     this.gold = el("input", { id: "gold", type: "number", min: 0, max: 50, step: "any", required: true });
     this.perItem = el("input", { id: "per-item", type: "number", min: 1, max: 100, required: true });
     this.auditors = el("textarea", { id: "auditors", rows: 3, autocomplete: "off" });
@@ -16,7 +27,10 @@ export class AskingForm {
     const save = (/** @type {SubmitEvent} */ event) => {
       event.preventDefault();
       return busy(this.button, async () => {
-        this.show(await project.send("PUT", "/settings", { json: this.values() }));
+        const sent = this.values();
+        const rules = await project.send("PUT", "/settings", { json: this.changes(sent) });
+        if (isSame(this.values(), sent)) this.show(rules); // unless something was typed meanwhile
+        else this.loaded = sent;
         notice("Saved. It applies from the next question on.", 8);
       });
     };
@@ -35,14 +49,26 @@ export class AskingForm {
     this.show(await this.project.send("GET", "/settings"));
   }
 
-  /** @param {Server.RulesOut} settings */
-  show(settings) {
-    this.gold.value = String(Math.round(1e6 * settings.gold) / 1e4);
-    this.perItem.value = String(settings.answers_per_item);
-    this.auditors.value = (settings.auditors ?? []).join("\n");
-    this.ownFigures.checked = settings.own_figures;
+  /** @param {Server.RulesOut} rules */
+  show(rules) {
+    this.gold.value = String(Math.round(1e6 * rules.gold) / 1e4);
+    this.perItem.value = String(rules.answers_per_item);
+    this.auditors.value = (rules.auditors ?? []).join("\n");
+    this.ownFigures.checked = rules.own_figures;
+    this.loaded = this.values();
   }
 
+  /**
+   * Only these are sent: the others may have been changed elsewhere.
+   * @param {Values} values
+   * @returns {Partial<Values>}
+   */
+  changes(values) {
+    return Object.fromEntries(Object.entries(values)
+      .filter(([name, value]) => !isSame(value, this.loaded?.[/** @type {keyof Values} */ (name)])));
+  }
+
+  /** @returns {Values} */
   values() {
     const names = this.auditors.value.split("\n").map((name) => name.trim()).filter(Boolean);
     return {

@@ -14,7 +14,8 @@ export class Invitations {
     this.requests = new IdempotencyKeys();
     this.person = el("input", { id: "who-answers", type: "text", required: true, maxlength: 200, autocomplete: "off" });
     this.button = el("button", { class: "main" }, "Create link");
-    this.made = el("div", {});
+    this.ownKey = el("div", {});
+    this.made = el("div", {}); // every link, as each is shown only once
     this.list = el("div", {});
     const invite = (/** @type {SubmitEvent} */ event) => {
       event.preventDefault();
@@ -22,17 +23,18 @@ export class Invitations {
     };
     this.section = el("section", { class: "card" }, el("h2", {}, "Invite"),
       el("form", { onsubmit: invite }, el("label", { for: "who-answers" }, "Person's name"), this.person, this.button),
-      this.made, this.list);
+      this.ownKey, this.made, this.list);
   }
 
   /** @param {string} name */
   async invite(name) {
     await this.first.make();
+    this.showOwnKey(); // before anything else can go wrong
     const json = { role: "answer", name };
     const { key } = await this.project.send("POST", "/keys", { json, key: this.requests.of(JSON.stringify(json)) });
     this.requests = new IdempotencyKeys(); // the same name again is another key
     this.showLink(name, key);
-    this.person.value = "";
+    if (this.person.value.trim() === name) this.person.value = ""; // unless the next name is being typed
     await this.load();
   }
 
@@ -42,10 +44,18 @@ export class Invitations {
    */
   showLink(name, key) {
     const link = `${location.origin}/#/${encodeURIComponent(this.project.name)}/answer?key=${encodeURIComponent(key)}`;
-    fill(this.made,
-      copyable("link", `Link for ${name}`, link, `Anyone with this link answers as ${name}. It is shown only once: copy it now, and send it only to them.`),
-      this.first.key && copyable("own-key", "Your own key", this.first.key, "This is the server's first key: from now on every request needs one. This browser keeps yours; save a copy elsewhere too."),
-      THIS_MACHINE.includes(location.hostname) ? el("p", { class: "note" }, "This server can only be reached from this machine. To invite others, start it on an address they can reach (dford serve --host).") : null);
+    const id = `link-${this.made.childElementCount}`;
+    if (!this.made.childElementCount && THIS_MACHINE.includes(location.hostname))
+      this.made.append(el("p", { class: "note" }, "This server can only be reached from this machine. To invite others, start it on an address they can reach (dford serve --host)."));
+    this.made.prepend(
+      copyable(id, `Link for ${name}`, link, `Anyone with this link answers as ${name}. It is shown only once: copy it now, and send it only to them.`));
+  }
+
+  showOwnKey() {
+    const { key } = this.first;
+    if (!key || this.ownKey.childElementCount) return;
+    fill(this.ownKey,
+      copyable("own-key", "Your own key", key, "This is the server's first key: from now on every request needs one. This browser keeps yours; save a copy elsewhere too."));
   }
 
   async load() {

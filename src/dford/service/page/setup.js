@@ -15,6 +15,7 @@ import { Upload } from "./upload.js";
 export async function show(main, project) {
   const invitations = new Invitations(project);
   const asking = project.description.choice === "pool" ? new AskingForm(project) : null;
+  fill(main, el("p", { role: "status" }, "Loading…"));
   await Promise.all([invitations.load(), asking?.load()]); // first: what comes later would replace what was typed
   fill(main, el("h1", { tabindex: "-1" }, `Set up ${project.name}`), el("div", { class: "setup" },
     scaleAndColumns(project), invitations.section, asking && asking.section, downloads(project), addItems(project)));

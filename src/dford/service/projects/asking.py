@@ -188,7 +188,7 @@ class Claims:
 
 
 def nothing_to_ask() -> Refusal:
-    sentence = "all items are assigned to other people right now, or there are none; add items or wait"
+    sentence = "all items are settled or assigned to other people right now, or there are none; add items or wait"
     return Refusal(404, "nothing-to-ask", sentence)
 
 

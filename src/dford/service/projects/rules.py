@@ -43,6 +43,14 @@ def write(connection: Connection, project: int, new: Rules) -> None:
     connection.execute(rules.insert().values(project=project, **values))
 
 
+def change(connection: Connection, project: int, choice: str, changes: Mapping[str, Any]) -> Rules:
+    """Change some of the rules, and return them all; a job for the writer, so that two changes at once both hold."""
+    new = read(connection, project)._replace(**changes)
+    check(choice, new)
+    write(connection, project, new)
+    return new
+
+
 def check(choice: str, new: Rules) -> None:
     """Refuse rules that a project with this choice of the next item cannot follow."""
     asked = {"gold": new.gold > 0, "answers_per_item": new.answers_per_item > 1, "auditors": new.auditors is not None}

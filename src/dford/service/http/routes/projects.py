@@ -92,9 +92,8 @@ def add(app: FastAPI) -> None:
         {"gold": 0.0, "answers_per_item": 1, "auditors": ["anna", "root"], "own_figures": false, "gold_column": null}
         ```
         """
-        before = to.service.rules(to.project)
-        to.service.set_rules(to.project, before._replace(**body.model_dump(exclude_unset=True)))
-        return models.RulesOut(**to.service.rules(to.project)._asdict())
+        new = to.service.change_rules(to.project, body.model_dump(exclude_unset=True))
+        return models.RulesOut(**new._asdict())
 
     @app.put("/projects/{project}/columns")
     def set_up_columns(to: Admin, body: models.Columns) -> models.ProjectOut:
