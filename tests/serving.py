@@ -132,10 +132,21 @@ def above(question: dict[str, Any]) -> bool:
     return bool(question["shown"]["size"] / 2 > LEVELS.index(question["level"]))
 
 
+def question_for(client: Any, project: str, **request: Any) -> dict[str, Any]:
+    """A question, once there is one: a server whose learner is being loaded or behind says to try again in a moment."""
+    patience = time.monotonic() + 600
+    while (response := client.post(f"{project}/questions", **request)).status_code == 503:
+        assert problem(response)[1] in {"catching-up", "busy"}
+        assert time.monotonic() < patience, response.text
+        time.sleep(0.01)
+    question: dict[str, Any] = ok(response)
+    return question
+
+
 def answer_some(client: Any, project: str, count: int) -> list[dict[str, Any]]:
     asked = []
     for _ in range(count):
-        question = ok(client.post(f"{project}/questions"))
+        question = question_for(client, project)
         ok(client.post(f"{project}/questions/{question['number']}/answer", json={"higher": above(question)}))
         asked.append(question)
     return asked

@@ -18,7 +18,7 @@ from dford.service.learning import log_reader
 from dford.service.store import schema
 from dford.service.store.database import Database
 from postgres import BINARIES, new_database, temporary_cluster
-from serving import learned, ok, problem, replayed, serving, set_up
+from serving import learned, ok, problem, question_for, replayed, serving, set_up
 
 CONFIDENCES = st.lists(st.none() | st.floats(0.5, 1.0), min_size=1, max_size=8)
 
@@ -93,7 +93,7 @@ def test_every_way_to_answer_carries_a_confidence_to_the_fold(file: Path) -> Non
             ('{"higher": true, "confidence": null}', None),
             ('{"higher": true}', SLOWLY),
         ]:
-            number = ok(http.post(f"{project}/questions", json={"program": True}))["number"]
+            number = question_for(http, project, json={"program": True})["number"]
             path = f"{project}/questions/{number}/answer"
             answer = ok(http.post(path, content=body, headers=headers or {"Content-Type": "application/json"}))
             assert answer["question"] == number
@@ -119,7 +119,7 @@ def test_an_invalid_confidence_is_refused_by_the_service_and_changes_nothing(
 ) -> None:
     with serving(file) as http:
         project = set_up(http)
-        number = ok(http.post(f"{project}/questions"))["number"]
+        number = question_for(http, project)["number"]
         content = f'{{"higher": true, "confidence": {bad}}}'
         headers = headers or {"Content-Type": "application/json"}
         refused = http.post(f"{project}/questions/{number}/answer", content=content, headers=headers)
@@ -154,7 +154,7 @@ def test_programs_are_never_asked_audit_questions(file: Path) -> None:
     with serving(file) as http:
         project = set_up(http, learner="NewtonLogit")
         for n in range(120):
-            question = ok(http.post(f"{project}/questions", json={"program": n < 60}))
+            question = question_for(http, project, json={"program": n < 60})
             ok(http.post(f"{project}/questions/{question['number']}/answer", json={"higher": n % 3 == 0}))
     database = Database(str(file))
     with database.reading() as connection:
@@ -172,7 +172,7 @@ def test_postgresql_keeps_confidences_too() -> None:
         with serving(address) as http:
             project = set_up(http, learner="NewtonLogit")
             for sure in (0.75, None, 1):
-                number = ok(http.post(f"{project}/questions"))["number"]
+                number = question_for(http, project)["number"]
                 answer = {"higher": True, "confidence": sure}
                 ok(http.post(f"{project}/questions/{number}/answer", json=answer))
         assert stored(address) == [0.75, None, 1.0]

@@ -17,7 +17,7 @@ from dford.cli import main
 from dford.service.learning import log_reader
 from dford.service.projects.projects import all_projects
 from dford.service.store.database import Database
-from serving import LEVELS, ROWS, answer_some, learned, ok, problem, replayed, serving, set_up
+from serving import LEVELS, ROWS, answer_some, learned, ok, problem, question_for, replayed, serving, set_up
 
 CSV, BINARY = {"Content-Type": "text/csv"}, {"Content-Type": "application/octet-stream"}
 
@@ -293,7 +293,7 @@ def test_a_backup_while_people_answer_is_served_and_verified(file: Path, tmp_pat
         def work(person: int) -> None:
             chance = random.Random(person)
             while not stop.is_set():
-                number = ok(client.post(f"{project}/questions"))["number"]
+                number = question_for(client, project)["number"]
                 higher = {"higher": chance.random() < 0.5}
                 ok(client.post(f"{project}/questions/{number}/answer", json=higher))
 

@@ -10,7 +10,7 @@ from dford import Auto, FeedbackLog, NewtonLogit, People, Pool, Question, load
 from dford.cli import main
 from dford.datasets import make_synthetic
 from dford.evaluation import offpolicy
-from serving import LEVELS, learned, ok, replayed, serving, set_up
+from serving import LEVELS, learned, ok, question_for, replayed, serving, set_up
 
 X, y = make_synthetic(100, random_state=0)
 SCALE = [1, 2, 3, 4, 5]
@@ -112,7 +112,7 @@ def test_guesses_among_answers_leave_the_same_bits_past_the_first_trees_and_a_re
         with serving(file, snapshot_every=40) as http:
             project = set_up(http, learner="Auto") if is_new else "/projects/rain"
             for n in range(150):  # of which three quarters are learned: trees take effect at 204
-                number = ok(http.post(f"{project}/questions"))["number"]
+                number = question_for(http, project)["number"]
                 answer = {"higher": n % 3 == 0, "confidence": 0.5 if n % 4 == 0 else None}
                 ok(http.post(f"{project}/questions/{number}/answer", json=answer))
             digest = learned(http, project)["digest"]
@@ -125,7 +125,7 @@ def test_the_service_keeps_guesses_and_learns_nothing_from_them(tmp_path: Path) 
     with serving(tmp_path / "log.db") as http:
         project = set_up(http, learner="NewtonLogit")
         for n in range(60):
-            number = ok(http.post(f"{project}/questions"))["number"]
+            number = question_for(http, project)["number"]
             answer = {"higher": n % 2 == 0, "confidence": 0.5}
             ok(http.post(f"{project}/questions/{number}/answer", json=answer))
         digest = learned(http, project)["digest"]

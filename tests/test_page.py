@@ -9,7 +9,7 @@ from typing import Any
 from playwright.sync_api import Page, expect
 
 from browsing import asked_about, asked_ahead, home, press, saved
-from serving import LEVELS, ok, serving, set_up
+from serving import LEVELS, ok, question_for, serving, set_up
 
 WITH_WORKER = True
 
@@ -209,7 +209,7 @@ def test_the_page_waits_for_a_busy_server_and_says_so(tmp_path: Path, new_page: 
     page = new_page()
     with serving(tmp_path / "log.db", open_questions=1) as client:
         project = set_up(client, learner="NewtonLogit")
-        taken = ok(client.post(f"{project}/questions"))["number"]
+        taken = question_for(client, project)["number"]
         page.goto(home(client) + "#/rain/answer")
         expect(page.locator(".item")).to_contain_text("1 questions are open")
         expect(page.get_by_role("button", name="Yes")).to_be_disabled()

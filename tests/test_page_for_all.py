@@ -11,7 +11,7 @@ from playwright.sync_api import Page, Route, expect
 
 from browsing import asked_about, home, press, saved
 from dford.service.http.routes.pages import FOLDER
-from serving import learned, ok, serving, set_up
+from serving import learned, ok, question_for, serving, set_up
 
 
 def test_a_hostile_item_is_shown_as_text(tmp_path: Path, new_page: Callable[..., Page]) -> None:
@@ -135,7 +135,7 @@ def test_watch_updates_while_people_answer(tmp_path: Path, new_page: Callable[..
         expect(page.locator(".figures")).to_contain_text("0 answers")
         expect(page.get_by_text("No answers yet.")).to_be_visible()
         for _ in range(12):
-            number = ok(client.post(f"{project}/questions"))["number"]
+            number = question_for(client, project)["number"]
             ok(client.post(f"{project}/questions/{number}/answer", json={"higher": number % 3 == 0}))
         expect(page.locator(".figures")).to_contain_text("12 answers")
         expect(page.locator(".chart")).to_have_count(2)
@@ -159,7 +159,7 @@ def test_every_view_is_accessible(
     with serving(tmp_path / "log.db") as client:
         project = set_up(client, learner="NewtonLogit")
         for _ in range(12):
-            number = ok(client.post(f"{project}/questions"))["number"]
+            number = question_for(client, project)["number"]
             ok(client.post(f"{project}/questions/{number}/answer", json={"higher": number % 3 == 0}))
         views = {
             "": "h1",

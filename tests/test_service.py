@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dford import DFORD
-from serving import LEVELS, ROWS, above, answer_some, learned, ok, problem, replayed, serving, set_up
+from serving import LEVELS, ROWS, above, answer_some, learned, ok, problem, question_for, replayed, serving, set_up
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_every_live_learner_is_served_and_replayed(file: Path, learner: str) -> 
 def test_the_same_answer_again_gets_the_first_response_and_the_opposite_409(file: Path) -> None:
     with serving(file) as client:
         project = set_up(client)
-        number = ok(client.post(f"{project}/questions"))["number"]
+        number = question_for(client, project)["number"]
         answer = f"{project}/questions/{number}/answer"
         first = client.post(answer, json={"higher": True})
         again = client.post(answer, json={"higher": True})
@@ -75,7 +75,7 @@ def test_many_answers_at_once_get_what_each_would_have_got_alone(file: Path, tmp
     for kept, together in ((file, True), (tmp_path / "other.db", False)):
         with serving(kept) as client:
             project = set_up(client)
-            numbers = [ok(client.post(f"{project}/questions"))["number"] for _ in bits]
+            numbers = [question_for(client, project)["number"] for _ in bits]
             pairs = [*zip(numbers, bits, strict=True), (numbers[0], True), (numbers[1], True), (99, True)]
             body = [{"question": number, "higher": higher} for number, higher in pairs]
             if together:
@@ -99,7 +99,7 @@ def test_many_answers_at_once_get_what_each_would_have_got_alone(file: Path, tmp
 def test_the_fast_path_of_a_plain_answer_replies_like_the_documented_one(file: Path) -> None:
     with serving(file) as client:
         project = set_up(client)
-        numbers = [ok(client.post(f"{project}/questions"))["number"] for _ in range(3)]
+        numbers = [question_for(client, project)["number"] for _ in range(3)]
         ok(client.post(f"{project}/questions/{numbers[1]}/skip"))
         for number in (*numbers, 99):
             for higher in ("true", "true", "false"):
@@ -122,7 +122,7 @@ def test_the_same_idempotency_key_gets_the_same_question(file: Path) -> None:
         ask = {"url": f"{project}/questions", "headers": {"Idempotency-Key": "one"}}
         first = ok(client.post(**ask))
         assert ok(client.post(**ask)) == first
-        assert ok(client.post(f"{project}/questions"))["item"] != first["item"]
+        assert question_for(client, project)["item"] != first["item"]
         assert problem(client.post(**ask, json={"features": ROWS[3]})) == (409, "key-reused")
         assert ok(client.get(f"{project}/state"))["questions"] == 2
 
@@ -134,7 +134,7 @@ def test_two_people_are_never_asked_about_the_same_item(file: Path) -> None:
 
         def ask() -> None:
             for _ in range(3):
-                given.append(ok(client.post(f"{project}/questions"))["item"])
+                given.append(question_for(client, project)["item"])
 
         people = [threading.Thread(target=ask) for _ in range(10)]
         for person in people:
@@ -148,10 +148,10 @@ def test_two_people_are_never_asked_about_the_same_item(file: Path) -> None:
 def test_a_lease_expires_and_a_late_answer_still_counts(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(file) as client:
         project = set_up(client)
-        late = ok(client.post(f"{project}/questions"))
+        late = question_for(client, project)
         later = time.time() + 301
         monkeypatch.setattr("dford.service.projects.asking.time.time", lambda: later)
-        again = ok(client.post(f"{project}/questions"))
+        again = question_for(client, project)
         assert again["item"] == late["item"]
         for question in (late, again):
             ok(client.post(f"{project}/questions/{question['number']}/answer", json={"higher": True}))
@@ -169,12 +169,12 @@ def test_an_item_is_asked_about_again_only_after_all_others(file: Path) -> None:
 def test_a_skipped_question_takes_no_answer_and_its_item_waits(file: Path) -> None:
     with serving(file) as client:
         project = set_up(client)
-        question = ok(client.post(f"{project}/questions"))
+        question = question_for(client, project)
         address = f"{project}/questions/{question['number']}"
         assert ok(client.post(f"{address}/skip")) == ok(client.post(f"{address}/skip"))
         assert problem(client.post(f"{address}/answer", json={"higher": True})) == (409, "skipped")
         assert ok(client.get(address))["fate"] == "skipped"
-        assert ok(client.post(f"{project}/questions"))["item"] != question["item"]
+        assert question_for(client, project)["item"] != question["item"]
         answered = answer_some(client, project, 1)[0]
         assert problem(client.post(f"{project}/questions/{answered['number']}/skip")) == (409, "answered")
 
@@ -192,7 +192,7 @@ def test_a_retracted_answer_was_never_learned(file: Path, tmp_path: Path, snapsh
         assert (after["answers"], after["retractions"]) == (19, 1)
         assert after["digest"] != before["digest"]
         assert problem(client.post(f"{address}/answer", json={"higher": True})) == (409, "retracted")
-        assert ok(client.post(f"{project}/questions"))["item"] == asked[12]["item"]
+        assert question_for(client, project)["item"] == asked[12]["item"]
         log = client.get(f"{project}/log.csv").content
     assert after["digest"] == replayed(file)
     with serving(tmp_path / "other.db") as client:  # the same log without it, elsewhere
@@ -204,7 +204,7 @@ def test_a_retracted_answer_was_never_learned(file: Path, tmp_path: Path, snapsh
 def test_features_sent_along_are_asked_about_and_learned(file: Path) -> None:
     with serving(file) as client:
         project = set_up(client)
-        question = ok(client.post(f"{project}/questions", json={"features": {"size": 2.0, "colour": "red"}}))
+        question = question_for(client, project, json={"features": {"size": 2.0, "colour": "red"}})
         assert (question["item"], question["shown"]) == (None, {"size": 2.0, "colour": "red"})
         ok(client.post(f"{project}/questions/{question['number']}/answer", json={"higher": True}))
         assert learned(client, project)["answers"] == 1

@@ -24,7 +24,7 @@ from dford.service.projects import settling
 from dford.service.settings import Settings
 from dford.service.store.database import Database
 from killing import Server, kill_test
-from serving import LEVELS, ROWS, caught_up, learned, ok, problem, replayed, serving, set_up
+from serving import LEVELS, ROWS, caught_up, learned, ok, problem, question_for, replayed, serving, set_up
 
 SAVED = Path(__file__).parent / "saved" / "0.1.0-service.db"
 
@@ -44,7 +44,7 @@ def test_sigterm_ends_cleanly_and_the_next_start_has_nothing_to_replay(tmp_path:
     with httpx.Client(base_url=server.url, timeout=600) as client:
         project = set_up(client)
         for _ in range(3):
-            number = ok(client.post(f"{project}/questions"))["number"]
+            number = question_for(client, project)["number"]
             ok(client.post(f"{project}/questions/{number}/answer", json={"higher": True}))
         learned(client, project)
     begin = time.perf_counter()

@@ -17,7 +17,7 @@ import pytest
 from dford.cli import main
 from killing import Server
 from loading import answers, ask_many, connect, is_complete, request, resident_bytes, send_all
-from serving import learned, ok, problem, replayed, serving, set_up
+from serving import learned, ok, problem, question_for, replayed, serving, set_up
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at what Linux tells of a process")
 
@@ -186,7 +186,7 @@ def test_a_read_only_connection_refuses_answers_and_recovers_afterwards(tmp_path
     file = tmp_path / "log.db"
     with serving(file) as client:
         project = set_up(client)
-        numbers = [ok(client.post(f"{project}/questions"))["number"] for _ in range(3)]
+        numbers = [question_for(client, project)["number"] for _ in range(3)]
         first = ok(told(client, numbers[0]))
 
         def set_read_only(value: str) -> None:  # on the one connection that the writer uses

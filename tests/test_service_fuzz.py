@@ -11,7 +11,7 @@ import schemathesis
 from schemathesis.specs.openapi import checks
 
 from dford.service.projects import keys
-from serving import ok, serving, set_up
+from serving import question_for, serving, set_up
 
 EXAMPLES = int(os.environ.get("DFORD_EXAMPLES", "10"))
 
@@ -24,7 +24,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         _, key = service.write(None, lambda connection: keys.create(connection, None, "admin", "root"))
         client.headers["Authorization"] = f"Bearer {key}"
         for _ in range(3):
-            ok(client.post(f"{project}/questions"))
+            question_for(client, project)
         yield client
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from killing import Server
 from postgres import BINARIES, frozen, new_database, temporary_cluster
-from serving import answer_some, learned, ok, problem, serving, set_up
+from serving import answer_some, learned, ok, problem, question_for, serving, set_up
 
 pytestmark = pytest.mark.skipif(not BINARIES, reason="there is no PostgreSQL on this machine")
 
@@ -38,7 +38,7 @@ def test_a_database_that_hangs_is_a_503_in_time_while_health_and_the_page_answer
         project = set_up(client, learner=learner)
         answer_some(client, project, 3)
     with serving(address, request_seconds=SECONDS) as client:
-        number = ok(client.post(f"{project}/questions"))["number"]
+        number = question_for(client, project)["number"]
         shared = httpx.Client(base_url=client.base_url, timeout=600, limits=httpx.Limits(max_connections=None))
 
         def get(method: str, path: str, **more: Any) -> tuple[int, float]:
@@ -83,7 +83,7 @@ def test_a_server_whose_database_hangs_still_ends(cluster: str) -> None:
     with httpx.Client(base_url=server.url, timeout=600) as client:
         project = set_up(client)
         answer_some(client, project, 3)
-        number = ok(client.post(f"{project}/questions"))["number"]
+        number = question_for(client, project)["number"]
 
         def tell() -> None:
             with suppress(httpx.TransportError):

@@ -18,7 +18,7 @@ from dford.service.projects import keys
 from dford.service.refusal import Refusal
 from dford.service.settings import Settings
 from dford.service.store.writer import Writer
-from serving import LEVELS, ROWS, ok, problem, serving, set_up
+from serving import LEVELS, ROWS, ok, problem, question_for, serving, set_up
 
 ROOT = Path(__file__).parent.parent
 CSV = {"Content-Type": "text/csv"}
@@ -156,7 +156,7 @@ def test_answers_count_as_the_key_holders(file: Path) -> None:
     with serving(file) as client:
         project = set_up(client)
         key = ok(client.post("/keys", json={"role": "admin", "name": "anna"}))["key"]
-        number = ok(client.post(f"{project}/questions", headers=bearer(key)))["number"]
+        number = question_for(client, project, headers=bearer(key))["number"]
         ok(client.post(f"{project}/questions/{number}/answer", json={"higher": True}, headers=bearer(key)))
         assert ok(client.get(f"{project}/state", headers=bearer(key)))["people"] == {"anna": 1}
 
@@ -171,7 +171,7 @@ def test_an_answer_is_retracted_by_whoever_gave_it_or_an_admin(file: Path) -> No
         )
         numbers = []
         for _ in range(2):
-            numbers.append(ok(client.post(f"{project}/questions", headers=anna))["number"])
+            numbers.append(question_for(client, project, headers=anna)["number"])
             body = {"higher": True}
             ok(client.post(f"{project}/questions/{numbers[-1]}/answer", json=body, headers=anna))
         first, second = (f"{project}/questions/{number}/retract" for number in numbers)
@@ -211,7 +211,7 @@ def test_over_a_limit_nothing_is_done(file: Path) -> None:
         assert problem(client.post("/projects", json=body)) == (422, "bad-columns")
         assert ok(client.get(f"{project}/state")) == before
         for _ in range(3):
-            ok(client.post(f"{project}/questions"))
+            question_for(client, project)
         response = client.post(f"{project}/questions")
         assert problem(response) == (429, "too-many-open")
         assert response.headers["Retry-After"]
@@ -268,7 +268,7 @@ def test_a_backup_made_while_running_is_complete(
     copy = tmp_path / "copy.db"
     with serving(file) as client:
         project = set_up(client)
-        number = ok(client.post(f"{project}/questions"))["number"]
+        number = question_for(client, project)["number"]
         ok(client.post(f"{project}/questions/{number}/answer", json={"higher": True}))
         assert main(["backup", str(copy), "--database", str(file)]) == 0
         assert main(["backup", str(copy), "--database", str(file)]) == 2
@@ -318,7 +318,7 @@ def test_verify_says_what_is_wrong(file: Path, capsys: pytest.CaptureFixture[str
     with serving(file) as client:
         project = set_up(client)
         for _ in range(2):
-            number = ok(client.post(f"{project}/questions"))["number"]
+            number = question_for(client, project)["number"]
             ok(client.post(f"{project}/questions/{number}/answer", json={"higher": True}))
     with sqlite3.connect(file) as database:
         database.execute("DELETE FROM answers WHERE sequence = 1")
@@ -355,7 +355,7 @@ def test_a_log_of_a_person_with_any_name_is_imported_again(file: Path) -> None:
         root = bearer(ok(client.post("/keys", json={"role": "admin", "name": "root"}))["key"])
         for name in NAMES:
             key = ok(client.post(f"{project}/keys", json={"role": "answer", "name": name}, headers=root))["key"]
-            number = ok(client.post(f"{project}/questions", headers=bearer(key)))["number"]
+            number = question_for(client, project, headers=bearer(key))["number"]
             ok(client.post(f"{project}/questions/{number}/answer", json={"higher": True}, headers=bearer(key)))
         log = client.get(f"{project}/log.csv", headers=root).content
         assert ok(client.post(f"{copy}/log.csv", content=log, headers=root | CSV))["count"] == len(NAMES)

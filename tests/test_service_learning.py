@@ -20,7 +20,7 @@ from dford.service.projects.uploads import ReadyRound
 from dford.service.settings import Settings
 from dford.service.store import schema
 from killing import Server
-from serving import LEVELS, answer_some, learned, ok, problem, replayed, serving, set_up
+from serving import LEVELS, answer_some, learned, ok, problem, question_for, replayed, serving, set_up
 
 STATE_DEPENDENT = [
     ("GET", "/state", None),
@@ -114,7 +114,7 @@ def test_until_a_retraction_is_unlearned_it_says_so(file: Path, monkeypatch: pyt
         assert ok(client.post(f"{project}/predictions", json={"items": [1]}))["stale"]
         assert ok(client.get(f"{project}/levels"))["stale"]
         assert problem(client.get(f"{project}/levels.csv")) == (503, "catching-up"), "a file is final"
-        ok(client.post(f"{project}/questions"))
+        question_for(client, project)
         gate.open.set()
         state = learned(client, "/projects/rain")
         while state["stale"]:

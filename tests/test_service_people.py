@@ -14,7 +14,7 @@ from dford.pool.people import Person
 from dford.pool.placements import Placements
 from dford.service.views import figures
 from dford.service.views import levels as overviews
-from serving import LEVELS, learned, ok, problem, serving, set_up
+from serving import LEVELS, learned, ok, problem, question_for, serving, set_up
 from test_service_pool import new_project, things
 
 WRONG = {"ann": 0.0, "ben": 0.05, "dan": 0.45}
@@ -37,7 +37,7 @@ def invited(client: Any, project: str, names: Any) -> dict[str, dict[str, str]]:
 
 
 def tell(client: Any, project: str, headers: dict[str, str], says: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-    question: dict[str, Any] = ok(client.post(f"{project}/questions", headers=headers))
+    question: dict[str, Any] = question_for(client, project, headers=headers)
     body = {"higher": says(question)}
     ok(client.post(f"{project}/questions/{question['number']}/answer", json=body, headers=headers))
     return question

@@ -19,7 +19,7 @@ from dford.service.learning.verify import verify
 from dford.service.projects.answering import SentAnswer, record
 from dford.service.projects.asking import QuestionLimits, QuestionRequest, Subject, Wording, ask
 from dford.service.store import schema
-from serving import LEVELS, learned, ok, problem, replayed, serving
+from serving import LEVELS, learned, ok, problem, question_for, replayed, serving
 from test_program import wait_until
 
 COLUMNS = [{"name": "size", "kind": "number", "mean": 0.0}, {"name": "weight", "kind": "number", "mean": 0.0}]
@@ -43,7 +43,7 @@ def new_project(client: Any, rows: list[dict[str, float]], learner: str = "Newto
 def answer(client: Any, project: str, right: list[int], n: int, wrong: float = 0.0) -> list[dict[str, Any]]:
     random, asked = np.random.default_rng(0), []
     for _ in range(n):
-        question = ok(client.post(f"{project}/questions"))
+        question = question_for(client, project)
         higher = (right[question["item"] - 1] > LEVELS.index(question["level"])) != (random.random() < wrong)
         ok(client.post(f"{project}/questions/{question['number']}/answer", json={"higher": bool(higher)}))
         asked.append(question)
@@ -70,7 +70,7 @@ def test_answers_of_programs_are_counted_however_they_ask(file: Path) -> None:
     with serving(file) as client:
         project = new_project(client, rows)
         for n in range(8):
-            question = ok(client.post(f"{project}/questions", json={"program": n < 6}))
+            question = question_for(client, project, json={"program": n < 6})
             ok(client.post(f"{project}/questions/{question['number']}/answer", json={"higher": True}))
         learned(client, project)
         assert ok(client.get(f"{project}/levels"))["programs"] == 0.75
@@ -99,7 +99,7 @@ def test_nothing_is_asked_again_because_its_answer_is_not_learned_yet(
         assert sorted(question["item"] for question in asked) == [1, 2, 3]
         assert [problem(response) for response in refused] == [(503, "busy")] * 2
         learned(client, project)
-        asked.append(ok(client.post(f"{project}/questions")))
+        asked.append(question_for(client, project))
         assert len({(question["item"], question["level"]) for question in asked}) == 4
 
 
@@ -119,7 +119,7 @@ def test_an_answer_that_arrives_while_others_are_learned_is_learned_without_a_fu
 
     with serving(file) as client:
         service, project = client.service, new_project(client, rows)
-        first, second = (ok(client.post(f"{project}/questions"))["number"] for _ in range(2))
+        first, second = (question_for(client, project)["number"] for _ in range(2))
         learned(client, project)
         (fold,) = service.folds()
         monkeypatch.setattr(Fold, "_advance", with_a_late_answer)
@@ -132,7 +132,7 @@ def test_an_answer_that_arrives_while_others_are_learned_is_learned_without_a_fu
 def test_an_item_answered_by_way_of_another_server_meanwhile_is_not_asked_about(file: Path) -> None:
     with serving(file) as client:
         project = new_project(client, things(1)[0])
-        question = ok(client.post(f"{project}/questions"))
+        question = question_for(client, project)
         learned(client, project)
         (fold,), service = client.service.folds(), client.service
         known = Subject(1, 0, "{}", b"", known=fold.sequence)
@@ -237,7 +237,7 @@ def test_the_service_asks_and_places_as_the_library_does(file: Path) -> None:
         project = new_project(client, rows)
         pool.drop(next(iter(pool._asked)))
         for _ in range(100):
-            mine, theirs = pool.ask(), ok(client.post(f"{project}/questions"))
+            mine, theirs = pool.ask(), question_for(client, project)
             assert (mine.item + 1, mine.level, mine.placement) == (
                 theirs["item"],
                 theirs["level"],
@@ -278,10 +278,10 @@ def test_new_items_are_asked_about_before_the_next_answer(file: Path) -> None:
     rows, _ = things(3)
     with serving(file) as client:
         project = new_project(client, rows[:1])
-        assert ok(client.post(f"{project}/questions"))["item"] == 1
+        assert question_for(client, project)["item"] == 1
         assert problem(client.post(f"{project}/questions")) == (404, "nothing-to-ask")
         ok(client.post(f"{project}/items", json={"items": rows[1:]}))
-        assert {ok(client.post(f"{project}/questions"))["item"] for _ in range(2)} == {2, 3}
+        assert {question_for(client, project)["item"] for _ in range(2)} == {2, 3}
         assert problem(client.post(f"{project}/questions", json={"item": 2})) == (409, "item-taken")
 
 
@@ -289,10 +289,10 @@ def test_a_skipped_item_comes_after_others(file: Path) -> None:
     rows, right = things(30)
     with serving(file) as client:
         project = new_project(client, rows)
-        skipped = ok(client.post(f"{project}/questions"))
+        skipped = question_for(client, project)
         ok(client.post(f"{project}/questions/{skipped['number']}/skip"))
         assert skipped["item"] not in {one["item"] for one in answer(client, project, right, 60)}
-        assert ok(client.post(f"{project}/questions", json={"item": skipped["item"]}))["item"] == skipped["item"]
+        assert question_for(client, project, json={"item": skipped["item"]})["item"] == skipped["item"]
 
 
 def test_people_who_ask_at_once_are_asked_about_different_items(file: Path) -> None:
@@ -301,7 +301,7 @@ def test_people_who_ask_at_once_are_asked_about_different_items(file: Path) -> N
         project, asked = new_project(client, rows), list[int]()
 
         def ask() -> None:
-            asked.extend(ok(client.post(f"{project}/questions"))["item"] for _ in range(5))
+            asked.extend(question_for(client, project)["item"] for _ in range(5))
 
         people = [threading.Thread(target=ask) for _ in range(8)]
         for person in people:

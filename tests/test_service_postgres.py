@@ -10,7 +10,7 @@ from dford.cli import main
 from dford.service.projects.answering import SentAnswer
 from killing import kill_test
 from postgres import BINARIES, new_database, temporary_cluster
-from serving import learned, ok, problem, replayed, serving, set_up
+from serving import learned, ok, problem, question_for, replayed, serving, set_up
 from test_service_together import compare, prepare
 
 pytestmark = pytest.mark.skipif(not BINARIES, reason="PostgreSQL is not installed")
@@ -71,7 +71,7 @@ def test_a_database_that_goes_away_is_a_clear_503_and_nothing_is_lost(
     cluster, _, name = database.replace("+psycopg", "").rpartition("/")
     with serving(database) as client, psycopg.connect(f"{cluster}/postgres", autocommit=True) as operator:
         project = set_up(client)
-        question = ok(client.post(f"{project}/questions"))
+        question = question_for(client, project)
         answer = f"{project}/questions/{question['number']}/answer"
         operator.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
         end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"

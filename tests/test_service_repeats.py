@@ -13,7 +13,7 @@ import pytest
 
 from dford.service.projects import uploads
 from dford.service.refusal import Refusal
-from serving import COLUMNS, LEVELS, ROWS, answer_some, ok, problem, serving, set_up
+from serving import COLUMNS, LEVELS, ROWS, answer_some, ok, problem, question_for, serving, set_up
 
 CSV = "size,colour,note\n" + "".join(f"{i},red,new {i}\n" for i in range(7))
 
@@ -50,7 +50,7 @@ def test_the_key_of_a_programs_question_is_refused_over_http(file: Path) -> None
         before = size(client)
         assert problem(client.post(f"{project}/questions", headers=key("--answer/1"))) == (422, "invalid")
         assert size(client) == before
-        ok(client.post(f"{project}/questions", headers=key("--answer")))
+        question_for(client, project, headers=key("--answer"))
 
 
 @pytest.mark.parametrize("what", ["project", "items", "items.csv", "question", "log.csv"])

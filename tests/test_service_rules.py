@@ -15,7 +15,7 @@ from dford.pool.answers import AUDIT, GOLD
 from dford.service.store import schema
 from dford.service.table_project import TableProject, fill_project
 from dford.service.views import levels as overviews
-from serving import LEVELS, learned, ok, problem, replayed, serving
+from serving import LEVELS, learned, ok, problem, question_for, replayed, serving
 from test_service_people import invited, locked, tell
 from test_service_pool import COLUMNS, levels, new_project, things
 
@@ -84,7 +84,7 @@ def test_nobody_can_tell_a_gold_question_from_others(file: Path) -> None:
         replies = {}
         random = np.random.default_rng(0)
         for _ in range(90):
-            question = ok(client.post(f"{project}/questions", headers=ann))
+            question = question_for(client, project, headers=ann)
             body = {"higher": says(right, 0.0, random)(question)}
             path = f"{project}/questions/{question['number']}"
             replies[question["number"]] = question, ok(client.post(f"{path}/answer", json=body, headers=ann))

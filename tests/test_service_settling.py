@@ -12,7 +12,7 @@ from dford.service.learning import fold, log_reader
 from dford.service.learning.verify import verify
 from dford.service.store import schema
 from dford.service.views import levels as overviews
-from serving import LEVELS, learned, ok, problem, replayed, serving, set_up
+from serving import LEVELS, learned, ok, problem, question_for, replayed, serving, set_up
 from test_service_people import answered, invited, locked, tell
 from test_service_pool import answer, levels, new_project, things
 
@@ -48,7 +48,7 @@ def test_a_settled_level_holds_whatever_the_answers_say_until_it_is_retracted(fi
         between = settle(client, project, 7, LEVELS[1], LEVELS[2])
         row = levels(client, project)[6]
         assert (row["lowest"], row["highest"]) == (LEVELS[1], LEVELS[2]) == (between["lowest"], between["highest"])
-        asked = ok(client.post(f"{project}/questions", json={"item": 7}))
+        asked = question_for(client, project, json={"item": 7})
         assert asked["level"] == LEVELS[1], "no other is open"
         for _ in range(2):
             assert client.delete(f"{project}/settled/7").status_code == 204
@@ -74,7 +74,7 @@ def test_what_is_settled_takes_effect_as_in_the_library_and_a_replay_has_the_sam
                 else:
                     settle(client, project, item + 1, LEVELS[low], LEVELS[high])
                 learned(client, project)
-            mine, theirs = pool.ask(), ok(client.post(f"{project}/questions"))
+            mine, theirs = pool.ask(), question_for(client, project)
             assert (mine.item + 1, mine.level, mine.propensity) == (
                 theirs["item"],
                 theirs["level"],
@@ -159,7 +159,7 @@ def test_the_most_contested_items_come_first_with_who_said_what(file: Path, monk
         for name, higher in (("ann", True), ("eve", False)):
             own = keys.get(name) or invited(client, project, [name])[name]
             for level in range(40):  # enough for both to be asked about the lowest cut
-                asked = ok(client.post(f"{project}/questions", json={"item": 9}, headers=own))
+                asked = question_for(client, project, json={"item": 9}, headers=own)
                 ok(client.post(f"{project}/questions/{asked['number']}/answer", json={"higher": higher}, headers=own))
                 if level > 4:
                     break
@@ -237,7 +237,7 @@ def test_what_is_no_longer_settled_is_asked_about_once_that_is_learned(
         assert problem(response) == (503, "busy")
         assert "no longer settled, and the server is still learning" in response.json()["sentence"]
         learned(client, project)
-        assert ok(client.post(f"{project}/questions", json={"item": 2}))["item"] == 2
+        assert question_for(client, project, json={"item": 2})["item"] == 2
 
 
 def test_with_turns_settled_items_are_not_asked_about(file: Path) -> None:

@@ -22,7 +22,7 @@ from dford.service.refusal import Refusal
 from dford.service.settings import Settings
 from dford.service.store.database import Database
 from loading import connect, is_complete, request
-from serving import ROWS, ok, problem, requests, serving, set_up
+from serving import ROWS, ok, problem, question_for, requests, serving, set_up
 
 
 @pytest.fixture
@@ -207,7 +207,7 @@ def test_idle_connections_shut_nobody_out(file: Path) -> None:
             lines.enter_context(connect(address(client)))
         for _ in range(3):
             assert ok(httpx.get(f"{address(client)}/health", timeout=600))["status"] == "ok"
-        assert ok(client.post(f"{project}/questions"))["number"] == 1
+        assert question_for(client, project)["number"] == 1
 
 
 def test_a_client_that_does_not_read_does_not_hold_up_the_server(file: Path) -> None:
@@ -248,7 +248,7 @@ def test_only_the_person_asked_or_an_admin_can_answer_or_skip(file: Path) -> Non
             for name in ("anna", "ben")
             for key in [ok(client.post(f"{project}/keys", json={"role": "answer", "name": name}, headers=root))["key"]]
         }
-        first, second = (ok(client.post(f"{project}/questions", headers=people["anna"]))["number"] for _ in range(2))
+        first, second = (question_for(client, project, headers=people["anna"])["number"] for _ in range(2))
         answer = {"json": {"higher": True}}
         for path, more in ((f"{first}/answer", answer), (f"{first}/skip", {})):
             response = client.post(f"{project}/questions/{path}", headers=people["ben"], **more)
@@ -272,19 +272,19 @@ def test_one_person_cannot_take_all_items(file: Path) -> None:
             for key in [ok(client.post(f"{project}/keys", json={"role": "answer", "name": name}, headers=root))["key"]]
         ]
         for _ in range(3):
-            ok(client.post(f"{project}/questions", headers=keys_of[0]))
+            question_for(client, project, headers=keys_of[0])
         assert problem(client.post(f"{project}/questions", headers=keys_of[0])) == (429, "too-many-open")
         for _ in range(2):
-            ok(client.post(f"{project}/questions", headers=keys_of[1]))
+            question_for(client, project, headers=keys_of[1])
         assert problem(client.post(f"{project}/questions", headers=keys_of[1])) == (429, "too-many-open")
 
 
 def test_a_released_item_is_free_at_once_and_its_answer_still_counts(file: Path) -> None:
     with serving(file) as client:
         project = set_up(client)
-        first = ok(client.post(f"{project}/questions"))
+        first = question_for(client, project)
         assert ok(client.post(f"{project}/release", json={"questions": [first["number"], 77]})) == {"released": 1}
-        again = ok(client.post(f"{project}/questions"))
+        again = question_for(client, project)
         assert again["item"] == first["item"]
         assert (first["turns"], again["turns"]) == (0, 0)
         ok(client.post(f"{project}/questions/{first['number']}/answer", json={"higher": True}))
@@ -311,7 +311,7 @@ def test_many_who_ask_at_once_get_different_items(file: Path) -> None:
 def test_a_locked_database_refuses_all_who_wait_at_once_and_recovers_afterwards(file: Path) -> None:
     with serving(file, request_seconds=5.0) as client:
         project = set_up(client)
-        numbers = [ok(client.post(f"{project}/questions"))["number"] for _ in range(20)]
+        numbers = [question_for(client, project)["number"] for _ in range(20)]
         holding = sqlite3.connect(file, isolation_level=None, timeout=0)
         holding.execute("BEGIN IMMEDIATE")
         outcomes: list[tuple[int, str]] = []

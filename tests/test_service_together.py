@@ -24,7 +24,7 @@ from dford.service.refusal import Refusal
 from dford.service.settings import Settings
 from dford.service.store import schema
 from loading import connect, is_complete, request
-from serving import LEVELS, ROWS, ok, problem, serving, set_up
+from serving import LEVELS, ROWS, ok, problem, question_for, serving, set_up
 
 _TOLD = st.builds(
     SentAnswer,
@@ -146,7 +146,7 @@ def receive(line: socket.socket) -> list[tuple[int, dict[str, str], Any]]:
 def test_a_plain_answer_may_come_in_pieces_or_with_others_behind_it(tmp_path: Path) -> None:
     with serving(tmp_path / "log.db") as client:
         project = set_up(client)
-        numbers = [ok(client.post(f"{project}/questions"))["number"] for _ in range(6)]
+        numbers = [question_for(client, project)["number"] for _ in range(6)]
         plain = [request("POST", f"{project}/questions/{n}/answer", '{"higher":true}') for n in numbers]
         with connect(str(client.base_url).rstrip("/")) as line:
             for byte in plain[0]:
@@ -169,7 +169,7 @@ def test_a_plain_answer_may_come_in_pieces_or_with_others_behind_it(tmp_path: Pa
 def test_the_fast_path_has_the_headers_of_the_documented_one(tmp_path: Path) -> None:
     with serving(tmp_path / "log.db") as client:
         project = set_up(client)
-        number = ok(client.post(f"{project}/questions"))["number"]
+        number = question_for(client, project)["number"]
         for higher in ("true", "false"):  # accepted, and refused
             both = [
                 client.post(
@@ -184,7 +184,7 @@ def test_the_fast_path_has_the_headers_of_the_documented_one(tmp_path: Path) -> 
 def test_a_body_that_never_comes_is_given_up(tmp_path: Path) -> None:
     with serving(tmp_path / "log.db", request_seconds=3.0) as client:
         project = set_up(client)
-        number = ok(client.post(f"{project}/questions"))["number"]
+        number = question_for(client, project)["number"]
         whole = request("POST", f"{project}/questions/{number}/answer", '{"higher":true}')
         with connect(str(client.base_url).rstrip("/")) as line:
             line.sendall(whole[:-3])

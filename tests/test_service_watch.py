@@ -9,7 +9,7 @@ import pytest
 
 from dford.service.projects import items
 from dford.service.views import levels as views
-from serving import LEVELS, ROWS, answer_some, learned, ok, problem, serving, set_up
+from serving import LEVELS, ROWS, answer_some, learned, ok, problem, question_for, serving, set_up
 
 
 @pytest.fixture
@@ -20,12 +20,12 @@ def file(tmp_path: Path) -> Path:
 def test_one_item_can_be_asked_about_by_number_while_it_is_free(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(file) as client:
         project = set_up(client)
-        asked = ok(client.post(f"{project}/questions", json={"item": 7}, headers={"Idempotency-Key": "k"}))
+        asked = question_for(client, project, json={"item": 7}, headers={"Idempotency-Key": "k"})
         assert asked["item"] == 7
         assert problem(client.post(f"{project}/questions", json={"item": 7})) == (409, "item-taken")
         assert problem(client.post(f"{project}/questions", json={"item": 31})) == (404, "no-item")
         assert problem(client.post(f"{project}/questions", json={"item": 7, "features": {}})) == (422, "invalid")
-        again = ok(client.post(f"{project}/questions", json={"item": 7}, headers={"Idempotency-Key": "k"}))
+        again = question_for(client, project, json={"item": 7}, headers={"Idempotency-Key": "k"})
         assert again["number"] == asked["number"]
         other = client.post(f"{project}/questions", json={"item": 8}, headers={"Idempotency-Key": "k"})
         assert problem(other) == (409, "key-reused")
@@ -33,10 +33,10 @@ def test_one_item_can_be_asked_about_by_number_while_it_is_free(file: Path, monk
         # retracted, or its lease over, it is free again
         ok(client.post(f"{project}/questions/{asked['number']}/answer", json={"higher": True}))
         ok(client.post(f"{project}/questions/{asked['number']}/retract"))
-        assert ok(client.post(f"{project}/questions", json={"item": 7}))["item"] == 7
+        assert question_for(client, project, json={"item": 7})["item"] == 7
         later = time.time() + 301
         monkeypatch.setattr("dford.service.projects.asking.time.time", lambda: later)
-        assert ok(client.post(f"{project}/questions", json={"item": 7}))["item"] == 7
+        assert question_for(client, project, json={"item": 7})["item"] == 7
 
 
 @pytest.mark.parametrize("learner", ["Auto", "DFORD", "DirectionalBoosting"])
