@@ -208,9 +208,11 @@ def test_a_level_that_no_row_has_is_refused_as_the_others_would_move_together(
     (tmp_path / "gap.csv").write_text(
         "a,level\n" + "".join(f"{n % 7},{'bad' if n % 2 else 'good'}\n" for n in range(60))
     )
-    command = ["compare", str(tmp_path / "gap.csv"), "--target", "level", "--levels", "bad,ok,good"]
-    assert main([*command, "--out", str(tmp_path / "out")]) == 2
-    assert "no row of gap.csv has the level 'ok'" in " ".join(capsys.readouterr().err.split())
+    command = ["compare", str(tmp_path / "gap.csv"), "--out", str(tmp_path / "out"), "--target"]
+    assert main([*command, "level", "--levels", "bad,ok,good"]) == 2
+    assert "dford: no row of gap.csv has the level 'ok'" in " ".join(capsys.readouterr().err.split())
+    assert main([*command, "a", "--cuts", "1,2.2,2.8"]) == 2
+    assert "dford: no row of gap.csv has the level 3" in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "out").exists()
 
 

@@ -198,6 +198,15 @@ def test_what_an_audit_showed_of_people_is_known_after_its_release() -> None:
     assert pool.release().people_["ann"] == before
 
 
+def test_after_a_release_there_are_no_more_audits_than_before() -> None:
+    X, y = make_synthetic(300, random_state=0)
+    pool = fast(X, audit=0.05)
+    answer(pool, y, 300)
+    pool.release()
+    asked = [question.purpose for question in pool.ask(100)]
+    assert asked.count("audit") < 15, "and not half of the questions, as for an audit that has fallen behind"
+
+
 @pytest.mark.parametrize("number", [np.float32, np.float16, np.float64])
 def test_numbers_of_numpy_are_numbers_and_can_be_saved(tmp_path: Path, number: Any) -> None:
     X = make_synthetic(20, random_state=0)[0]

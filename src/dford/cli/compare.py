@@ -151,8 +151,8 @@ def _own_table(path: Path | None, options: _tables.TableOptions) -> "dict[str, D
     counts = np.bincount(y, minlength=1 + len(data.target_names))[1:]
     if absent := [name for name, count in zip(data.target_names, counts, strict=True) if not count]:
         raise typer.BadParameter(
-            f"no row of {path.name} has the level {absent[0]!r}, so learners cannot be compared on it; leave it out",
-            param_hint="--levels",
+            f"no row of {path.name} has the level {absent[0]!r}, so learners cannot be compared on it; "
+            "use a scale all of whose levels have rows"
         )
     return {path.stem: Dataset(data.data, y, dense)}
 

@@ -16,7 +16,7 @@ MSLR_FEATURES = 136
 
 
 def csv(raw: bytes) -> Floats:
-    """Floats separated by commas; a first line of names is skipped."""
+    """Numbers separated by commas; a first line of names is skipped."""
     lines = _lines(raw)
     return _numbers(lines[1:] if lines and re.search(r"[A-Za-z]{2}", lines[0]) else lines)
 

@@ -142,7 +142,8 @@ class Placements:
 
     def _share_of_audits(self) -> float:
         """The share of auditors' questions; a half if the audit has fallen behind because others answered so much."""
-        expected, there = self.audit_share * len(self.answers), np.count_nonzero(self.answers["purpose"] == AUDIT)
+        expected = self.audit_share * len(self.answers)
+        there = np.count_nonzero(np.isin(self.answers["purpose"], (AUDIT, RELEASED)))
         return 0.5 if there + expected**0.5 < expected - 1.0 else self.audit_share
 
     def _draw(self, some: Sequence[AtHand], number: int) -> str | None:
