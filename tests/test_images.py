@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageFilter
 
-from dford import Pool
+from dford import Columns, Pool
 from dford.columns import images
 from dford.columns.images import FEATURES, describe
 from drawing import LEVELS, PROPERTIES, draw, drawings, file
@@ -275,3 +275,14 @@ def test_broken_bytes_have_finite_numbers_or_are_refused(kind: str, data: st.Dat
     except ValueError:
         return
     assert np.isfinite(found).all()
+
+
+def test_a_column_of_images_is_one_also_if_the_first_ones_cannot_be_read(tmp_path: Path) -> None:
+    for n in range(6):
+        (tmp_path / f"{n}.png").write_bytes(b"not an image")
+    (tmp_path / "7.png").write_bytes(drawings(1)[0][0])
+    names = [{"photo": f"{n}.png"} for n in range(8)]
+    assert [one.kind for one in Columns(files=tmp_path).fit(names).describe()] == ["image"]
+    (tmp_path / "7.png").unlink()
+    (said,) = Columns(files=tmp_path).fit(names).describe()
+    assert said.sentence == "photo: shown, not learned from: it names images, but the image folder has none of them"

@@ -13,7 +13,6 @@ from dford.columns.values import ColumnError, Values
 
 _MOST_CATEGORIES = 20
 _LONGEST_CATEGORY = 64
-_TRIED = 5  # images of a column that are looked for
 _IMAGE = re.compile(r".+\.(png|jpe?g|webp|gif)", re.IGNORECASE)
 _ID_NAME = re.compile(r"(.*[_ -])?(id|uuid|guid|key|index|nr|no)", re.IGNORECASE)
 _CODE = re.compile(r"0\d+")
@@ -47,7 +46,7 @@ def read_column(
         return column._replace(mean=mean)
     if kind is None:
         kind, note = _guess(name, there)
-        if kind == "image" and (images is None or not any(images.see(word) is not None for word in there[:_TRIED])):
+        if kind == "image" and (images is None or not any(images.see(word) is not None for word in there)):
             what = "no image folder is given" if images is None else "the image folder has none of them"
             kind, note = "shown", f"it names images, but {what}"
         if kind == "shown":
