@@ -156,7 +156,7 @@ class _Listing(NamedTuple):
     turn: sa.TextClause
 
 
-def _make_listing(numbers: str, rows: str, part: str, all_of: str) -> _Listing:
+def _make_listing(among: str, rows: str, part: str, all_of: str) -> _Listing:
     columns = "q.item, a.sequence, a.higher, s.question, r.sequence, q.person"
     sequence, question, higher, person, confidence = (part.format(i) for i in range(5))
     same = "{0}.project = q.project AND {0}.question = q.number"
@@ -165,27 +165,28 @@ def _make_listing(numbers: str, rows: str, part: str, all_of: str) -> _Listing:
             "SELECT (SELECT sequence FROM heads WHERE project = :project) AS head, "
             f"CAST({all_of.format('q.number, ' + columns)} AS TEXT) AS fates FROM questions q "
             f"LEFT JOIN answers a ON {same.format('a')} LEFT JOIN skips s ON {same.format('s')} "
-            f"LEFT JOIN retractions r ON {same.format('r')} WHERE q.project = :project AND q.number IN ({numbers})"
+            f"LEFT JOIN retractions r ON {same.format('r')} WHERE q.project = :project AND q.number {among}"
         ),
         sa.text(
             "INSERT INTO answers (project, sequence, question, higher, person, at, confidence) "
             f"SELECT :project, CAST({sequence} AS INTEGER), CAST({question} AS INTEGER), CAST({higher} AS BOOLEAN), "
             f"{person}, :at, CAST({confidence} AS DOUBLE PRECISION) FROM {rows}"
         ),
-        sa.text(f"DELETE FROM leases WHERE project = :project AND question IN ({numbers})"),
-        sa.text(f"UPDATE pool SET turns = turns + :by WHERE project = :project AND item IN ({numbers})"),
+        sa.text(f"DELETE FROM leases WHERE project = :project AND question {among}"),
+        sa.text(f"UPDATE pool SET turns = turns + :by WHERE project = :project AND item {among}"),
     )
 
 
 _LISTINGS = {
     "sqlite": _make_listing(
-        "SELECT value FROM json_each(:numbers)",
+        "IN (SELECT value FROM json_each(:numbers))",
         "json_each(:rows)",
         "json_extract(value, '$[{}]')",
         "json_group_array(json_array({}))",
     ),
     "postgresql": _make_listing(
-        "SELECT CAST(value AS INTEGER) FROM json_array_elements_text(CAST(:numbers AS JSON))",
+        # an array, because PostgreSQL reads the whole table for a list from a query
+        "= ANY(ARRAY(SELECT CAST(value AS INTEGER) FROM json_array_elements_text(CAST(:numbers AS JSON))))",
         "json_array_elements(CAST(:rows AS JSON))",
         "value ->> {}",
         "json_agg(json_build_array({}))",
