@@ -285,4 +285,5 @@ def test_a_column_of_images_is_one_also_if_the_first_ones_cannot_be_read(tmp_pat
     assert [one.kind for one in Columns(files=tmp_path).fit(names).describe()] == ["image"]
     (tmp_path / "7.png").unlink()
     (said,) = Columns(files=tmp_path).fit(names).describe()
-    assert said.sentence == "photo: shown, not learned from: it names images, but the image folder has none of them"
+    what = "it names images, but none of them can be read from the image folder"
+    assert said.sentence == f"photo: shown, not learned from: {what}"

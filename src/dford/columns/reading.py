@@ -46,8 +46,8 @@ def read_column(
         return column._replace(mean=mean)
     if kind is None:
         kind, note = _guess(name, there)
-        if kind == "image" and (images is None or not any(images.see(word) is not None for word in there)):
-            what = "no image folder is given" if images is None else "the image folder has none of them"
+        if kind == "image" and (images is None or all(images.see(word) is None for word in dict.fromkeys(there))):
+            what = "no image folder is given" if images is None else "none of them can be read from the image folder"
             kind, note = "shown", f"it names images, but {what}"
         if kind == "shown":
             return Column(name, "shown", note=note)
