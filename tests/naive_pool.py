@@ -1,7 +1,7 @@
 """The pool's arithmetic again, slowly and from its definition: Bayes' rule, and information in bits."""
 
 from collections.abc import Sequence
-from math import log2
+from math import log, log2, prod
 
 Answer = tuple[int, bool]  # a cut, from 0, and whether the level is above it
 
@@ -31,3 +31,39 @@ def median(belief: Sequence[float]) -> int:
 
 def error(belief: Sequence[float], level: int) -> float:
     return sum(chance * abs(level - other) for other, chance in enumerate(belief))
+
+
+def levels_of(yes: Sequence[float], rate: float) -> list[float]:
+    """The probabilities of levels, if answers are yes with these probabilities and wrong at this rate."""
+    above = [1.0]
+    for chance in yes:
+        above.append(min(above[-1], min(max((chance - rate) / (1 - 2 * rate), 0.0), 1.0)))
+    return [max(one - next_, 1e-5) for one, next_ in zip(above, [*above[1:], 0.0], strict=True)]
+
+
+def prior(
+    yes: Sequence[float],
+    above: Sequence[Sequence[float]],
+    inversion: float,
+    power: float,
+    weights: Sequence[float],
+    usual: Sequence[float],
+) -> list[float]:
+    """What learners and models of levels say about an item, as sure as it should be; `usual` are shares."""
+    said = [levels_of(yes, inversion), *(levels_of(one, 0.0) for one in above)]
+    found = []
+    for level, share in enumerate(usual):
+        mean = prod(one[level] ** weight for one, weight in zip(said, weights, strict=True))
+        found.append(mean**power * share ** max(1 - power, 0))
+    return [max(one / sum(found), 1e-5) for one in found]
+
+
+def likelihood(prior: Sequence[float], answers: Sequence[Answer], rate: float, low: int, high: int) -> float:
+    """The logarithm of how likely these answers are."""
+    total = 0.0
+    for level in range(low, high + 1):
+        chance = prior[level]
+        for cut, higher in answers:
+            chance *= 1 - rate if (level > cut) == higher else rate
+        total += chance
+    return log(total)

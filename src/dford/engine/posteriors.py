@@ -142,45 +142,76 @@ def sharpen(logs: Floats, power: float, usual: Floats, out: Floats) -> None:
         out[k] = max(out[k] / total, LEAST)
 
 
+@inlined
+def as_logs(above: Floats, rate: float, out: Floats) -> None:
+    """The logarithms of the probabilities of levels, from those of answers."""
+    invert(above, rate, out)
+    for k in range(out.size):
+        out[k] = log_one(out[k])
+
+
+@inlined
+def mix(said: Floats, weights: Floats, out: Floats) -> None:
+    """The logarithms of a weighted geometric mean of the rows, which are logarithms."""
+    for k in range(out.size):
+        out[k] = 0.0
+        for s in range(weights.size):
+            out[k] += weights[s] * said[s, k]
+
+
 @compiled
-def priors(yes: Floats, inversion: float, power: float, usual: Floats) -> Floats:
+def priors(yes: Floats, above: Floats, inversion: float, power: float, weights: Floats, usual: Floats) -> Floats:
     """The priors of items for which learners give these probabilities of yes.
 
     Learners are too modest, most of all about cuts that are hardly ever asked about. So answers are assumed to be wrong
-    even more often than they are, and the priors are taken to a power.
+    even more often than they are, and the priors are taken to a power. above[s] are the probabilities that models of
+    levels give to the items' being above each cut; the first weight is that of the learners, the others are theirs.
     """
     out = np.empty((len(yes), yes.shape[1] + 1))
-    logs = np.empty(out.shape[1])
+    said, mixed = np.empty((weights.size, out.shape[1])), np.empty(out.shape[1])
     for i in range(len(yes)):
-        invert(yes[i], inversion, out[i])
-        for k in range(logs.size):
-            logs[k] = log_one(out[i, k])
-        sharpen(logs, power, usual, out[i])
+        as_logs(yes[i], inversion, said[0])
+        for s in range(len(above)):
+            as_logs(above[s, i], 0.0, said[s + 1])
+        mix(said, weights, mixed)
+        sharpen(mixed, power, usual, out[i])
     return out
 
 
 @compiled
 def likelihoods(
-    yes: Floats, evidence: Floats, bounds: Any, inversions: Floats, exponents: Floats, usual: Floats
+    yes: Floats,
+    above: Floats,
+    evidence: Floats,
+    bounds: Any,
+    inversions: Floats,
+    exponents: Floats,
+    weights: Floats,
+    usual: Floats,
 ) -> Floats:
-    """The logarithm of the likelihood of all answers about these items, by the two parameters of `priors`."""
-    out = np.zeros((inversions.size, exponents.size))
-    belief, logs = np.empty(yes.shape[1] + 1), np.empty(yes.shape[1] + 1)
-    chances = np.empty(yes.shape[1] + 1)
+    """The logarithm of the likelihood of all answers about these items, by the parameters of `priors`.
+
+    Each row of `weights` is one way to weigh them.
+    """
+    out, n_levels = np.zeros((inversions.size, exponents.size, len(weights))), yes.shape[1] + 1
+    belief, chances, mixed = np.empty(n_levels), np.empty(n_levels), np.empty(n_levels)
+    said = np.empty((weights.shape[1], n_levels))
     for i in range(len(yes)):
         most = evidence[i].max()
-        for k in range(chances.size):
+        for k in range(n_levels):
             chances[k] = exp_one(evidence[i, k] - most)
+        for s in range(len(above)):
+            as_logs(above[s, i], 0.0, said[s + 1])
         for r in range(inversions.size):
-            invert(yes[i], inversions[r], belief)
-            for k in range(logs.size):
-                logs[k] = log_one(belief[k])
-            for p in range(exponents.size):
-                sharpen(logs, exponents[p], usual, belief)
-                total = 0.0
-                for k in range(bounds[i, 0], bounds[i, 1] + 1):
-                    total += belief[k] * chances[k]
-                out[r, p] += most + log_one(max(total, 1e-300))
+            as_logs(yes[i], inversions[r], said[0])
+            for w in range(len(weights)):
+                mix(said, weights[w], mixed)
+                for p in range(exponents.size):
+                    sharpen(mixed, exponents[p], usual, belief)
+                    total = 0.0
+                    for k in range(bounds[i, 0], bounds[i, 1] + 1):
+                        total += belief[k] * chances[k]
+                    out[r, p, w] += most + log_one(max(total, 1e-300))
     return out
 
 
@@ -215,16 +246,21 @@ def expected_rate(repeats: int, differing: int, against: Floats, counts: Ints, b
 
 
 @compiled
-def expected_pair(first: Floats, second: Floats, logs: Floats) -> tuple[float, float]:
-    """The means of two parameters, given the logarithms of the likelihoods of their pairs."""
-    most, total, one, other = logs.max(), 0.0, 0.0, 0.0
-    for i in range(first.size):
-        for j in range(second.size):
-            w = exp_one(logs[i, j] - most)
-            total += w
-            one += w * first[i]
-            other += w * second[j]
-    return one / total, other / total
+def expected_parameters(
+    inversions: Floats, exponents: Floats, weights: Floats, logs: Floats
+) -> tuple[float, float, Floats]:
+    """The means of the parameters of `priors`, given the logarithms of the likelihoods of their combinations."""
+    most, total, inversion, power, weighed = logs.max(), 0.0, 0.0, 0.0, np.zeros(weights.shape[1])
+    for r in range(inversions.size):
+        for p in range(exponents.size):
+            for w in range(len(weights)):
+                chance = exp_one(logs[r, p, w] - most)
+                total += chance
+                inversion += chance * inversions[r]
+                power += chance * exponents[p]
+                for s in range(weighed.size):
+                    weighed[s] += chance * weights[w, s]
+    return inversion / total, power / total, weighed / total
 
 
 @compiled

@@ -16,9 +16,9 @@ from dford.pool.agreement import AnswerColumns, Voice, number_voices
 from dford.pool.audit import Audit
 from dford.pool.error_rate import RateEvidence
 from dford.pool.filling import Filling
-from dford.pool.held_out_learners import PARTS, HeldOutLearners
+from dford.pool.held_out_learners import PARTS, Drawn, HeldOutLearners, LevelModels
 from dford.pool.items import Items
-from dford.pool.refresh import Calibration, Sureness
+from dford.pool.refresh import Calibration, Fitted, Sureness
 from dford.pool.reliability import alike
 from dford.scale import Scale
 
@@ -49,7 +49,7 @@ class Known(NamedTuple):
     names: list[str]
     learners: HeldOutLearners
     filling: Filling
-    sure: Sureness
+    fitted: Fitted
     usual: Floats
     """The prior of an item that lacks a feature which the log always has: nothing was learned about such items."""
     answered: Ints
@@ -109,19 +109,21 @@ def write_known(
         return Calibration(own, Audit(own, seed), answers, is_audit, told.voices, rate, about_rate)
 
     reliability = calibration().reliability()
-    sure = Sureness(0.0, 1.0, np.zeros(len(scale)))
+    fitted = Fitted(Sureness(0.0, 1.0, np.ones(1), np.zeros(len(scale))), None)
     if names:
-        chances = _restored(models, kind, scale, seed).chances_of(told.answered, filling.fill(told.own))
-        sure = calibration().sureness(chances, reliability)
-        own.prior = posteriors.priors(chances, *sure)
+        every, X = _restored(models, kind, scale, seed), filling.fill(told.own)
+        parts, yes = every.parts(told.answered), every.chances_of(told.answered, X)
+        drawn = Drawn.of(own, every.models[0], seed)
+        fitted, own.prior = calibration().fit(yes, X, parts, drawn, reliability)
         reliability = calibration().reliability()
     usual = calibration().shares(reliability).prior
     overall = reliability.rate(answers.person)
-    header = {"levels": scale.names, "names": names, "seed": seed, "sure": sure[:2]}
+    header = {"levels": scale.names, "names": names, "seed": seed, "sure": fitted.sure[:2]}
     arrays: dict[str, NDArray[Any]] = {
         "may_miss": filling.may_miss.astype(np.uint8),
         "means": filling.means,
-        "sure": sure.usual,
+        "sure": fitted.sure.usual,
+        "weights": fitted.sure.weights,
         "usual": usual[0] if len(usual) else np.full(len(scale), 1 / len(scale)),
         "answered": told.answered,
         "own": told.own,
@@ -129,7 +131,8 @@ def write_known(
         "counts": own.counts.astype(np.int64),
     }
     packed = {f"learner{part}": np.frombuffer(model, np.uint8) for part, model in enumerate(models)}
-    persistence.write(path, header, arrays | packed)
+    of_levels = {} if fitted.models is None else fitted.models.arrays()
+    persistence.write(path, header, arrays | packed | of_levels)
     return overall
 
 
@@ -142,8 +145,8 @@ def read_known(path: Path, kind: type[LiveLearner]) -> Known:
     filling = Filling(arrays["may_miss"].astype(np.bool_), arrays["means"])
     answers = (arrays[name] for name in ("answered", "own", "evidence", "counts"))
     inversion, power = header["sure"]
-    sure = Sureness(inversion, power, arrays["sure"])
-    return Known(scale, header["names"], every, filling, sure, arrays["usual"], *answers)
+    fitted = Fitted(Sureness(inversion, power, arrays["weights"], arrays["sure"]), LevelModels.of(arrays))
+    return Known(scale, header["names"], every, filling, fitted, arrays["usual"], *answers)
 
 
 def _restored(models: list[bytes], kind: type[LiveLearner], scale: Scale, seed: int) -> HeldOutLearners:

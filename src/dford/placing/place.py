@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from dford.arrays import Floats
-from dford.engine import posteriors
 from dford.experiments.fan_out import fan_out
 from dford.files import atomic_write
 from dford.learners import Auto, LiveLearner
@@ -231,8 +230,9 @@ def _place(known: Known, start: int, X: Floats) -> tuple[Any, float]:
     prior = np.tile(known.usual, (len(X), 1))
     told = ~known.filling.lacking(X) & bool(known.names)
     if told.any():
-        chances = known.learners.chances_of(numbers[told], known.filling.fill(X[told]))
-        prior[told] = posteriors.priors(chances, *known.sure)
+        rows, parts = known.filling.fill(X[told]), known.learners.parts(numbers[told])
+        yes = known.learners.chances_of(numbers[told], rows)
+        prior[told] = known.fitted.priors(yes, rows, parts)
     items.believe(prior, items.evidence)
     levels, errors = items.placements()
     beliefs = items.beliefs(np.arange(len(X)))

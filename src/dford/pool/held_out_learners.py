@@ -1,14 +1,27 @@
-"""Learners that each leave out a part of the items: none has learned the answers about the items it predicts."""
+"""Learners and trees that each leave out a part of the items: none has learned from the items it predicts."""
+
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import clone
 
+from dford import learners
 from dford.arrays import Bools, Floats, Ints
-from dford.engine import counter
-from dford.learners import LiveLearner, Rows
+from dford.engine import counter, loops, posteriors
+from dford.learners import Auto, LiveLearner, NewtonLogit, Rows
+from dford.learners._trees.forest import Trees
+from dford.learners._trees.grower import Growth
+from dford.learners._trees.schedule import TreeSchedule
+from dford.pool.items import Items
 from dford.scale import Scale
 
 PARTS = 10  # with five, the error was half as large again on some data after one answer per item
+LEVEL_PARTS = 5
+_LEAST, _MOST = 50, 5000  # items with levels to learn
+_MOST_PRODUCTS = 12  # columns up to which a logit of levels has their products
+_GROWTH = Growth(max_iter=50, learning_rate=0.2, max_leaf_nodes=16)
 
 
 class HeldOutLearners:
@@ -58,3 +71,88 @@ class HeldOutLearners:
             of = parts != part
             if of.any() and model.__sklearn_is_fitted__() and model.missing_:
                 model.recall(X[items[of]], names[cuts[of]], higher[of])
+
+
+class Drawn(NamedTuple):
+    """Some items about which something is known, and what that is; a level can be drawn for each."""
+
+    items: Ints
+    evidence: Floats
+    bounds: Any
+    draws: Floats
+
+    @classmethod
+    def of(cls, items: Items, learner: LiveLearner, seed: int) -> "Drawn | None":
+        """Those that were answered about or settled, evenly thinned out if there are many.
+
+        None if there are too few, or if the learner is not `Auto`: who chose another wants nothing else.
+        """
+        known = np.flatnonzero((items.counts > 0) | (items.bounds[:, 1] - items.bounds[:, 0] < items.n_levels - 1))
+        if len(known) < _LEAST or not isinstance(learner, Auto):
+            return None
+        some = known[:: 1 + (len(known) - 1) // _MOST]
+        return cls(some, items.evidence[some], items.bounds[some], counter.uniforms(seed, some))
+
+    def levels(self, prior: Floats) -> Ints:
+        """A level of each, by what is known about it, its prior included."""
+        beliefs = posteriors.beliefs(np.arange(len(self.items)), prior, self.evidence, self.bounds)
+        found: Ints = (beliefs.cumsum(axis=1)[:, :-1] <= self.draws[:, None]).sum(axis=1)
+        return found
+
+
+class LevelModels(NamedTuple):
+    """Logits and trees that learn where items stand, from all that is known about each.
+
+    To a learner, every answer is a row of its own. But the second question about an item depends on the answer to the
+    first, so that nearly every question is answered yes about half the time, whatever the features. An item's answers
+    together, with its prior, are free of this. So each item gets a level, drawn by how likely it is, and these levels
+    are learned like labels. Each model leaves out a part of the items.
+    """
+
+    logits: tuple[NewtonLogit, ...]
+    trees: tuple[Trees, ...]
+    """Empty if rows are sparse."""
+
+    @classmethod
+    def learn(cls, X: Rows, parts: Ints, levels: Ints, n_levels: int) -> "LevelModels":
+        """From items with these features, in these parts, with these levels, which count from 0."""
+        logits, trees = [], []
+        features = "poly" if not sparse.issparse(X) and X.shape[1] <= _MOST_PRODUCTS else "linear"
+        for part in range(LEVEL_PARTS):
+            of = parts % LEVEL_PARTS != part
+            rows, own = X[of], levels[of]
+            logit = NewtonLogit(features=features, feedback="label", levels=range(n_levels), random_state=0)
+            logits.append(logit.fit(rows, own))
+            if not sparse.issparse(X):
+                schedule = TreeSchedule(_GROWTH, X.shape[1], n_levels)
+                schedule.log.append(rows, np.column_stack([np.zeros_like(own), own + 1]))
+                schedule.grow_now()
+                trees.append(schedule.trees)
+        return cls(tuple(logits), tuple(trees))
+
+    def above(self, X: Rows, parts: Ints, n_levels: int) -> Floats:
+        """How likely each item is to be above each cut, by kind of model."""
+        out = np.empty((1 + bool(self.trees), X.shape[0], n_levels - 1))
+        for part, logit in enumerate(self.logits):
+            of = parts % LEVEL_PARTS == part
+            if of.any():
+                out[0, of] = 1.0 - logit.predict_proba(X[of]).cumsum(axis=1)[:, :-1]
+        for part, trees in enumerate(self.trees):
+            of = parts % LEVEL_PARTS == part
+            out[1, of] = loops.sigmoids(trees.logits(X[of], n_levels))
+        return out
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        fields = ((part, field) for part in range(len(self.trees)) for field in Trees._fields)
+        trees = {f"trees{part}_{field}": getattr(self.trees[part], field) for part, field in fields}
+        return trees | {f"logit{part}": np.frombuffer(one.to_bytes(), np.uint8) for part, one in enumerate(self.logits)}
+
+    @classmethod
+    def of(cls, arrays: dict[str, NDArray[Any]]) -> "LevelModels | None":
+        """Those with these arrays, if there are any."""
+        if "logit0" not in arrays:
+            return None
+        parts = range(LEVEL_PARTS)
+        logits = tuple(learners.loads(arrays[f"logit{part}"].tobytes(), "a logit", NewtonLogit) for part in parts)
+        some = parts if "trees0_base" in arrays else ()
+        return cls(logits, tuple(Trees(*(arrays[f"trees{part}_{field}"] for field in Trees._fields)) for part in some))

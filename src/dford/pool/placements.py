@@ -18,7 +18,7 @@ from dford.pool.audit import Audit
 from dford.pool.choice import AtHand, choose
 from dford.pool.error_rate import RateEvidence, rate_evidence
 from dford.pool.filling import Filling
-from dford.pool.held_out_learners import HeldOutLearners
+from dford.pool.held_out_learners import Drawn, HeldOutLearners
 from dford.pool.items import Items
 from dford.pool.judged import judged
 from dford.pool.people import Person, read_people
@@ -26,9 +26,9 @@ from dford.pool.refresh import Calibration, Priors, Refresh, next_stage
 from dford.pool.reliability import Reliability, alike
 from dford.scale import Scale
 
-AUDIT_SHARE = 0.05  # the default share of questions that audit the placements
-_SPREAD = 0.05  # the share of questions about a level drawn at random: without them, a wrong belief would go unnoticed
-_CHECKS = 0.02  # the share of questions that are asked again, to see how often answers differ
+AUDIT_SHARE = 0.03  # the default share of questions that audit the placements
+_SPREAD = 0.03  # the share of questions about a level drawn at random: without them, a wrong belief would go unnoticed
+_CHECKS = 0.01  # the share of questions that are asked again, to see how often answers differ
 _FIRST_CHECK = 20
 
 
@@ -318,16 +318,18 @@ class Placements:
         self.learned = len(answers)
         told: Any = [answers[name][new] for name in ("item", "cut", "placement", "propensity", "higher")]
         lacking = self.filling.lacking(self.X)
+        drawn = Drawn.of(self.items, learners.models[0], self.seed + 7)
 
         def work() -> Priors:
             reliability = self.known or calibration.reliability()
             if not X.shape[1]:
                 return calibration.shares(reliability)
             learners.learn(X, *told)
-            found = calibration.priors(learners.chances(X), reliability)
+            parts = learners.parts(np.arange(X.shape[0]))
+            prior = calibration.fit(learners.chances(X), X, parts, drawn, reliability)[1]
             if lacking.any():
-                found.prior[lacking] = calibration.shares(reliability).prior[lacking]
-            return found
+                prior[lacking] = calibration.shares(reliability).prior[lacking]
+            return Priors(prior, reliability)
 
         return Refresh(work)
 

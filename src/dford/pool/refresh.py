@@ -1,5 +1,6 @@
 """New priors for all items: computed in the background from the answers so far, in effect a fixed number later."""
 
+import itertools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -9,9 +10,11 @@ import numpy as np
 from dford.arrays import Bools, Floats, Ints
 from dford.engine import posteriors
 from dford.engine.elementary import logs
+from dford.learners import Rows
 from dford.pool.agreement import AnswerColumns, Voice, modest_shares
 from dford.pool.audit import Audit
 from dford.pool.error_rate import RateEvidence
+from dford.pool.held_out_learners import Drawn, LevelModels
 from dford.pool.items import Items
 from dford.pool.reliability import Reliability, alike, by_people
 
@@ -42,8 +45,23 @@ class Sureness(NamedTuple):
 
     inversion: float
     power: float
+    weights: Floats
+    """Those of the learners and of the models of levels."""
     usual: Floats
     """The logarithms of the shares of the levels."""
+
+
+class Fitted(NamedTuple):
+    """How the learners' probabilities become priors, and the models of levels that have a part in it, if any."""
+
+    sure: Sureness
+    models: LevelModels | None
+
+    def priors(self, yes: Floats, X: Rows, parts: Ints) -> Floats:
+        """Those of items with these features, for which learners give these probabilities of yes."""
+        above = np.empty((0, *yes.shape)) if self.models is None else self.models.above(X, parts, yes.shape[1] + 1)
+        found: Floats = posteriors.priors(yes, above, *self.sure)
+        return found
 
 
 class Calibration:
@@ -81,23 +99,38 @@ class Calibration:
             return by_people(self._told, self._prior, self._voices)
         return alike(self._evidence.rate(self._given), self._prior.shape[1]).extended(self._voices)
 
-    def priors(self, yes: Floats, reliability: Reliability) -> Priors:
-        return Priors(posteriors.priors(yes, *self.sureness(yes, reliability)), reliability)
+    def fit(
+        self, yes: Floats, X: Rows, parts: Ints, drawn: Drawn | None, reliability: Reliability
+    ) -> tuple[Fitted, Floats]:
+        """How these probabilities of learners become priors, and the priors of their items.
 
-    def sureness(self, yes: Floats, reliability: Reliability) -> Sureness:
-        """The sureness under which the items' own answers, which the learners have not seen, are likeliest."""
+        If there are items to draw the levels of, they are drawn by what the learners say, and learned like labels.
+        """
+        nothing, n_levels = np.empty((0, *yes.shape)), yes.shape[1] + 1
+        sure = self._sureness(yes, nothing, reliability)
+        prior = posteriors.priors(yes, nothing, *sure)
+        if drawn is None:
+            return Fitted(sure, None), prior
+        some = drawn.items
+        models = LevelModels.learn(X[some], parts[some], drawn.levels(prior[some]), n_levels)
+        above = models.above(X, parts, n_levels)
+        sure = self._sureness(yes, above, reliability)
+        return Fitted(sure, models), posteriors.priors(yes, above, *sure)
+
+    def _sureness(self, yes: Floats, above: Floats, reliability: Reliability) -> Sureness:
+        """The sureness under which the items' own answers, which no model has seen, are likeliest."""
         item, person, cut, higher = self._told
         evidence = posteriors.gather(
             item, reliability.rows(person), cut, higher, reliability.logs, len(self._items)
         )  # fmt: skip
-        shares = logs(self._shares())
+        shares, grid = logs(self._shares()), (_INVERSIONS, _POWERS, _ways_to_weigh(1 + len(above)))
         own, audited = (
-            posteriors.likelihoods(yes[some], evidence[self._find(some, kind)], bounds, _INVERSIONS, _POWERS, shares)
+            posteriors.likelihoods(yes[some], above[:, some], evidence[self._find(some, kind)], bounds, *grid, shares)
             for kind, (some, bounds) in enumerate(zip((self._some, self._audited), self._bounds, strict=True))
         )
         doubt = _DOUBT + 200.0 * (_INVERSIONS[:, None] - reliability.rate(person)) ** 2
-        found = posteriors.expected_pair(_INVERSIONS, _POWERS, own + _AUDITED * audited - doubt)
-        return Sureness(*found, shares)
+        chances = own + _AUDITED * audited - doubt[:, :, None]
+        return Sureness(*posteriors.expected_parameters(*grid, chances), shares)
 
     def _find(self, items: Ints, is_audit: int) -> Ints:
         """The places of these items among all that were answered about."""
@@ -114,6 +147,13 @@ class Calibration:
     def _shares(self) -> Floats:
         found: Floats = (1.0 + self._beliefs.sum(axis=0)) / (self._beliefs.shape[1] + len(self._beliefs))
         return found
+
+
+def _ways_to_weigh(n: int) -> Floats:
+    """All ways to use some of n things and to weigh these alike."""
+    used = np.array(list(itertools.product([0.0, 1.0], repeat=n))[1:])
+    found: Floats = used / used.sum(axis=1, keepdims=True)
+    return found
 
 
 def bounded(prior: Floats, bounds: Any) -> Floats:

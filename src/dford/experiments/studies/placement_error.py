@@ -8,7 +8,6 @@ rating is above the cut. The right level is that of the median rating.
 """
 
 import math
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from statistics import fmean
@@ -139,10 +138,8 @@ def _by_pool(given: Given, stops: Sequence[int], audit: float = AUDIT_SHARE) -> 
         while n < stop and (question := pool.ask()) is not None:
             pool.tell(question, given.told(question.item, question.level))
             n += 1
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that the audit contradicts it: the table shows the true error too
-            expected = pool.expected_error_
-        yield Look(pool.levels_, expected)
+        items = pool._placements.with_audit()  # as it would be if the pool were released now
+        yield Look(np.array(given.levels)[items.placements()[0]], items.expected_error())
 
 
 def _by_answers_alone(given: Given, stops: Sequence[int]) -> Iterator[Look]:
