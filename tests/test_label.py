@@ -240,6 +240,7 @@ def test_if_there_are_keys_the_page_gets_one_for_as_long_as_it_runs(
         (["label", "items.csv", "--levels", "a,b", "--project", "My Items"], "My Items"),
         (["label", "items.csv", "--levels", "a,b", "--out", "nowhere/levels.csv"], "--out"),
         (["label", "items.csv", "--levels", "a,b", "--out", "./items.csv"], "items.csv holds the table"),
+        (["label", "items.csv", "--levels", "a,b", "--out", "photo.jpg"], "a file that ends in .csv; got 'photo.jpg'"),
         (["label", "items.csv", "--levels", "a,b", "--out", "a.db", "--database", "a.db"], "what --database writes"),
         (["label", "items.csv", "--levels", "a,b", "--kind", "note=number"], "'note'"),
         (["label", "items.csv", "--levels", "a,b", "--kind", "wind=text"], "'wind'"),

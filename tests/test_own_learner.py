@@ -107,6 +107,8 @@ def test_a_custom_learner_is_tuned_run_and_loaded_on_the_command_line(shop: Path
     status, said, errors = command("tune", *TABLE, "--learners", f"newton,{mine}")
     assert (status, errors) == (0, "")
     assert "Perceptron()" in said
+    status, _, errors = command("run", *TABLE, "--learner", mine, "--save", "perceptron.py")
+    assert (status, errors) == (2, "dford: --save: perceptron.py holds the learner Perceptron; write somewhere else\n")
     status, _, errors = command("run", *TABLE, "--learner", mine, "--save", "mine.dford")
     assert (status, errors) == (0, "")
     words = ("predict", "mine.dford", "things.csv", "--out", "levels.csv")

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -61,6 +61,16 @@ def keep_whole(read: Mapping[str, Path], written: Mapping[str, Path | None]) -> 
         if same := [what for what, other in held.items() if _is_same(path, other)]:
             raise typer.BadParameter(f"{path.name} holds {same[0]}; write somewhere else", param_hint=option)
         held[f"what {option} writes"] = path
+
+
+def check_ending(path: Path, what: str, endings: Sequence[str] = (".csv", ".parquet"), option: str = "FILE") -> None:
+    """Refuse a file whose name does not say that it is what will be in it."""
+    import typer
+
+    if path.suffix not in endings:
+        raise typer.BadParameter(
+            f"{what} must be in a file that ends in {' or '.join(endings)}; got {path.name!r}", param_hint=option
+        )
 
 
 def _is_same(one: Path, other: Path) -> bool:

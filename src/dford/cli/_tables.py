@@ -1,7 +1,7 @@
 """What the commands that read the user's table share: its target, its columns, and its learner."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -55,6 +55,12 @@ def files_of(table: Path) -> dict[str, Path]:
     from dford.columns.vectors import vectors_file
 
     return {"the table": table, "the vectors of the table": vectors_file(table)}
+
+
+def files_of_learners(names: Iterable[str]) -> dict[str, Path]:
+    """What is read if some of these are the user's own."""
+    own = (name.strip().rpartition(":") for name in names if ":" in name)
+    return {f"the learner {of}": Path(place) for place, _, of in own}
 
 
 def describe(columns: Any) -> str:

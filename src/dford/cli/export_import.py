@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from dford.cli._serving import DATABASE, existing, learned
-from dford.cli._shared import keep_whole, writing_to
+from dford.cli._shared import check_ending, keep_whole, writing_to
 from dford.files import atomic_write
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def add(program: "typer.Typer") -> None:
         endings = {"log": (".csv", ".parquet"), "levels": (".csv",)}
         if what not in endings:
             raise typer.BadParameter(f"{what!r} is not one of {', '.join(endings)}", param_hint="--what")
-        _check_ending(file, what, endings[what])
+        check_ending(file, f"the {what}", endings[what])
         keep_whole({"the database": Path(database)}, {"FILE": file})
         _export(project, file, what, database)
 
@@ -46,15 +46,10 @@ def add(program: "typer.Typer") -> None:
 
         Importing the same file again within 30 days adds nothing.
         """
-        _check_ending(file, "log", (".csv", ".parquet"))
+        check_ending(file, "the log")
         if not file.is_file():
             raise FileNotFoundError(f"there is no log {file}")
         _import(project, file, database)
-
-
-def _check_ending(file: Path, what: str, endings: tuple[str, ...]) -> None:
-    if file.suffix not in endings:
-        raise ValueError(f"the {what} must be in a file that ends in {' or '.join(endings)}; got {file.name!r}")
 
 
 def _export(name: str, file: Path, what: str, database: str) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from dford.cli import _tables
 from dford.cli._serving import DATABASE, learned, leave, listen, make_server, opened, patiently, run
-from dford.cli._shared import keep_whole, needs, read_levels, writing_to
+from dford.cli._shared import check_ending, keep_whole, needs, read_levels, writing_to
 from dford.files import atomic_write
 
 if TYPE_CHECKING:
@@ -135,8 +135,11 @@ def add(program: "typer.Typer") -> None:
                 f"expected an error in levels, between 0 and 100; got {until:g}", param_hint="--until"
             )
         keep_whole({"the encoder": encoder} if encoder else {}, {"--database": Path(database), "--out": out})
-        if out is not None and not out.absolute().parent.is_dir():  # fail now, not after the work
-            raise typer.BadParameter(f"there is no folder {out.absolute().parent}; create it first", param_hint="--out")
+        if out is not None:  # fail now, not after the work
+            check_ending(out, "levels", (".csv",), "--out")
+            folder = out.absolute().parent
+            if not folder.is_dir():
+                raise typer.BadParameter(f"there is no folder {folder}; create it first", param_hint="--out")
         table = TableProject(
             project or _name(file.stem),
             rows,

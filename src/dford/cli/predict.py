@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from dford.cli import _tables
-from dford.cli._shared import keep_whole, writing_to
+from dford.cli._shared import check_ending, keep_whole, writing_to
 from dford.files import atomic_write
 
 if TYPE_CHECKING:
@@ -38,10 +38,7 @@ def add(program: "typer.Typer") -> None:
         The file must have the columns that the model learned from, with vectors beside it if the model had them. The
         output has all of its columns, the level, and, if the learner has them, the probability of each level.
         """
-        if out.suffix not in (".csv", ".parquet"):
-            raise typer.BadParameter(
-                f"levels are written to a .csv or .parquet file; got {out.name!r}", param_hint="--out"
-            )
+        check_ending(out, "levels", option="--out")
         keep_whole({"the model": model, **_tables.files_of(table)}, {"--out": out})
         if learner is not None:
             _tables.check_learner(learner)

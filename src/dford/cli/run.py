@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from dford.cli import _tables
 from dford.cli._names import LEARNERS
-from dford.cli._shared import console, keep_whole, new_table, writing_to
+from dford.cli._shared import check_ending, console, keep_whole, new_table, writing_to
 
 if TYPE_CHECKING:
     import typer
@@ -56,9 +56,9 @@ def add(program: "typer.Typer") -> None:
             raise typer.BadParameter(
                 "prank sees the labels and asks no questions, so there is nothing to log", param_hint="--log"
             )
-        if log and log.suffix not in (".csv", ".parquet"):
-            raise typer.BadParameter(f"a log must be a .csv or .parquet file; got {log.name!r}", param_hint="--log")
-        keep_whole(_tables.files_of(table), {"--save": save, "--log": log})
+        if log:
+            check_ending(log, "a log", option="--log")
+        keep_whole(_tables.files_of(table) | _tables.files_of_learners([learner]), {"--save": save, "--log": log})
         options = _tables.TableOptions(target, levels, equal_frequency, cuts, steps, kind or ())
         _run(table, options, learner, shuffle, seed, save, log)
 

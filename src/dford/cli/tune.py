@@ -57,7 +57,7 @@ def add(program: "typer.Typer") -> None:
                 raise typer.BadParameter("name the levels of the log, lowest first", param_hint="--levels")
             if given := [name for name, value in options._asdict().items() if value and name != "levels"]:
                 raise typer.BadParameter(f"--{given[0].replace('_', '-')} is about a table; give --target, too")
-        keep_whole({"the log": log}, {"--save": save})
+        keep_whole({"the log": log} | _tables.files_of_learners((learners or "").split(",")), {"--save": save})
         grid = _grid() if learners is None else _named(learners)
         if target is None:
             _tune(read_log(log, levels or ""), grid, learners is not None, read_policy(policy), save)
