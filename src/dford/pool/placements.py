@@ -26,9 +26,9 @@ from dford.pool.refresh import Calibration, Priors, Refresh, next_stage
 from dford.pool.reliability import Reliability, alike
 from dford.scale import Scale
 
-AUDIT_SHARE = 0.03  # the default share of questions that audit the placements
-_SPREAD = 0.03  # the share of questions about a level drawn at random: without them, a wrong belief would go unnoticed
-_CHECKS = 0.01  # the share of questions that are asked again, to see how often answers differ
+AUDIT_SHARE = 0.05  # the default share of questions that audit the placements
+_SPREAD = 0.05  # the share of questions about a level drawn at random: without them, a wrong belief would go unnoticed
+_CHECKS = 0.02  # the share of questions that are asked again, to see how often answers differ
 _FIRST_CHECK = 20
 
 
