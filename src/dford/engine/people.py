@@ -108,18 +108,25 @@ def agree(
 
 
 @compiled
-def read_person(levels: Floats, cuts: Ints, higher: Bools, chances: Floats) -> tuple[Floats, Floats]:
-    """For one person, by kind: the logarithm of how likely the answers are, and how many of them are wrong.
+def read_person(levels: Floats, cuts: Ints, higher: Bools, chances: Floats) -> tuple[Floats, Floats, Floats]:
+    """For one person, by kind: the logarithm of how likely the answers are, how many are wrong, and its variance.
 
-    `levels` are how likely each level is for the item of each answer, without that answer.
+    `levels` are how likely each level is for the item of each answer, without that answer. It is they that leave in
+    doubt how many answers of somebody strict are wrong.
     """
-    logs, wrong, n_levels = np.zeros(len(chances)), np.zeros(len(chances)), levels.shape[1]
+    n_kinds, n_levels = len(chances), levels.shape[1]
+    logs, wrong, variance = np.zeros(n_kinds), np.zeros(n_kinds), np.zeros(n_kinds)
     for a in range(cuts.size):
-        for j in range(len(chances)):
+        for j in range(n_kinds):
             logs[j] += log_one(likelihood(levels[a], chances[j], cuts[a], higher[a]))
+            mean, squares = 0.0, 0.0
             for k in range(n_levels):
-                wrong[j] += levels[a, k] * said(chances[j, k - cuts[a] + n_levels - 1], k <= cuts[a])
-    return logs, wrong
+                one = said(chances[j, k - cuts[a] + n_levels - 1], k <= cuts[a])
+                mean += levels[a, k] * one
+                squares += levels[a, k] * one * one
+            wrong[j] += mean
+            variance[j] += max(squares - mean * mean, 0.0)
+    return logs, wrong, variance
 
 
 @compiled

@@ -1,5 +1,6 @@
 """Error rate and strictness of each person, from answers about the same items."""
 
+import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -78,13 +79,13 @@ def read_people(voices: Sequence[Voice], told: AnswerColumns, known: Ints, basis
         is_own = np.array([voice.name == name for voice in voices])
         all_own, own = is_own[told.person], is_own[judged.person]
         count = int(own.sum())
-        likely, wrong = engine.read_person(levels[own], judged.cut[own], judged.higher[own], chances)
+        likely, wrong, variance = engine.read_person(levels[own], judged.cut[own], judged.higher[own], chances)
         weights = _FINE.weights * np.exp(likely - likely.max())
         found.append(
             Person(
                 name,
                 int(counts[is_own].sum()),
-                _error_rate(wrong / count if count else _FINE.error, weights),
+                _error_rate(wrong / count if count else _FINE.error, variance / max(count, 1) ** 2, weights),
                 _strictness(weights, n_levels - 1.0),
                 count,
                 _share(like[all_own & is_clear]),
@@ -110,12 +111,15 @@ def _others_say(voices: Sequence[Voice], told: AnswerColumns, n_levels: int) -> 
     return np.where(is_shared(told, voices), yes, 0.5)
 
 
-def _error_rate(rates: Floats, weights: Floats) -> Estimate:
+def _error_rate(rates: Floats, variances: Floats, weights: Floats) -> Estimate:
+    """By what kind of person it may be, and by how sure each kind's rate is."""
     mean, low, high = _quantiles(rates, weights)
     reach = float(_FINE_ERRORS[0])  # each rate stands for those within this distance
     never, that_often = (weights[np.abs(rates - rate) <= 2 * reach].sum() for rate in (0.0, high))
     guesses = 0.5 if high + 3 * reach >= 0.5 else 0.0  # the last of the rates stands for guessing, too
-    return Estimate(mean, 0.0 if never >= that_often else max(low - reach, 0.0), max(min(high + reach, 1.0), guesses))
+    doubt = 1.96 * 1.96 * float((variances * weights).sum() / weights.sum())
+    below, above = (math.sqrt((mean - end) * (mean - end) + doubt) + reach for end in (low, high))
+    return Estimate(mean, 0.0 if never >= that_often else max(mean - below, 0.0), max(min(mean + above, 1.0), guesses))
 
 
 def _strictness(weights: Floats, most: float) -> Estimate:
