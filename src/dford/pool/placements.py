@@ -26,9 +26,11 @@ from dford.pool.refresh import Calibration, Priors, Refresh, next_stage
 from dford.pool.reliability import Reliability, alike
 from dford.scale import Scale
 
-AUDIT_SHARE = 0.05  # the default share of questions that audit the placements
-_SPREAD = 0.05  # the share of questions about a level drawn at random: without them, a wrong belief would go unnoticed
-_CHECKS = 0.02  # the share of questions that are asked again, to see how often answers differ
+AUDIT_SHARE = 0.03  # the default share of questions that audit the placements
+# For one person, and for several, of whom each has to be judged: the share of questions about a level drawn at random,
+# without which a wrong belief would go unnoticed, and of those that are asked again, to see how often answers differ.
+_SPREAD = 0.03, 0.05
+_CHECKS = 0.01, 0.04
 _FIRST_CHECK = 20
 
 
@@ -109,7 +111,7 @@ class Placements:
             return best()
         auditors = [one for one in at_hand if one.may_audit]
         audits = self._share_of_audits() if auditors or not at_hand else 0.0
-        checks = _CHECKS if self.error_rate is None and len(self.answers) >= _FIRST_CHECK else 0.0
+        checks = _CHECKS[self._has_people()] if self.error_rate is None and len(self.answers) >= _FIRST_CHECK else 0.0
         if why < audits:
             found = self.audit.pick(auditing)
             return best() if found is None else self._question(*found, AUDIT, -1, what, self._draw(auditors, number))
@@ -146,6 +148,10 @@ class Placements:
         there = np.count_nonzero(np.isin(self.answers["purpose"], (AUDIT, RELEASED)))
         return 0.5 if there + expected**0.5 < expected - 1.0 else self.audit_share
 
+    def _has_people(self) -> bool:
+        """Whether several have answered."""
+        return any(voice.name != self.voices[0].name for voice in self.voices)
+
     def _draw(self, some: Sequence[AtHand], number: int) -> str | None:
         """One of the cheapest of these, by draw `number`."""
         least = min((one.cost for one in some), default=0.0)
@@ -173,8 +179,9 @@ class Placements:
         if not len(free):  # after very many answers, the probability of every other level underflows
             free = np.array([best])
         chances = np.zeros(len(belief) - 1)
-        chances[free] = _SPREAD / len(free)
-        chances[best] += 1.0 - _SPREAD
+        spread = _SPREAD[self._has_people()]
+        chances[free] = spread / len(free)
+        chances[best] += 1.0 - spread
         cut = min(int(np.searchsorted(chances.cumsum(), what, side="right")), int(free[-1]))
         return ProposedQuestion(
             item, cut, int(posteriors.place_one(belief)), float(chances[cut]), purpose, checks, person

@@ -57,9 +57,10 @@ class Pool:
     learner : LiveLearner, optional
         One with `predict_proba`; by default `Auto()`.
     error_rate : float, optional
-        How often an answer is wrong. By default it is learned: one question in fifty is asked again, and where the two
-        answers differ, one of them is wrong; and audited items are asked about until their answers agree on a level.
-    audit : float, default=0.05
+        How often an answer is wrong. By default it is learned: one question in a hundred is asked again (one in
+        twenty-five if several people answer), and where the two answers differ, one of them is wrong; and audited items
+        are asked about until their answers agree on a level.
+    audit : float, default=0.03
         The share of audit questions, which settle items drawn at random to judge the placements; 0 for none.
     auditors : sequence of str, optional
         The people who get audit questions; by default everyone, but never programs. They get more of them when the

@@ -36,7 +36,7 @@ def add(app: FastAPI) -> None:
         POST /projects/rain/questions
         → 200
         {"number": 1, "item": 1, "turns": 0, "shown": {"size": 2.0, "colour": "red", "note": "Monday"},
-         "level": "mild", "prediction": "mild", "propensity": 0.96..., "expires": ..., "fate": "open"}
+         "level": "mild", "prediction": "mild", "propensity": 0.98..., "expires": ..., "fate": "open"}
         ```
 
         The same Idempotency-Key gets the same question again. To ask about features that are not an item:
