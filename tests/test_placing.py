@@ -182,6 +182,11 @@ def test_how_often_answers_are_wrong_is_learned_from_repeated_questions(tmp_path
         ({"out": "items.parquet"}, "items.parquet holds the items"),
         ({"X": "none"}, "items.parquet has no items"),
         ({"X": "infinite"}, "the column 'height' of item 899 is infinite"),
+        ({"X": "large"}, "item 899 is too large to learn from; rescale the features"),
+        ({"log": "guessed"}, "the log has no answers, except guesses"),
+        ({"log": "unnamed"}, "the log does not name its features"),
+        ({"random_state": None}, "NoneType"),
+        ({"random_state": -1}, "random_state must be 0 or more"),
         ({"log": "mixed"}, "answers about the same item with different features"),
         ({"log": "sparse"}, "the log has sparse rows, as logs of texts do"),
     ],
@@ -191,17 +196,20 @@ def test_what_does_not_fit_is_refused_and_nothing_is_written(
 ) -> None:
     X, _, log = world
     change = dict(change)
-    infinite = X.copy()
-    infinite[-1, 1] = np.inf
-    rows = {"shifted": X[1:], "short": X[:5], "none": X[:0], "infinite": infinite}.get(change.pop("X", ""), X)
+    infinite, large = X.copy(), X.copy()
+    infinite[-1, 1], large[-1, 1] = np.inf, 1e60
+    rows = {"shifted": X[1:], "short": X[:5], "none": X[:0], "infinite": infinite, "large": large}.get(
+        change.pop("X", ""), X
+    )
     kind = change.pop("log", None)
     if kind == "sparse":
         log = FeedbackLog(LEVELS)
         log.append(Question("", sparse.csr_matrix(X[:1]), "b", "c", 0.5, 0), True, item=0)
     elif kind:
-        log = FeedbackLog(LEVELS, NAMES)
-        for n in range(2 if kind == "mixed" else 0):
-            log.append(Question("", X[n], "b", "c", 0.5, 0), True, item=0)
+        log = FeedbackLog(LEVELS, None if kind == "unnamed" else NAMES)
+        for n in range({"mixed": 2, "empty": 0}.get(kind, 1)):
+            confidence = 0.5 if kind == "guessed" else None
+            log.append(Question("", X[n], "b", "c", 0.5, 0), True, item=0, confidence=confidence)
     file = tmp_path / "items.parquet"
     pd.DataFrame(rows, columns=change.pop("names", NAMES)).to_parquet(file)
     out = tmp_path / change.pop("out", "levels.parquet")

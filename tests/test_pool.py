@@ -516,11 +516,61 @@ class Mine(NewtonLogit):
         ({"levels": range(1001)}, "a pool has at most 1,000 levels; got 1,001"),
         ({"learner": DFORD()}, "needs a learner with ask, tell and predict_proba"),
         ({"X": [[1.0], [np.inf]]}, "Input X contains infinity"),
+        ({"X": [[9e49, np.nan], [0.0, 9e49]]}, "row 0 of X is too large"),  # with what is filled in
+        ({"learner": Auto(dense=5)}, "dense"),
+        ({"learner": NewtonLogit(features="typo")}, "features"),
+        ({"random_state": -1}, "random_state must be 0 or more; got -1"),
     ],
 )
 def test_bad_input_gets_one_sentence(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises((ValueError, TypeError), match=sentence):
         Pool(**{"X": np.zeros((3, 2)), "levels": LEVELS, **options})
+
+
+def test_any_seed_works_to_the_end() -> None:
+    X, y = make_synthetic(60, random_state=0)
+    pool = fast(X, random_state=2**32 - 1)
+    answer(pool, y, 60)
+    assert pool.error_rate_ < 0.5
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_items_may_be_added_as_a_sparse_or_dense_matrix(is_sparse: bool) -> None:
+    X, y = make_synthetic(80, random_state=0)
+    kinds = (sparse.csr_matrix, np.asarray) if is_sparse else (np.asarray, sparse.csr_matrix)
+    same, other = (fast(kinds[0](X[:40])).add(kind(X[40:])) for kind in kinds)
+    for pool in (same, other):
+        answer(pool, y, 80)
+    assert (same.probabilities_ == other.probabilities_).all()
+
+
+def test_what_could_not_be_learned_is_said_once_and_learned_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = make_synthetic(100, random_state=0)
+    pool, real, calls, failed = fast(X), HeldOutLearners.learn, [], 0
+
+    def learn(self: HeldOutLearners, *told: Any) -> None:
+        calls.append(len(told[1]))
+        real(self, *told)
+        if len(calls) in (2, 4):
+            raise MemoryError("no room")
+
+    monkeypatch.setattr(HeldOutLearners, "learn", learn)
+    for _ in range(110):
+        try:
+            answer(pool, y, 1)
+        except MemoryError as error:
+            failed += 1
+            assert "The answer counts" in error.__notes__[0]
+    assert failed == 1
+    pool.save(tmp_path / "pool")  # while the fourth one fails
+    assert calls[2] > sum(calls[:2]), "from all answers"
+    assert len(pool.log_) == pool.answers_.sum() == 110
+    again = dford.load(tmp_path / "pool")
+    answer(again, y, 60)
+    assert calls[4] >= 110, "again from all answers"
+    assert len(again.log_) == 170
 
 
 @pytest.mark.parametrize("given", [0.0, 0.2, None])

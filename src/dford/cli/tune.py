@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from dford.cli import _tables
 from dford.cli._names import LIVE_LEARNERS
-from dford.cli._shared import POLICY, console, keep_whole, new_table, read_log, read_policy
+from dford.cli._shared import POLICY, console, keep_whole, new_table, read_log, read_policy, writing_to
 
 if TYPE_CHECKING:
     import typer
@@ -33,7 +33,8 @@ def add(program: "typer.Typer") -> None:
         ] = None,
         policy: Annotated[str, typer.Option(metavar="NAME:SHARE", help=POLICY)] = "",
         save: Annotated[
-            Path | None, typer.Option(metavar="FILE", help="Train the best one on the whole log and save it here.")
+            Path | None,
+            typer.Option(dir_okay=False, metavar="FILE", help="Train the best one on the whole log and save it here."),
         ] = None,
         target: Annotated[str | None, typer.Option(metavar="NAME", help=f"With a table. {_tables.TARGET}")] = None,
         equal_frequency: Annotated[int | None, typer.Option(min=2, metavar="K", help=_tables.EQUAL_FREQUENCY)] = None,
@@ -138,8 +139,6 @@ def _tune(
             policy=policy,
             progress=lambda n, learner: status.update(f"replaying {n + 1} of {len(grid)}: {learner}"),
         )
-    if save is not None:
-        tuning.best.fit_log(log, policy=policy).save(save)
     rows = new_table(f"{len(log):,} answers", "Learner", "MAE", "95% interval", "Behind the best")
     for candidate in tuning.candidates:
         mae, behind = candidate.mae, candidate.behind
@@ -147,4 +146,7 @@ def _tune(
         rows.add_row(candidate.name, f"{mae.value:.3f}", f"{mae.low:.3f} to {mae.high:.3f}", gap)
     screen.print(rows, "", str(tuning), sep="\n")
     if save is not None:
+        with writing_to(save.parent, "--save"):
+            save.parent.mkdir(parents=True, exist_ok=True)
+            tuning.best.fit_log(log, policy=policy).save(save)
         print(f"Saved: {save}")

@@ -18,6 +18,7 @@ from dford.arrays import Floats
 from dford.experiments.fan_out import fan_out
 from dford.files import atomic_write
 from dford.learners import Auto, LiveLearner
+from dford.learners._forms.form import LARGEST_SQUARE
 from dford.log import FeedbackLog
 from dford.log_columns import invented
 from dford.placing.known import Known, Told, read_known, read_told, write_known
@@ -94,14 +95,16 @@ def place(
     learner = Auto() if learner is None else learner
     if not isinstance(learner, LiveLearner) or not hasattr(learner, "predict_proba"):
         raise TypeError(f"placing needs a learner with ask, tell and predict_proba, such as Auto(); got {learner!r}")
-    if not len(log):
-        raise ValueError("the log has no answers; placing needs at least one")
+    if not len(log.without_guesses()):
+        raise ValueError("the log has no answers, except guesses; placing needs at least one")
+    if operator.index(random_state) < 0:
+        raise ValueError(f"random_state must be 0 or more; got {random_state!r}")
     if log.is_sparse:
         raise ValueError(
             "the log has sparse rows, as logs of texts do; placing a file works only with columns of numbers"
         )
     names = list(log.feature_names or invented(log.X.shape[1]))
-    starts = _starts(path, names, operator.index(first))
+    starts = _starts(path, names, operator.index(first), log.feature_names is None)
     if starts[-1] == starts[0]:
         raise ValueError(f"{path.name} has no items")
     told = read_told(log)
@@ -158,7 +161,7 @@ class _Group(NamedTuple):
     part: Path
 
 
-def _starts(path: Path, names: list[str], first: int) -> list[int]:
+def _starts(path: Path, names: list[str], first: int, is_unnamed: bool) -> list[int]:
     """The numbers of the first items of all row groups, and the one after the last."""
     import pyarrow as pa
     from pyarrow import parquet, types
@@ -173,7 +176,12 @@ def _starts(path: Path, names: list[str], first: int) -> list[int]:
     for name in names:
         if schema.names.count(name) != 1:
             columns = f"{schema.names.count(name)} such columns"
-            raise ValueError(f"the log has a feature {name!r}, but {path.name} has {columns}")
+            why = (
+                "; the log does not name its features, as the pool was made from rows without names or with categories"
+            )
+            raise ValueError(
+                f"the log has a feature {name!r}, but {path.name} has {columns}{why if is_unnamed else ''}"
+            )
         kind = schema.field(name).type
         if not (types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind)):
             raise ValueError(f"the column {name!r} of {path.name} must have numbers; got the type {kind}")
@@ -231,6 +239,10 @@ def _place(known: Known, start: int, X: Floats) -> tuple[Any, float]:
     told = ~known.filling.lacking(X) & bool(known.names)
     if told.any():
         rows, parts = known.filling.fill(X[told]), known.learners.parts(numbers[told])
+        with np.errstate(over="ignore"):
+            large = (rows * rows).sum(axis=1) > LARGEST_SQUARE
+        if large.any():
+            raise ValueError(f"item {numbers[told][large][0]} is too large to learn from; rescale the features")
         yes = known.learners.chances_of(numbers[told], rows)
         prior[told] = known.fitted.priors(yes, rows, parts)
     items.believe(prior, items.evidence)

@@ -29,7 +29,15 @@ class HeldOutLearners:
 
     def __init__(self, learner: LiveLearner, scale: Scale, seed: int) -> None:
         self._scale, self._seed = scale, seed
-        self.models = [clone(learner).set_params(levels=scale.names, random_state=seed) for _ in range(PARTS)]
+        self.models = [clone(learner).set_params(levels=scale.names, random_state=seed % 2**32) for _ in range(PARTS)]
+
+    def anew(self) -> "HeldOutLearners":
+        """The same before they learned anything."""
+        return HeldOutLearners(self.models[0], self._scale, self._seed)
+
+    def check(self, row: Rows) -> None:
+        """Refuse a learner that cannot learn from such a row, before there is anything to learn."""
+        clone(self.models[0])._begin_live(row)
 
     def parts(self, items: Ints) -> Ints:
         """The parts that items are in, by a hash of their numbers."""

@@ -238,6 +238,11 @@ class Placements:
         if self.refresh is not None:
             self.refresh.result()
 
+    def recover(self) -> None:
+        """If priors could not be computed, forget what was half learned: the next ones start from all answers."""
+        if self.refresh is not None and self.refresh.has_failed():
+            self.refresh, self.learners, self.learned = None, self.learners.anew(), 0
+
     def release(self) -> None:
         """Let the audit's answers count for their items."""
         audited = self.answers["purpose"] == AUDIT

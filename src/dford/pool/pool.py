@@ -27,6 +27,7 @@ from dford.pool.answers import AUDIT, PURPOSES, Answer
 from dford.pool.asked import DROPPED, TOLD_NO, TOLD_YES, AskedQuestions
 from dford.pool.choice import AtHand
 from dford.pool.error_rate import checked_error_rate, is_number
+from dford.pool.filling import Filling
 from dford.pool.forecast import Forecast
 from dford.pool.people import Person
 from dford.pool.placements import AUDIT_SHARE, Placements
@@ -135,6 +136,8 @@ class Pool:
             raise TypeError(f"a pool needs a learner with ask, tell and predict_proba, such as Auto(); got {learner!r}")
         self.learner, self.error_rate, self.audit, self.random_state = learner, error_rate, float(audit), random_state
         is_seed = isinstance(random_state, (int, np.integer))
+        if is_seed and random_state < 0:  # type: ignore[operator]
+            raise ValueError(f"random_state must be 0 or more; got {random_state!r}")
         self.seed_ = int(random_state) if is_seed else int(check_random_state(random_state).randint(2**31))  # type: ignore[arg-type]
         self._scale = Scale(levels)
         if len(self._scale) > _MOST_LEVELS:
@@ -157,15 +160,22 @@ class Pool:
             values, dtype=np.float64, order="C", ensure_all_finite="allow-nan", ensure_min_features=0,
             ensure_min_samples=0, input_name="X", accept_sparse="csr",
         )  # fmt: skip
-        known: Any = rows if sparse.issparse(rows) else np.where(np.isnan(rows), 0.0, rows)
-        with np.errstate(over="ignore"):  # learners would refuse these when there are answers already
-            squares = (known.power(2) if sparse.issparse(known) else known**2).sum(axis=1)
-        refuse_large(known, np.append(np.asarray(squares).ravel(), 0.0))
-        if not len(self):
+        placements, is_first = self._placements, not len(self)
+        if not is_first and sparse.issparse(rows) != sparse.issparse(placements.X):
+            rows = rows.toarray() if sparse.issparse(rows) else sparse.csr_matrix(rows)
+        filling = Filling.of(rows) if is_first else placements.filling
+        if rows.shape[1] == len(filling.means):  # learners would refuse these when there are answers already
+            filled = filling.fill(rows)
+            with np.errstate(over="ignore"):
+                squares = (filled.power(2) if sparse.issparse(filled) else filled**2).sum(axis=1)
+            refuse_large(filled, np.append(np.asarray(squares).ravel(), 0.0))
+            if is_first and min(filled.shape):
+                placements.learners.check(filled[0])
+        if is_first:
             self._names = names
         if names != self._names:
             raise ValueError(f"the items have the features {self._names}, but the new ones have {names}")
-        self._placements.add(rows)
+        placements.add(rows)
         return self
 
     def ask(self, n: int | None = None, *, person: WhoIsAtHand = None) -> Any:
@@ -208,12 +218,16 @@ class Pool:
         if asked is None:
             return self
         name, checks = (asked.person if name is None else name) or "", self._close(asked, fate)
-        self._placements.count(
-            Answer(
-                asked.round, asked.item, number(asked.level) - 1, number(asked.placement) - 1, asked.propensity,
-                higher, PURPOSES.index(asked.purpose), checks, self._placements.number(Voice.of(name, confidence)),
-            )
+        answer = Answer(
+            asked.round, asked.item, number(asked.level) - 1, number(asked.placement) - 1, asked.propensity,
+            higher, PURPOSES.index(asked.purpose), checks, self._placements.number(Voice.of(name, confidence)),
         )  # fmt: skip
+        try:
+            self._placements.count(answer)
+        except Exception as error:
+            self._placements.recover()
+            error.add_note("The answer counts. What it teaches about other items is tried again at the next answer.")
+            raise
         return self
 
     def run(
@@ -296,6 +310,7 @@ class Pool:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the pool to a file that `dford.load` reads, atomically and without pickle."""
+        self._placements.recover()
         persistence.write(path, *saving.parts(self))
 
     def __len__(self) -> int:

@@ -177,6 +177,11 @@ class Refresh:
     def is_done(self) -> bool:
         return not self._thread.is_alive()
 
+    def has_failed(self) -> bool:
+        """Whether there will be no result; it is waited for."""
+        self._thread.join()
+        return self._error is not None
+
     def result(self) -> Priors:
         self._thread.join()
         if self._error is not None:
