@@ -14,6 +14,7 @@ import pytest
 from dford.cli import main
 from dford.service.core import Service
 from dford.service.http import guard
+from dford.service.learning import verify
 from dford.service.projects import keys
 from dford.service.refusal import Refusal
 from dford.service.settings import Settings
@@ -314,7 +315,9 @@ def test_a_home_that_no_shell_has_put_in_is_found_by_every_part(
         assert main(["verify", "--database", database]) == 0
 
 
-def test_verify_says_what_is_wrong(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_says_what_is_wrong(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     with serving(file) as client:
         project = set_up(client)
         for _ in range(2):
@@ -326,6 +329,13 @@ def test_verify_says_what_is_wrong(file: Path, capsys: pytest.CaptureFixture[str
     assert main(["verify", "--database", str(file)]) == 1
     assert "rain: the sequence numbers have gaps" in capsys.readouterr().err
     assert main(["verify", "--database", str(file) + "x"]) == 2
+
+    def fold(*_: Any) -> Any:
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(verify, "_fold", fold)
+    assert main(["verify", "--database", str(file)]) == 1
+    assert "rain: its log cannot be replayed (MemoryError: no room)" in " ".join(capsys.readouterr().err.split())
 
 
 NAMES = ["anna", "Ann Smith", "José", "李小龙", "o'neill, ben", "<b>", "x" * 200]

@@ -36,8 +36,18 @@ class Verification(NamedTuple):
 def verify(database: Database, project: Project) -> Verification:
     """Fold the answers from zero; every snapshot must be the state that its answers lead to."""
     head, faults, remarks = log_reader.head_of(database, project.id), _numbering(database, project), list[str]()
+    nothing = Verification(project.name, 0, 0, head, "", faults, remarks)
     if not project.columns:
-        return Verification(project.name, 0, 0, head, "", faults, remarks)
+        return nothing
+    try:
+        return _verify(database, project, nothing)
+    except Exception as error:  # the other projects are verified all the same
+        faults.append(f"its log cannot be replayed ({type(error).__name__}: {error})")
+        return nothing
+
+
+def _verify(database: Database, project: Project, so_far: Verification) -> Verification:
+    head, faults, remarks = so_far.head, so_far.faults, so_far.remarks
     kept, digests = dict[int, Snapshot](), dict[int, str]()
     known: dict[int, int] = {}  # items in each snapshot: more may have arrived before the next answer
     for one in snapshots.each(database, project.id):
