@@ -445,10 +445,10 @@ def test_the_error_rate_is_learned_from_audited_and_gold_items(told: list[tuple[
     assert found == pytest.approx((weights * rates).sum() / weights.sum(), rel=1e-9)
 
 
-@pytest.mark.parametrize("wrong", [0.0, 0.1])
-def test_how_many_answers_remain_is_right_where_none_teaches_about_other_items(wrong: float) -> None:
+@pytest.mark.parametrize(("wrong", "audit"), [(0.0, 0.0), (0.1, 0.0), (0.0, 0.35)])
+def test_how_many_answers_remain_is_right_where_none_teaches_about_other_items(wrong: float, audit: float) -> None:
     y = make_synthetic(600, random_state=4)[1]
-    pool = Pool(np.empty((600, 0)), LEVELS, error_rate=wrong, audit=0, random_state=0)
+    pool = Pool(np.empty((600, 0)), LEVELS, error_rate=wrong, audit=audit, random_state=0)
     answer(pool, y, 400, wrong)  # about half-way
     about, low, high = pool.remaining(0.2)
     assert low <= about <= high

@@ -13,14 +13,17 @@ _MOST = 100  # answers per item
 
 
 class Forecast:
-    """What is known about some items now, to draw futures from. In these, no answer teaches about another item."""
+    """What is known about some items now, to draw futures from. In these, no answer teaches about another item.
 
-    def __init__(self, items: Items, rate: float, seed: int) -> None:
+    Only a share of the answers is meant to place items; the others judge placements and people.
+    """
+
+    def __init__(self, items: Items, rate: float, share: float, seed: int) -> None:
         kept = np.flatnonzero(~items.is_out)
         some = kept[np.argsort(counter.uniforms(seed, kept), kind="stable")[:_SAMPLE]]
         logs = alike(rate, items.n_levels).logs[0]
         self._known = items.prior[some], items.evidence[some], items.bounds[some], logs, rate
-        self._seed, self._scale = seed, len(kept) / max(len(some), 1)
+        self._seed, self._scale = seed, len(kept) / max(len(some), 1) / share
 
     def remaining(self, target: float) -> Estimate:
         """How many answers it takes to bring the expected error to the target: the mean, the lowest and the highest."""

@@ -18,6 +18,7 @@ from dford.pool.audit import Audit
 from dford.pool.choice import AtHand, choose
 from dford.pool.error_rate import RateEvidence, rate_evidence
 from dford.pool.filling import Filling
+from dford.pool.forecast import Forecast
 from dford.pool.held_out_learners import Drawn, HeldOutLearners
 from dford.pool.items import Items
 from dford.pool.judged import judged
@@ -111,7 +112,7 @@ class Placements:
             return best()
         auditors = [one for one in at_hand if one.may_audit]
         audits = self._share_of_audits() if auditors or not at_hand else 0.0
-        checks = _CHECKS[self._has_people()] if self.error_rate is None and len(self.answers) >= _FIRST_CHECK else 0.0
+        checks = self._share_of_checks() if len(self.answers) >= _FIRST_CHECK else 0.0
         if why < audits:
             found = self.audit.pick(auditing)
             return best() if found is None else self._question(*found, AUDIT, -1, what, self._draw(auditors, number))
@@ -147,6 +148,9 @@ class Placements:
         expected = self.audit_share * len(self.answers)
         there = np.count_nonzero(np.isin(self.answers["purpose"], (AUDIT, RELEASED)))
         return 0.5 if there + expected**0.5 < expected - 1.0 else self.audit_share
+
+    def _share_of_checks(self) -> float:
+        return _CHECKS[self._has_people()] if self.error_rate is None else 0.0
 
     def _has_people(self) -> bool:
         """Whether several have answered."""
@@ -275,6 +279,11 @@ class Placements:
         known = np.where((answers["purpose"] == GOLD) & (low == high), low, -1)
         basis = judged(answers, known, self.voices, len(self.items), len(self.scale), self.X.shape[1] > 0)
         return {person.name: person for person in read_people(self.voices, told, known, basis)}
+
+    def forecast(self, items: Items) -> Forecast:
+        """How many more answers it takes, from what is known about these items."""
+        share = 1.0 - self.audit_share - self._share_of_checks()
+        return Forecast(items, self.error_rate_of_answers(), share, self.seed + 4)
 
     def expected_error(self) -> float:
         """How far the placements are from the right levels on average, according to their beliefs."""

@@ -28,7 +28,6 @@ from dford.pool.asked import DROPPED, TOLD_NO, TOLD_YES, AskedQuestions
 from dford.pool.choice import AtHand
 from dford.pool.error_rate import checked_error_rate, is_number
 from dford.pool.filling import Filling
-from dford.pool.forecast import Forecast
 from dford.pool.people import Person
 from dford.pool.placements import AUDIT_SHARE, Placements
 from dford.pool.questions import ItemQuestion, split_answer
@@ -385,11 +384,12 @@ class Pool:
         """About how many more answers it takes to bring `expected_error_` down to the target.
 
         It simulates eight futures, drawing right levels and answers from what is known now; `low` and `high` are the
-        lowest and highest of them. What answers will teach about other items cannot be known and is left out.
+        lowest and highest of them. What answers will teach about other items cannot be known and is left out. None
+        looks further ahead than a hundred answers per item.
         """
         if not target >= 0:
             raise ValueError(f"target must be an error in levels, 0 or more; got {target!r}")
-        return Forecast(self._placements.items, self.error_rate_, self.seed_ + 4).remaining(target)
+        return self._placements.forecast(self._placements.items).remaining(target)
 
     def _at_hand(self, person: WhoIsAtHand) -> list[AtHand]:
         if person is None:

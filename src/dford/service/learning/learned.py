@@ -17,7 +17,6 @@ from dford.pool import saving
 from dford.pool.agreement import Voice
 from dford.pool.answers import PLACE, Answer
 from dford.pool.choice import AtHand
-from dford.pool.forecast import Forecast
 from dford.pool.placements import AUDIT_SHARE, Placements, ProposedQuestion
 from dford.scale import Scale
 from dford.service import refusal
@@ -164,10 +163,7 @@ class Learned:
         if self.placements is None:
             return None
         items = self.placements.with_audit()
-        expected, known = (
-            items.expected_error(),
-            Forecast(items, self.placements.error_rate_of_answers(), self.placements.seed + 4),
-        )
+        expected, known = items.expected_error(), self.placements.forecast(items)
         return lambda target: (expected, known.remaining(target))
 
     def is_audited(self) -> bool:
