@@ -453,7 +453,7 @@ def test_how_many_answers_remain_is_right_where_none_teaches_about_other_items(w
     about, low, high = pool.remaining(0.2)
     assert low <= about <= high
     n = 0
-    while pool.expected_error_ > 0.2:
+    while pool._placements.expected_error() > 0.2:  # whatever the audit says
         answer(pool, y, 10, wrong, seed=n)
         n += 10
     assert abs(about - n) < 0.25 * n
