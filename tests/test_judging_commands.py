@@ -31,7 +31,7 @@ def log(tmp_path: Path) -> Path:
 
 
 def test_tune_shows_the_candidates_and_saves_the_best_trained(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    best = log.with_name("best")
+    best = log.with_name("new") / "best"  # in a folder that is not there yet
     assert main(["tune", str(log), "--levels", ",".join(NAMES), "--save", str(best)]) == 0
     out = capsys.readouterr().out
     assert "250 answers" in out
