@@ -1,5 +1,6 @@
 """The pool: what is known about items, what is asked next, and what is said about the placements."""
 
+import threading
 import warnings
 from pathlib import Path
 from typing import Any
@@ -525,6 +526,20 @@ class Mine(NewtonLogit):
 def test_bad_input_gets_one_sentence(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises((ValueError, TypeError), match=sentence):
         Pool(**{"X": np.zeros((3, 2)), "levels": LEVELS, **options})
+
+
+def test_learning_in_the_background_leaves_the_warnings_of_the_program_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = make_synthetic(120, random_state=0)
+    pool, real, others = Pool(X, LEVELS, random_state=0), warnings.catch_warnings.__enter__, []
+
+    def enter(self: Any) -> Any:
+        others.append(threading.current_thread() is not threading.main_thread())
+        return real(self)
+
+    monkeypatch.setattr(warnings.catch_warnings, "__enter__", enter)
+    answer(pool, y, 110)
+    pool._placements.finish()
+    assert not any(others)
 
 
 def test_any_seed_works_to_the_end() -> None:

@@ -93,16 +93,19 @@ class RowReader(BaseEstimator):  # type: ignore[misc]
         columns = None if anew else self._columns
         if columns is not None and not self._is_encoded(X):
             X = columns.transform(X)
-        # Not checked to be finite: that shows in the rows' squares, so memory is read only once.
-        rows = check_array(
-            X,
-            accept_sparse="csr" if self._takes_sparse() else False,
-            dtype=np.float64,
-            order="C",
-            ensure_all_finite=False,
-            estimator=self,
-            input_name="X",
-        )
+        # Not checked to be finite: that shows in the rows' squares, so memory is read only once. What needs no check
+        # gets none: check_array changes the warning filters of all threads, and pools learn in a thread of their own.
+        rows = X
+        if not (type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.flags.c_contiguous and X.size):
+            rows = check_array(
+                X,
+                accept_sparse="csr" if self._takes_sparse() else False,
+                dtype=np.float64,
+                order="C",
+                ensure_all_finite=False,
+                estimator=self,
+                input_name="X",
+            )
         if not anew and columns is None:
             validate_data(self, X, reset=False, skip_check_array=True)
         if sparse.issparse(rows):

@@ -131,4 +131,5 @@ class NewtonLogit(ProbabilisticLearner):
 
     def _labels(self, y: Any) -> Any:
         y = np.asarray(y)
-        return y if y.ndim == 2 and y.shape[1] == 2 else column_or_1d(y, warn=True)
+        is_ready = (y.ndim == 2 and y.shape[1] == 2) or (y.ndim == 1 and y.dtype.kind in "iu")
+        return y if is_ready else column_or_1d(y, warn=True)
