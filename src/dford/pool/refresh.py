@@ -108,11 +108,11 @@ class Calibration:
         """
         nothing, n_levels = np.empty((0, *yes.shape)), yes.shape[1] + 1
         sure = self._sureness(yes, nothing, reliability)
-        prior = posteriors.priors(yes, nothing, *sure)
         if drawn is None:
-            return Fitted(sure, None), prior
+            return Fitted(sure, None), posteriors.priors(yes, nothing, *sure)
         some = drawn.items
-        models = LevelModels.learn(X[some], parts[some], drawn.levels(prior[some]), n_levels)
+        prior = posteriors.priors(yes[some], nothing[:, some], *sure)
+        models = LevelModels.learn(X[some], parts[some], drawn.levels(prior), n_levels)
         above = models.above(X, parts, n_levels)
         sure = self._sureness(yes, above, reliability)
         return Fitted(sure, models), posteriors.priors(yes, above, *sure)
