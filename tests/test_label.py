@@ -115,7 +115,7 @@ def labelling(
 ) -> Iterator[tuple[Command, list[str]]]:
     """`dford label` on a small file, as a process, and what it says until the page is there."""
     (folder / "items.csv").write_text(SHEET)
-    words = ["label", str(folder / items), "--levels", ",".join(LEVELS), "--learner", "NewtonLogit"]
+    words = ["label", str(folder / items), "--levels", ",".join(LEVELS), "--learner", "newton"]
     words += ["--database", str(folder / "log.db"), *more]
     process = Command(words, ["NewtonLogit"], environment={"DFORD_PORT": "0"} | environment)
     lines: list[str] = []
@@ -236,7 +236,7 @@ def test_if_there_are_keys_the_page_gets_one_for_as_long_as_it_runs(
         (["label", "items.csv"], "--levels"),
         (["label", "items.csv", "--levels", "a,a"], "distinct"),
         (["label", "items.csv", "--levels", "a,,b"], "--levels: expected names with one comma between two of them"),
-        (["label", "items.csv", "--levels", "a,b", "--learner", "newtn"], "'newtn' is not one of Auto"),
+        (["label", "items.csv", "--levels", "a,b", "--learner", "newtn"], "'newtn' is not one of auto"),
         (["label", "items.csv", "--levels", "a,b", "--project", "My Items"], "My Items"),
         (["label", "items.csv", "--levels", "a,b", "--out", "nowhere/levels.csv"], "--out"),
         (["label", "items.csv", "--levels", "a,b", "--out", "./items.csv"], "items.csv holds the table"),

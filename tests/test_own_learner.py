@@ -27,7 +27,7 @@ LEARNER = "perceptron.py"
 
 def follow(folder: Path) -> Path:
     """Do what the first three lines say."""
-    text = (ROOT / "CONTRIBUTING.md").read_text().partition("## Add a learner, in ten lines")[2].partition("\n## ")[0]
+    text = (ROOT / "CONTRIBUTING.md").read_text().partition("## Add a learner, in ten steps")[2].partition("\n## ")[0]
     assert len(re.findall(r"^\d+\. ", text, re.MULTILINE)) == 10
     form, learner, use = (textwrap.dedent(code) for code in re.findall(r"```python\n(.*?) *```", text, re.DOTALL))
     (folder / LEARNER).write_text(f"{form}\n\n{learner}")

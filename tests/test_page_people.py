@@ -62,7 +62,7 @@ def words(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Any:
         ),
         (
             {"agreement": estimate(0.94, 0.88, 0.98)},
-            "Agrees with the others in 94% of the doubtful cases, which are asked about again. Too early to tell how "
+            "Agrees with the others in 94% of the cases asked about again, mostly difficult ones. Too early to tell how "
             "many are wrong: only 3 could be judged.",
         ),
         (

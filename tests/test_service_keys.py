@@ -140,6 +140,8 @@ def test_the_first_key_must_leave_somebody_who_can_make_more(file: Path) -> None
         for path, role in [(f"{project}/keys", "admin"), (f"{project}/keys", "answer"), ("/keys", "answer")]:
             body = {"role": role, "name": "anna"}
             assert problem(client.post(path, json=body)) == (409, "first-key")
+        for words in (["--role", "answer"], ["--project", "rain"]):
+            assert main(["key", "anna", *words, "--database", str(file)]) == 2
         root = bearer(ok(client.post("/keys", json={"role": "admin", "name": "root"}))["key"])
         guest = bearer(ok(client.post(f"{project}/keys", json={"role": "answer", "name": "anna"}, headers=root))["key"])
         assert ok(client.get("/me", headers=guest)) == {

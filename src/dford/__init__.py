@@ -1,4 +1,4 @@
-"""Put things on an ordered scale by asking one yes/no question about each."""
+"""Put things on an ordered scale by asking one yes/no question at a time."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

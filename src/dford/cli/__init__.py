@@ -158,7 +158,7 @@ def _program(bare: bool = False) -> "typer.Typer":
         context: typer.Context,
         version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
     ) -> None:
-        """Put things on an ordered scale by asking one yes/no question about each.
+        """Put things on an ordered scale by asking one yes/no question at a time.
 
         Start with: dford demo
         """

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from dford.cli import _tables
+from dford.cli._names import LIVE_LEARNERS
 from dford.cli._serving import DATABASE, learned, leave, listen, make_server, opened, patiently, run
 from dford.cli._shared import check_ending, keep_whole, needs, read_levels, writing_to
 from dford.files import atomic_write
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from dford.service.table_project import TableProject
 
 _HOST = "127.0.0.1"
+_LEARNER = f"One of {', '.join(LIVE_LEARNERS)}; by default auto."
 _NAMED = 5  # unreadable images listed
 _FILE = (
     "A .csv with a header line and one item per row, or a folder of images; vectors in a .npy file of the same name "
@@ -61,7 +63,7 @@ def add(program: "typer.Typer") -> None:
             str,
             typer.Option(metavar="COLUMN", help="A column of known levels, neither shown nor learned from."),
         ] = "",
-        learner: Annotated[str, typer.Option(metavar="NAME", help="The learner; by default Auto.")] = "",
+        learner: Annotated[str, typer.Option(metavar="NAME", help=_LEARNER)] = "",
         until: Annotated[
             float | None,
             typer.Option(
@@ -112,8 +114,8 @@ def add(program: "typer.Typer") -> None:
         The same command continues where it stopped, and adds new rows at the end of the file.
 
         With --answer "python judge.py" --budget 500 a program answers under its own name.
-        It reads lines like {"item": {"note": "dry"}, "question": "Is it above ok?", "level": "ok", "id": 7},
-        and prints {"higher": true} for each, optionally with "confidence": 0.8.
+        It reads lines like {"item": {"note": "dry"}, "question": "Is it above ok?", "level": "ok", "levels":
+        ["bad", "ok", "good"], "id": 7} and prints {"higher": true} for each, optionally with "confidence": 0.8.
         People can check it on the page, at the same time or later.
         """
         needs("service", "fastapi", "prometheus_client", "sqlalchemy", "uvicorn")
@@ -144,7 +146,7 @@ def add(program: "typer.Typer") -> None:
             project or _name(file.stem),
             rows,
             read_levels(levels) if levels else [],
-            learner,
+            _class_name(learner),
             ({"image": "image"} if file.is_dir() else {}) | _tables.read_kinds(kind or ()),
             by_content=file.is_dir(),
             target=until,
@@ -262,6 +264,19 @@ def _say_how_far(service: "Service", project: "Project") -> None:
                 f"This holds only if the programs that gave {share:.0%} of the answers are right; people have not "
                 "audited enough to tell."
             )
+
+
+def _class_name(learner: str) -> str:
+    """The name that the service has for a learner."""
+    import typer
+
+    from dford.learners import CLASSES, LEARNERS
+
+    if learner in LIVE_LEARNERS:
+        return LEARNERS[learner].__name__
+    if learner and learner not in CLASSES:
+        raise typer.BadParameter(f"{learner!r} is not one of {', '.join(LIVE_LEARNERS)}", param_hint="--learner")
+    return learner
 
 
 @contextmanager

@@ -86,11 +86,11 @@ def _serve(settings: "Settings", demo: bool) -> None:
 def _refuse_strangers(service: "Service") -> None:
     from dford.service.http.guard import LOOPBACK
 
-    host = service.settings.host
+    host, database = service.settings.host, service.settings.database
     if host not in LOOPBACK and not service.keys.exist():
         raise ValueError(
-            f"without a key, anyone who can reach {host} could do anything; make one with dford key, or serve on "
-            "127.0.0.1"
+            f"without a key, anyone who can reach {host} could do anything; make one with dford key NAME --database "
+            f"{database}, or serve on 127.0.0.1"
         )
 
 

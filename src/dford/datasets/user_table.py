@@ -140,7 +140,7 @@ def _levels(
             )
         return np.array(found), known
     if None in values:
-        raise ValueError(f"{target} has words; name its levels, lowest first (--levels low,medium,high)")
+        raise ValueError(f"{target} contains words; name its levels, lowest first (--levels low,medium,high)")
     if discretise is not None:
         y = discretise(np.array(values, dtype=np.float64))
         return y, list(range(1, int(y.max()) + 1))

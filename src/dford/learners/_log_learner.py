@@ -281,7 +281,7 @@ class LogLearner(OrdinalLearner):
             row = np.array(values, dtype=np.float64)
         except (TypeError, ValueError):
             raise ValueError(
-                f"x must be one row of numbers; got {x!r}; dford.Columns, fitted on some rows, makes numbers of others"
+                f"x must be one row of numbers; got {x!r}; dford.Columns, fitted on some rows, turns more into numbers"
             ) from None
         if row.ndim == 2 and len(row) == 1:
             row = row[0]

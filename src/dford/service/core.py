@@ -47,7 +47,7 @@ class Service:
         self._next_question = NextQuestion(self.database, self.writer, limits)
         self._projects: dict[str, Project] = {}
         # if the database is a file, uploads are kept beside it
-        beside = "" if "://" in settings.database else f"{settings.database}-images"
+        beside = f"{self.database.url.database}-images" if self.database.is_sqlite else ""
         self.images = ImageSource(settings.files, beside, settings.encoder)
 
     def close(self, seconds: float | None = None) -> None:

@@ -245,6 +245,6 @@ def _people(records: Sequence[Record]) -> Table:
             row.append(f"{fmean(r['value'] for r in own):.2f} ± {width / 2:.2f}, {held} of {len(own)}")
         judged = [r["count"] for r in records if r["dataset"] == dataset]
         rows.append([*row, f"{fmean(judged):.0f}"])
-    header = ["dataset", *(f"{rate:.0%} wrong" for rate in rates), "answers judged by, a person"]
+    header = ["dataset", *(f"{rate:.0%} wrong" for rate in rates), "judged answers per person"]
     title = "Error rates found: their mean ± half of the interval, and how many intervals hold the true one"
     return Table(f"{title}; {of_runs(records)}", header, rows)

@@ -42,7 +42,7 @@ def make_app(service: Service, version: str, connections: Connections) -> FastAP
     app = FastAPI(
         title="dford",
         version=version,
-        description="Put things on an ordered scale by asking one yes/no question about each.",
+        description="Put things on an ordered scale by asking one yes/no question at a time.",
         responses=PROBLEMS,
         docs_url=None,  # would load scripts from other sites
         redoc_url=None,

@@ -64,7 +64,20 @@ class Rules(_In):
     own_figures: bool = Field(False, description="Whether people may see their own figures.")
 
 
+def _without_defaults(schema: dict[str, Any]) -> None:
+    for field in schema["properties"].values():
+        field.pop("default", None)
+
+
+class NewRules(Rules):
+    """What is left out stays as it is."""
+
+    model_config = ConfigDict(json_schema_extra=_without_defaults)
+
+
 class RulesOut(Rules):
+    model_config = ConfigDict(json_schema_extra=_without_defaults)
+
     gold_column: str | None = Field(description="The column of known levels in uploaded tables.")
 
 

@@ -79,7 +79,7 @@ function activity({ answers, seconds_per_answer: seconds, latest }) {
  */
 export function inWords({ answers, agreement, error_rate: wrong, strictness, gold, judged }) {
   const said = [
-    tells(agreement) && `agrees with the others in ${percent(agreement.value)} of the doubtful cases, which are asked about again`,
+    tells(agreement) && `agrees with the others in ${percent(agreement.value)} of the cases asked about again, mostly difficult ones`,
     tells(gold) && `right about ${percent(gold.value)} of the items whose level is known`,
     tells(wrong) && `about ${percent(wrong.value)} of the answers are wrong`,
     strictnessInWords(strictness),
@@ -115,7 +115,7 @@ function details({ judged, error_rate: wrong, strictness, agreement, gold }) {
   const share = (/** @type {Server.Estimate | null} */ figure) =>
     (figure ? `${percent(figure.value)} (between ${percent(figure.low)} and ${percent(figure.high)})` : "not known yet");
   return [
-    ["Agrees with the others in doubtful cases", share(agreement)],
+    ["Agrees with the others in cases asked about again", share(agreement)],
     ["Right about items whose level is known", share(gold)],
     ["Wrong answers", share(wrong)],
     ["Stricter than the others, in levels", `${number(strictness.value)} (between ${number(strictness.low)} and ${number(strictness.high)})`],

@@ -31,9 +31,8 @@ class ImageSource(NamedTuple):
     def put(self, content: bytes, name: str) -> dict[str, str]:
         """Store an image, or those of a ZIP archive; returns their stored names, by the names they came with."""
         if not self.uploads:
-            raise Refusal(
-                404, "no-image", "this server does not store uploads; name an image folder with --files", "body"
-            )
+            sentence = "this server stores no uploads, as its database is not a file; put images into its --files folder"
+            raise Refusal(404, "no-image", sentence, "body")
         files = ItemFiles(self.uploads)
         return files.put_zip(content) if content.startswith(b"PK") else {name: files.put(content)}
 

@@ -105,6 +105,10 @@ def create(connection: Connection, project: int | None, role: str, name: str) ->
     """A new key: its id, and the key itself, which cannot be shown again."""
     if problem := name_problem(name):
         raise Refusal(422, "invalid", problem, "name")
+    is_first = connection.execute(sa.select(keys.c.id).limit(1)).first() is None
+    if is_first and (project is not None or role != "admin"):
+        sentence = "the first key must be an admin key for all projects: once there is a key, every request needs one"
+        raise Refusal(409, "first-key", sentence, "role")
     number = secrets.token_hex(6)
     token = _token(number)
     values = {"id": number, "project": project, "role": role, "name": name, "hash": _hash(token), "at": time.time()}

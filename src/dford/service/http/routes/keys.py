@@ -27,9 +27,6 @@ def add(app: FastAPI) -> None:
 
         The first key of a server must be an admin key for all projects; until then this is 409 `first-key`.
         """
-        if not to.service.keys.exist():
-            sentence = "create an admin key for the whole server first: once there is a key, every request needs one"
-            raise Refusal(409, "first-key", sentence, "role")
         return _create(to.service, to.project.id, body, repeat)
 
     @app.get("/projects/{project}/keys", response_model=list[models.KeyOut])
@@ -68,10 +65,6 @@ def add(app: FastAPI) -> None:
 
         The first one must be an admin key. From then on, every request needs a key.
         """
-        if not service.keys.exist() and body.role != "admin":
-            raise Refusal(
-                409, "first-key", "the first key must have the role admin, or nobody could create more", "role"
-            )
         return _create(service, None, body, repeat)
 
     @app.get("/keys", response_model=list[models.KeyOut])

@@ -82,7 +82,7 @@ def add(app: FastAPI) -> None:
         return models.RulesOut(**to.service.rules(to.project)._asdict())
 
     @app.put("/projects/{project}/settings")
-    def change_settings(to: Admin, body: models.Rules) -> models.RulesOut:
+    def change_settings(to: Admin, body: models.NewRules) -> models.RulesOut:
         """Change how people are asked, from the next question on. Fields that are left out stay as they are.
 
         ```

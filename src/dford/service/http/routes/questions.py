@@ -51,7 +51,7 @@ def add(app: FastAPI) -> None:
 
         A program sends `{"program": true}` and never gets audit questions, which are for people.
 
-        `{"item": 3}` asks about that item, or is 409 `item-taken` if someone else has it. If every item is assigned to
+        `{"item": 3}` asks about that item, or is 409 `item-taken` while a question about it is open. If every item is assigned to
         someone, this is 404 `nothing-to-ask`.
         """
         if idempotency_key is not None and idempotency_key.startswith(PROGRAM_KEY):
