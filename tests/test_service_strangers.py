@@ -260,6 +260,16 @@ def test_only_the_person_asked_or_an_admin_can_answer_or_skip(file: Path) -> Non
         assert ok(client.post(f"{project}/release", json=release, headers=people["ben"])) == {"released": 0}
         ok(client.post(f"{project}/questions/{first}/answer", headers=people["anna"], **answer))
         ok(client.post(f"{project}/questions/{second}/answer", headers=root, **answer))
+        # and nobody else learns what became of it
+        for number in (first, second):
+            for higher in (True, False):
+                body = {"higher": higher}
+                response = client.post(f"{project}/questions/{number}/answer", headers=people["ben"], json=body)
+                assert problem(response) == (403, "not-yours")
+            for path in (f"{number}/skip", f"{number}/retract"):
+                assert problem(client.post(f"{project}/questions/{path}", headers=people["ben"])) == (403, "not-yours")
+            assert problem(client.get(f"{project}/questions/{number}", headers=people["ben"])) == (403, "not-yours")
+            ok(client.get(f"{project}/questions/{number}", headers=people["anna"]))
 
 
 def test_one_person_cannot_take_all_items(file: Path) -> None:

@@ -69,6 +69,8 @@ def _before(
     number = answer.number
     if fate is None:
         return _no_question(number)
+    if not answer.anybodys and fate.person != answer.person:  # first, so that nobody learns what another one said
+        return not_yours(number, "asked of")
     if fate.retraction is not None:
         return Refusal(409, "retracted", f"the answer to question {number} was taken back; ask again", "question")
     if fate.sequence is not None:
@@ -82,14 +84,14 @@ def _before(
         return RecordedAnswer(number, answer.higher, fate.sequence, at)
     if fate.skip is not None:
         return Refusal(409, "skipped", f"question {number} was skipped and takes no answer; ask again", "question")
-    return None if answer.anybodys or fate.person == answer.person else _not_yours(number, "asked of")
+    return None
 
 
 def skip(connection: Connection, project: int, number: int, person: str, anybodys: bool) -> None:
     """Close a question without an answer, once: one's own, or anybody's. Its item waits for its next turn."""
     row = _fate(connection, project, number)
     if not anybodys and row.person != person:
-        raise _not_yours(number, "asked of")
+        raise not_yours(number, "asked of")
     if row.sequence is not None:
         raise Refusal(
             409, "answered", f"question {number} was already answered; retract the answer instead", "question"
@@ -106,10 +108,11 @@ def retract(connection: Connection, project: int, number: int, person: str, anyb
     Its item comes up next again.
     """
     row = _fate(connection, project, number)
+    whose = connection.scalar(_WHOSE, {"project_": project, "number": number}) or row.person
+    if not anybodys and whose != person:
+        raise not_yours(number, "asked of" if row.person != person else "answered by")
     if row.sequence is None:
         raise Refusal(409, "not-answered", f"question {number} has no answer to take back", "question")
-    if not anybodys and connection.scalar(_WHOSE, {"project_": project, "number": number}) != person:
-        raise _not_yours(number, "answered by")
     if row.retraction is not None:
         return int(row.retraction)
     sequence: int = connection.execute(_SEQUENCE, {"project_": project}).scalar_one()
@@ -215,7 +218,7 @@ def _fate(connection: Connection, project: int, number: int) -> _Fate:
     return fate
 
 
-def _not_yours(number: int, did: str) -> Refusal:
+def not_yours(number: int, did: str) -> Refusal:
     sentence = f"question {number} was {did} another person; use that person's key or an admin's"
     return Refusal(403, "not-yours", sentence, "question")
 

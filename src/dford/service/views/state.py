@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from dford.service.learning.fold import Fold
 from dford.service.learning.learned import Learned
+from dford.service.projects.answering import not_yours
 from dford.service.projects.asking import AskedQuestion
 from dford.service.projects.projects import Project
 from dford.service.refusal import Refusal
@@ -104,11 +105,14 @@ _ASKED = (
 )
 
 
-def question(database: Database, project: Project, number: int) -> dict[str, Any]:
+def question(database: Database, project: Project, number: int, person: str, anybodys: bool) -> dict[str, Any]:
+    """One's own question, or anybody's, and what happened to it."""
     with database.reading() as connection:
         row = connection.execute(_ASKED, {"project": project.id, "number": number}).first()
     if row is None:
         raise Refusal(404, "no-question", f"there is no question {number} in this project", "question")
+    if not anybodys and row.person != person:
+        raise not_yours(number, "asked of")
     shown = row.pooled if row.item is not None else row.shown
     return {
         "number": number,

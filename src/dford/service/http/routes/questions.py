@@ -69,12 +69,12 @@ def add(app: FastAPI) -> None:
             # knowing which levels are settled would give gold questions away
             raise item_taken(item) if item and refusal.code == "settled" and not to.admin else refusal from None
         if isinstance(asked, int):
-            return state.question(to.service.database, to.project, asked)
+            return state.question(to.service.database, to.project, asked, to.person, to.admin)
         return state.asked(to.project, asked)
 
     @app.get("/projects/{project}/questions/{number}", response_model=models.QuestionOut)
     def question(to: Answering, number: models.Number) -> Any:
-        """Read a question and what happened to it.
+        """Read a question of yours and what happened to it; those of others need the role `admin`.
 
         ```
         GET /projects/rain/questions/1
@@ -82,7 +82,7 @@ def add(app: FastAPI) -> None:
         {"number": 1, "item": 1, ..., "fate": "open"}
         ```
         """
-        return state.question(to.service.database, to.project, number)
+        return state.question(to.service.database, to.project, number, to.person, to.admin)
 
     @app.post(PATH)
     async def tell(to: Answering, number: models.Number, body: models.AnswerIn) -> models.AnswerOut:
