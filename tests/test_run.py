@@ -149,7 +149,13 @@ def test_a_journal_of_another_pool_or_with_rubbish_in_it_is_refused(tmp_path: Pa
     assert not list(used._asked)
     with pytest.raises(ValueError, match="the journal belongs to another run"):
         new().run(Judge(), person="another", budget=10, journal=file)
-    for rubbish in ("rubbish", file.read_text().partition("\n")[0].replace('"calls": 1', '"calls": "1"')):
+    reversed_, other = Pool(X[::-1], LEVELS, random_state=0), Pool(X, LEVELS, random_state=1)
+    for pool in (reversed_, other):
+        with pytest.raises(ValueError, match="the journal belongs to another run"):
+            pool.run(Judge(), person="judge", budget=10, journal=file)
+    line = file.read_text().partition("\n")[0]
+    strange = [line.replace('"calls": 1', f'"calls": {calls}') for calls in ('"1"', -50)]
+    for rubbish in ("rubbish", "[" * 100_000, "[]", *strange):
         file.write_text(f"{rubbish}\n")
         with pytest.raises(ValueError, match="line 1 of the journal is not an answer of a run"):
             new().run(Judge(), person="judge", budget=10, journal=file)

@@ -1,5 +1,6 @@
 """Programs that answer: a function gets questions, several at once, within a budget, and none twice after a crash."""
 
+import hashlib
 import json
 import math
 import operator
@@ -12,6 +13,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from scipy import sparse
+
+from dford.learners import Rows
 from dford.pool.questions import ItemQuestion, split_answer
 
 Answer = Callable[[int, Any], bool | float]
@@ -39,19 +43,20 @@ class Outcome(NamedTuple):
     calls: int
 
 
-_Asked = tuple[int, str, str | None]
-
-
-def _asked(question: ItemQuestion) -> _Asked:
-    """The item, the level, and who was asked."""
-    return question.item, str(question.level), question.person
+class _Asked(NamedTuple):
+    item: int
+    features: str | None
+    """A hash of the item's features; None in journals that do not have it."""
+    level: str
+    person: str | None
 
 
 class Journal:
     """The outcome of each question, on disk before it counts."""
 
-    def __init__(self, file: Any = None) -> None:
-        self._file, self._known = file, dict[str, tuple[_Asked, Outcome]]()
+    def __init__(self, X: Rows, file: Any = None) -> None:
+        self._X, self._file, self._known = X, file, dict[str, tuple[_Asked, Outcome]]()
+        self._pools = set[str]()  # of the questions that were read
 
     def read(self) -> None:
         end = 0
@@ -61,10 +66,14 @@ class Journal:
             try:
                 one = json.loads(line)
                 outcome = Outcome(one["higher"], operator.index(one["calls"]))
+                if outcome.calls < 1:
+                    raise ValueError("it was called")
                 if outcome.higher is not None:
                     split_answer(outcome.higher)
-                self._known[str(one["question"])] = (one["item"], one["level"], one["person"]), outcome
-            except (ValueError, TypeError, LookupError):
+                asked = _Asked(one["item"], one.get("features"), one["level"], one["person"])
+                self._known[str(one["question"])] = asked, outcome
+                self._pools.add(_pool_of(str(one["question"])))
+            except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
                 raise ValueError(f"line {number} of the journal is not an answer of a run; name a new file") from None
             end += len(line)
         self._file.truncate(end)
@@ -72,35 +81,45 @@ class Journal:
 
     def find(self, question: ItemQuestion) -> Outcome | None:
         """The earlier outcome of a question, if there is one."""
-        if question.id not in self._known:
-            return None
-        asked, outcome = self._known[question.id]
-        if asked != _asked(question):
+        now = self._asked(question)
+        asked, outcome = self._known.get(question.id, (now, None))
+        if not self._pools <= {_pool_of(question.id)} or asked not in {now, now._replace(features=None)}:
             raise ValueError(
-                "the journal belongs to another run; continue with the same pool, person and number of threads, or "
-                "name a new file"
+                "the journal belongs to another run; continue with the same items, random_state, person and number of "
+                "threads, or name a new file"
             )
         return outcome
+
+    def _asked(self, question: ItemQuestion) -> _Asked:
+        row = self._X[question.item]
+        parts = (row.indices, row.data) if sparse.issparse(row) else (row,)
+        features = hashlib.blake2b(b"".join(part.tobytes() for part in parts), digest_size=8).hexdigest()
+        return _Asked(question.item, features, str(question.level), question.person)
 
     def add(self, question: ItemQuestion, outcome: Outcome) -> None:
         if self._file is None or question.id in self._known:
             return
-        item, level, person = asked = _asked(question)
+        asked = self._asked(question)
         self._known[question.id] = asked, outcome
-        line = {"question": question.id, "item": item, "level": level, "person": person, **outcome._asdict()}
+        line = {"question": question.id, **asked._asdict(), **outcome._asdict()}
         self._file.write(json.dumps(line).encode() + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
 
 
+def _pool_of(question: str) -> str:
+    """The part of a question's id that is the same for all of its pool."""
+    return question.partition("-")[0]
+
+
 @contextmanager
-def open_journal(path: str | os.PathLike[str] | None) -> Iterator[Journal]:
+def open_journal(path: str | os.PathLike[str] | None, X: Rows) -> Iterator[Journal]:
     if path is None:
-        yield Journal()
+        yield Journal(X)
         return
     with open(path, "a+b") as file:
         file.seek(0)
-        journal = Journal(file)
+        journal = Journal(X, file)
         journal.read()
         yield journal
 
