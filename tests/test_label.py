@@ -43,6 +43,13 @@ class TestSheet:
         assert project.rows(features(service.database, project, [6]))[0, 0] == 5.0
         assert (project.learner, project.levels) == ("Auto", LEVELS)
         assert fill_project(service, TableProject("rain", self.ROWS)) == (project, 0)
+        turned = [dict(reversed(row.items())) for row in self.ROWS]
+        assert fill_project(service, TableProject("rain", turned)) == (project, 0), "in another order they are the same"
+
+    def test_a_target_may_change(self, service: Service) -> None:
+        for said, target in ((None, 0.1), (0.3, 0.3), (None, 0.3), (0.2, 0.2)):
+            assert fill_project(service, TableProject("rain", self.ROWS, LEVELS, target=said))[0].target == target
+            service._projects.clear()  # what another process does
 
     @pytest.mark.parametrize(
         ("change", "match"),
@@ -50,8 +57,8 @@ class TestSheet:
             ({"levels": ["a", "b"]}, "has the levels calm, mild, strong, severe; choose another one with --project"),
             ({"learner": "PRIL"}, "has the learner Auto; .*--project"),
             ({"rows": ROWS[:3]}, "has 4 items, but the file has 3 rows; .*--project"),
-            ({"rows": ROWS[1:]}, "has an item 1 that differs from row 1 of the file; .*--project"),
-            ({"rows": [{"note": "x"}] * 4}, "has an item 1 that differs from row 1"),
+            ({"rows": ROWS[1:]}, "differs from row 1 of the file: its 'size' was '0', and is '1'; .*--project"),
+            ({"rows": [{"note": "x"}] * 4}, "the columns were 'size', 'note', and are 'note'; .*--project"),
             ({"kinds": {"size": "text"}}, "reads the column 'size' as number; .*--project"),
             ({"kinds": {"sise": "text"}}, "has no column 'sise'"),
             ({"gold": "note"}, "has no column of known levels; .*--project"),

@@ -28,6 +28,7 @@ from drawing import drawings
 from forking import Command
 from serving import LEVELS, caught_up, compiled, ok, replayed, serving
 from test_program import is_alive, wait_until
+from test_service_keys import bearer
 
 SHEET = "größe,note\n" + "".join(f"{i % 7},日本 {i}\n" for i in range(30))
 JUDGE = """
@@ -117,8 +118,8 @@ def test_a_program_gets_from_a_file_to_levels_and_people_continue(tmp_path: Path
         assert err == ""
         assert "up to 45 questions, 40 of them already asked" in out
         assert re.search(r"5 answers in \d+ s; 45 of 45 questions", out)
-        assert re.search(r"\d+ of its 45 answers can be judged|It is not known yet how often judge is wrong", out)
-        assert re.search(r"it gave the same answer \d+ of \d+ times \(", out)
+        assert re.search(r"\d+ of its 45 answers can be judged|Too early to tell how often judge is wrong", out)
+        assert re.search(r"Of the (\d+) questions that others answered too, it answered \d+ like most of them \(", out)
         assert "More answers from people make this more certain: dford label items.csv --database log.db\n" in out
         assert caught_up(client, "/projects/items")["people"] == {"judge": 45, "local": 60}
     with answering(tmp_path, "--budget", "45") as process:
@@ -292,6 +293,27 @@ def test_a_program_is_named_after_its_script_or_module(tmp_path: Path, monkeypat
         assert program_name(words) == name
 
 
+def test_a_program_is_asked_nothing_more_once_the_levels_are_good_enough(tmp_path: Path) -> None:
+    for _ in range(2):  # the second time it is asked nothing at all
+        with answering(tmp_path, "--budget", "90", "--until", "0.8") as process:
+            out = ended(process)[0]
+        assert "The levels are expected to be at most 0.8 off, so judge is asked nothing more\n" in out
+        answers = len(stored(tmp_path, schema.answers))
+        assert answers == len(stored(tmp_path, schema.questions)) == len(seen(tmp_path)) < 90
+        # an answer changes little before anything is learned from others
+        assert 0.75 < float(re.findall(r"expected to be ([\d.]+) off on average", out)[0]) <= 0.8
+
+
+def test_a_program_does_not_answer_as_a_person(tmp_path: Path) -> None:
+    with answering(tmp_path, "--budget", "1") as process:
+        ended(process)
+    with serving(tmp_path / "log.db") as client:
+        root = bearer(ok(client.post("/keys", json={"role": "admin", "name": "root"}))["key"])
+        ok(client.post("/projects/items/questions", headers=root))
+    with answering(tmp_path, "--budget", "5", "--as", "root") as process:
+        assert "--as root is the name of a person who was asked before; choose another" in ended(process, 2)[1]
+
+
 def test_progress_and_what_is_known_of_a_program_are_put_in_words() -> None:
     line = progress_line(Progress(120, 500, 117, Counter({"no answer within 60 s": 3}), 754.0), 0.314)
     assert line == "120 of 500 questions, 117 answers, 3 failed, expected error 0.31, 12:34 left"
@@ -300,10 +322,12 @@ def test_progress_and_what_is_known_of_a_program_are_put_in_words() -> None:
     same = {"calm": (7, 8), "mild": (4, 4)}
     assert describe(judge, 30, same, "dford label items.csv") == [
         "12 of its 40 answers can be judged. According to these, judge is wrong 8% of the time (95%: 2% to 17%), and "
-        "0.20 levels more lenient than the others (95%: -0.50 to +0.10).",
+        "0.20 levels more lenient than the others (95%: -0.10 to +0.50).",
         "Where the others leave little doubt, it agrees with them 90% of the time (95%: 80% to 95%).",
-        "On questions that others were asked too, it gave the same answer 11 of 12 times (calm 7 of 8, mild 4 of 4).",
+        "Of the 12 questions that others answered too, it answered 11 like most of them (calm 7 of 8, mild 4 of 4).",
         "More answers from people make this more certain: dford label items.csv",
     ]
-    assert "no person has answered" in describe(judge, 0, same, "")[0]
-    assert "It is not known yet" in describe(judge._replace(judged=0), 30, {}, "")[0]
+    vague = judge._replace(judged=0, error_rate=Estimate(0.2, 0.0, 0.5))
+    assert "no person has answered" in describe(vague, 0, {}, "")[0]
+    assert "than it should be" in describe(judge, 0, {}, "")[0], "known levels judge it too"
+    assert "Too early to tell how often judge is wrong: 0 of its answers" in describe(vague, 30, {}, "")[0]

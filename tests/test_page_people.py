@@ -62,8 +62,8 @@ def words(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Any:
         ),
         (
             {"agreement": estimate(0.94, 0.88, 0.98)},
-            "Agrees with the others in 94% of the cases asked about again, mostly difficult ones. Too early to tell how "
-            "many are wrong: only 3 could be judged.",
+            "Agrees with the others in 94% of the cases asked about again, mostly difficult ones. Too early to tell "
+            "how many are wrong: only 3 could be judged.",
         ),
         (
             {"error_rate": estimate(0.05, 0.01, 0.1), "strictness": estimate(0.25, 0.1, 0.4)},

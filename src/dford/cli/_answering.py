@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _OFTEN, _SELDOM = 1.0, 10.0  # seconds between two progress lines: on a terminal, and elsewhere
 _NAMED = 3  # kinds of failures listed
+_VAGUE = 0.25  # a wider interval of an error rate says too little, as on the page
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _NO_SIGNALS = (NotImplementedError, RuntimeError, ValueError)  # on Windows, and outside the main thread
 
@@ -90,10 +91,12 @@ class Ending(NamedTuple):
 
 def answer(service: "Service", project: "Project", how: Answering) -> Ending:
     """Let the program answer, and print the result."""
-    from dford.service.program_run import BrokenProgramError, ProgramRun
+    from dford.service.program_run import BrokenProgramError, ProgramRun, is_person
 
+    if is_person(service.database, project, how.person):
+        raise ValueError(f"--as {how.person} is the name of a person who was asked before; choose another name")
     begin = time.monotonic()
-    run = ProgramRun(service, project, how.person, how.budget)
+    run = ProgramRun(service, project, how.person, how.budget, how.until)
     before = run.progress()
     if before.asked >= how.budget:
         print(
@@ -115,6 +118,8 @@ def answer(service: "Service", project: "Project", how: Answering) -> Ending:
     _say(done, time.monotonic() - begin)
     if run.ran_dry and done.asked < how.budget:
         print(f"There is nothing left to ask {how.person} now: it has answered all it can, or others have the rest")
+    if run.has_enough:
+        print(f"The levels are expected to be at most {how.until:g} off, so {how.person} is asked nothing more")
     _report(service, project, how)
     if not ending.status and done.failures and not done.answers:
         ending = Ending(1, f"{how.person} did not answer a single question")
@@ -133,7 +138,7 @@ async def _go(service: "Service", project: "Project", run: "ProgramRun", how: An
         for number in _SIGNALS:
             loop.add_signal_handler(number, interrupted.set)
     copies = [Program(how.command, how.seconds) for _ in range(how.copies)]
-    work = (run.go(copies), _show(service, project, run, how.until), interrupted.wait())
+    work = (run.go(copies), _show(run), interrupted.wait())
     tasks = [asyncio.create_task(one) for one in work]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -152,15 +157,12 @@ async def _go(service: "Service", project: "Project", run: "ProgramRun", how: An
     return interrupted.is_set()
 
 
-async def _show(service: "Service", project: "Project", run: "ProgramRun", until: float | None) -> None:
-    """Print the progress from time to time, until the expected error is low enough."""
+async def _show(run: "ProgramRun") -> None:
+    """Print the progress from time to time."""
     is_terminal = sys.stdout.isatty()
     while True:
         await asyncio.sleep(_OFTEN if is_terminal else _SELDOM)
-        expected = await asyncio.to_thread(_expected_error, service, project)
-        if until is not None and expected is not None and expected <= until and run.progress().answers:
-            return
-        line = progress_line(run.progress(), expected)
+        line = progress_line(run.progress(), await asyncio.to_thread(run.expected_error))
         if is_terminal:
             print(f"\r{line[: shutil.get_terminal_size().columns - 1]}\x1b[K", end="", flush=True)
         else:
@@ -180,16 +182,6 @@ def progress_line(now: "Progress", expected: float | None) -> str:
         minutes, seconds = divmod(round(now.seconds_left), 60)
         parts.append(f"{minutes}:{seconds:02} left")
     return ", ".join(parts)
-
-
-def _expected_error(service: "Service", project: "Project") -> float | None:
-    from dford.service.refusal import Refusal
-
-    with suppress(Refusal):  # it is catching up
-        return service.fold(project).look(
-            lambda model, _: None if model.placements is None else model.placements.with_audit().expected_error()
-        )
-    return None
 
 
 def _say(done: "Progress", seconds: float) -> None:
@@ -220,22 +212,22 @@ def _report(service: "Service", project: "Project", how: Answering) -> None:
 
 def describe(one: "Person", others: int, same: dict[str, tuple[int, int]], page: str) -> list[str]:
     """How often a program is wrong and how strict it is, as far as that is known."""
-    if not others:
+    wrong, strict, agrees = one.error_rate, one.strictness, one.agreement
+    if not others and not one.judged:
         return [
             f"It is unknown how often {one.name} is wrong: no person has answered yet, so its answers are trusted.",
             f"To check it, answer some questions yourself: {page}. Audit questions go only to people, and judge it.",
         ]
-    wrong, strict, agrees = one.error_rate, one.strictness, one.agreement
-    if one.judged:
-        kind = "stricter" if strict.value >= 0 else "more lenient"
+    if wrong.high - wrong.low > _VAGUE:
+        lines = [f"Too early to tell how often {one.name} is wrong: {one.judged:,} of its answers can be judged."]
+    else:
+        kind, low, high = "stricter", strict.low, strict.high
+        if strict.value < 0:
+            kind, low, high = "more lenient", -high, -low
         lines = [
             f"{one.judged:,} of its {one.answers:,} answers can be judged. According to these, {one.name} is wrong "
             f"{wrong.value:.0%} of the time (95%: {wrong.low:.0%} to {wrong.high:.0%}), and {abs(strict.value):.2f} "
-            f"levels {kind} than the others (95%: {strict.low:+.2f} to {strict.high:+.2f})."
-        ]
-    else:
-        lines = [
-            f"It is not known yet how often {one.name} is wrong: none of the questions it answered was asked again."
+            f"levels {kind} than {'the others' if others else 'it should be'} (95%: {low:+.2f} to {high:+.2f})."
         ]
     if agrees is not None:
         lines.append(
@@ -246,6 +238,6 @@ def describe(one: "Person", others: int, same: dict[str, tuple[int, int]], page:
         says, of = (sum(column) for column in zip(*same.values(), strict=True))
         levels = ", ".join(f"{level} {n:,} of {count:,}" for level, (n, count) in same.items())
         lines.append(
-            f"On questions that others were asked too, it gave the same answer {says:,} of {of:,} times ({levels})."
+            f"Of the {of:,} questions that others answered too, it answered {says:,} like most of them ({levels})."
         )
     return [*lines, f"More answers from people make this more certain: {page}"]

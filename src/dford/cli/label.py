@@ -68,7 +68,8 @@ def add(program: "typer.Typer") -> None:
             float | None,
             typer.Option(
                 metavar="ERROR",
-                help="Enough when the levels are expected to be this far off on average. [default: 0.1]",
+                help="Enough when the levels are expected to be this far off on average. [default: 0.1] A program "
+                "stops there only if this is given.",
             ),
         ] = None,
         out: Annotated[

@@ -5,7 +5,7 @@ import json
 import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -26,6 +26,7 @@ T = TypeVar("T")
 _FAILURES = 5  # in a row, after which the program counts as broken
 _REST = 0.2  # seconds before trying again after a temporary refusal
 _PATIENT = 60.0  # seconds to keep trying
+_LEARNING = 10.0  # seconds to wait for the learner before judging what it knows
 
 
 class Progress(NamedTuple):
@@ -57,8 +58,11 @@ class ProgramRun:
     before the next one is asked.
     """
 
-    def __init__(self, service: Service, project: Project, person: str, budget: int) -> None:
+    def __init__(
+        self, service: Service, project: Project, person: str, budget: int, until: float | None = None
+    ) -> None:
         self._service, self._project, self._person, self._budget = service, project, person, budget
+        self._until = until
         before = self._before()
         self._places = deque(n for n in range(1, budget + 1) if n not in before)
         self._earlier, self._failures, self._in_a_row = len(before), Counter[str](), 0
@@ -68,6 +72,8 @@ class ProgramRun:
         self._began = time.monotonic()
         self.ran_dry = False
         """Whether it ended because others have all items, or no answer could tell anything."""
+        self.has_enough = False
+        """Whether it ended because the levels are expected to be as close as was asked for."""
 
     def progress(self) -> Progress:
         answers, asked = len(self._answered), self._earlier + len(self._asked)
@@ -76,7 +82,12 @@ class ProgramRun:
         return Progress(asked, self._budget, answers, self._failures.copy(), seconds)
 
     async def go(self, programs: Sequence[Program]) -> None:
-        """Ask until the budget is spent or nothing is left to ask, one question at a time per copy."""
+        """Ask until there are enough answers, the budget is spent or nothing is left to ask.
+
+        Each copy gets one question at a time.
+        """
+        if await asyncio.to_thread(self._is_enough):
+            return
         self._began = time.monotonic()
         async with _closing(programs):
             for program in programs:  # one that cannot be started costs no question
@@ -91,8 +102,25 @@ class ProgramRun:
                 await asyncio.gather(*copies, return_exceptions=True)
                 self._release(self._open)
 
+    def expected_error(self) -> float | None:
+        """How far off the levels are expected to be, from all answers so far, unless learning takes long."""
+        with suppress(Refusal):  # it is catching up
+            fold = self._service.fold(self._project)
+            head, items = fold.head()
+            fold.wait(head, _LEARNING, items)
+            return fold.look(
+                lambda model, _: None if model.placements is None else model.placements.with_audit().expected_error()
+            )
+        return None
+
+    def _is_enough(self) -> bool:
+        if self._until is not None and not self.has_enough:
+            expected = self.expected_error()
+            self.has_enough = expected is not None and expected <= self._until
+        return self.has_enough
+
     async def _work(self, program: Program) -> None:
-        while self._places:
+        while self._places and not await asyncio.to_thread(self._is_enough):
             asked = await self._next()
             if asked is None:
                 return
@@ -220,22 +248,29 @@ def programs(database: Database, project: Project) -> set[str]:
 
 
 def same_answers(database: Database, project: Project, person: str) -> dict[str, tuple[int, int]]:
-    """For questions that both a person and others answered, by level: how often others agree, and of how many."""
-    own, theirs = dict[tuple[int, int], set[bool]](), list[tuple[int, int, bool]]()
+    """Of the questions that both a person and others answered, by level: how many most of them answered alike."""
+    own, theirs = dict[tuple[int, int], bool](), Counter[tuple[int, int]]()
     for page in log_reader.pages(database, project, 0, log_reader.head_of(database, project.id), most=log_reader.MANY):
         columns = (column.tolist() for column in (page.item, page.level, page.higher))
         for who, item, level, higher in zip(page.person, *columns, strict=True):
             if item and who == person:
-                own.setdefault((item, level), set()).add(higher)
+                own[item, level] = higher
             elif item:
-                theirs.append((item, level, higher))
+                theirs[item, level] += 1 if higher else -1
     found = dict[str, tuple[int, int]]()
-    for item, level, higher in sorted(theirs, key=lambda one: one[1]):
-        if said := own.get((item, level)):
+    for (item, level), most in sorted(theirs.items(), key=lambda one: one[0][1]):
+        if most and (item, level) in own:
             name = project.levels[level - 1]
             same, count = found.get(name, (0, 0))
-            found[name] = same + (said == {higher}), count + 1
+            found[name] = same + (own[item, level] == (most > 0)), count + 1
     return found
+
+
+def is_person(database: Database, project: Project, name: str) -> bool:
+    """Whether somebody with this name was asked as a person."""
+    own = (questions.c.project == project.id, questions.c.person == name, ~questions.c.program)
+    with database.reading() as connection:
+        return connection.execute(sa.select(questions.c.number).where(*own).limit(1)).first() is not None
 
 
 @asynccontextmanager

@@ -74,6 +74,8 @@ def fill_project(service: Service, table: TableProject) -> tuple[Project, int]:
         number = found.id if found is not None else projects.create(connection, **new)
         if found is None:
             rules.write(connection, number, asking)
+        elif table.target is not None:
+            projects.set_target(connection, number, table.target)
         projects.set_columns(connection, number, columns)
         if added:
             items.add(connection, number, added)
@@ -154,8 +156,6 @@ def _compare(project: Project, table: TableProject, asking: Rules) -> None:
         raise _differs(project.name, f"has the levels {', '.join(project.levels)}")
     if table.learner and table.learner != project.learner:
         raise _differs(project.name, f"has the learner {project.learner}")
-    if table.target not in {None, project.target}:
-        raise _differs(project.name, f"has the target {project.target:g}")
     if table.gold and table.gold != asking.gold_column:
         column = "no column" if asking.gold_column is None else f"the column {asking.gold_column!r}"
         raise _differs(project.name, f"has {column} of known levels")
@@ -172,8 +172,15 @@ def _compare_rows(name: str, there: Sequence[str], shown: Sequence[str]) -> None
     if len(shown) < len(there):
         raise _differs(name, f"has {len(there)} items, but the file has {len(shown)} rows")
     for number, (old, row) in enumerate(zip(there, shown, strict=False), 1):
-        if old != row:
-            raise _differs(name, f"has an item {number} that differs from row {number} of the file")
+        if old != row and (change := _change(json.loads(old), json.loads(row))):
+            raise _differs(name, f"has an item {number} that differs from row {number} of the file: {change}")
+
+
+def _change(old: dict[str, Any], new: dict[str, Any]) -> str | None:
+    """What is different, if anything is."""
+    if old.keys() != new.keys():
+        return f"the columns were {', '.join(map(repr, old))}, and are {', '.join(map(repr, new))}"
+    return next((f"its {key!r} was {old[key]!r}, and is {new[key]!r}" for key in old if old[key] != new[key]), None)
 
 
 def _differs(name: str, what: str) -> Refusal:

@@ -31,7 +31,7 @@ class ImageSource(NamedTuple):
     def put(self, content: bytes, name: str) -> dict[str, str]:
         """Store an image, or those of a ZIP archive; returns their stored names, by the names they came with."""
         if not self.uploads:
-            sentence = "this server stores no uploads, as its database is not a file; put images into its --files folder"
+            sentence = "this server stores no uploads, as its database is not a file; put images into its image folder"
             raise Refusal(404, "no-image", sentence, "body")
         files = ItemFiles(self.uploads)
         return files.put_zip(content) if content.startswith(b"PK") else {name: files.put(content)}

@@ -198,6 +198,10 @@ def set_columns(connection: Connection, project: int, chosen: Sequence[Column]) 
         raise Refusal(409, "columns-set", "the columns of this project are set and cannot be changed", "columns")
 
 
+def set_target(connection: Connection, project: int, target: float) -> None:
+    connection.execute(projects.update().where(projects.c.id == project).values(target=target))
+
+
 NAME = "[a-z0-9][a-z0-9-]{0,63}"
 _NAME = re.compile(NAME)
 _PROJECTS = sa.select(projects, columns.c.columns).join(columns, columns.c.project == projects.c.id, isouter=True)

@@ -9,7 +9,6 @@ from dford.service.core import Service
 from dford.service.http import models
 from dford.service.http.access import Admin, Repeat, Server
 from dford.service.projects import keys
-from dford.service.refusal import Refusal
 from dford.service.store import idempotency
 
 

@@ -51,8 +51,8 @@ def add(app: FastAPI) -> None:
 
         A program sends `{"program": true}` and never gets audit questions, which are for people.
 
-        `{"item": 3}` asks about that item, or is 409 `item-taken` while a question about it is open. If every item is assigned to
-        someone, this is 404 `nothing-to-ask`.
+        `{"item": 3}` asks about that item, or is 409 `item-taken` while a question about it is open. If every item is
+        assigned to someone, this is 404 `nothing-to-ask`.
         """
         if idempotency_key is not None and idempotency_key.startswith(PROGRAM_KEY):
             sentence = f"keys that begin with {PROGRAM_KEY} are those of dford label --answer; use another one"
