@@ -108,3 +108,25 @@ def test_a_first_key_that_was_lost_is_explained(tmp_path: Path, new_page: Callab
         expect(page.locator("#notices")).to_contain_text(
             "the reply was lost. Create another one with the command dford key"
         )
+
+
+def test_a_wrong_choice_for_a_column_can_be_corrected(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+    file, page = tmp_path / "wines.csv", new_page()
+    file.write_text("price,region\n" + "".join(f"{n % 5},{['north', 'south'][n % 2]}\n" for n in range(12)))
+    with serving(tmp_path / "log.db") as client:
+        page.goto(home(client) + "#/new")
+        page.set_input_files("#file", file)
+        kind, name = page.get_by_label("How region is read"), page.get_by_label("Project name")
+        for wrong, said, next_name in (
+            ("Number", "Column 'region' takes a number; got 'north'. Project wines was created, but has no", "wines-2"),
+            ("Known level", "'north' in row 1 of the column 'region' of known levels is not one of low", "wines-3"),
+        ):
+            kind.select_option(wrong)
+            page.get_by_role("button", name="Create project").click()
+            expect(page.locator("#notices")).to_contain_text(said)
+            expect(name).to_have_value(next_name)
+            page.get_by_role("button", name="Dismiss this message").click()
+        kind.select_option("Category")
+        page.get_by_role("button", name="Create project").click()
+        expect(page.locator(".question em")).to_be_visible()
+        assert ok(client.get("/projects/wines-3/state"))["items"] == 12

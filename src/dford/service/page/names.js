@@ -16,3 +16,13 @@ export function nameInput(id) {
 export function validName(text) {
   return text.normalize("NFD").toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 64);
 }
+
+/**
+ * The same name with the next number at its end.
+ * @param {string} name
+ */
+export function nextName(name) {
+  const [, stem, count] = name.match(/^(.*?)(?:-([2-9]|[1-9]\d+))?$/) ?? [];
+  const end = `-${Number(count ?? 1) + 1}`;
+  return stem.slice(0, 64 - end.length) + end;
+}

@@ -1,9 +1,9 @@
 // A new project from a file, or from images.
 
-import { IdempotencyKeys, send } from "./api.js";
+import { IdempotencyKeys, Problem, send, sentenceOf } from "./api.js";
 import { busy, el, fill, say } from "./dom.js";
 import { LevelsEditor } from "./levels-editor.js";
-import { nameInput, validName } from "./names.js";
+import { nameInput, nextName, validName } from "./names.js";
 import { Upload } from "./upload.js";
 
 /** @param {HTMLElement} main */
@@ -27,7 +27,14 @@ export async function show(main) {
       const [columns, gold] = [upload.choice(), upload.goldColumn()];
       const json = { name: name.value, levels: levels.values(), columns, gold_column: gold };
       await send("POST", "/projects", { json, key: keys.of(JSON.stringify(json)) });
-      await upload.sendTo(json.name);
+      try {
+        await upload.sendTo(json.name);
+      } catch (error) {
+        if (!(error instanceof Problem) || error.temporary || upload.sent) throw error;
+        name.value = nextName(json.name); // the columns of a project cannot be changed
+        throw new Problem(error.status, error.code,
+          `${sentenceOf(error)} Project ${json.name} was created, but has no items. Correct this, and create ${name.value} instead.`);
+      }
       location.hash = `#/${json.name}/answer`;
     });
   };

@@ -41,6 +41,7 @@ export class Upload {
     this.name = ""; // of the file, without its ending
     this.file = ""; // identifies the file
     this.count = 0;
+    this.sent = 0;
     /** @type {import("./csv.js").Part[]} */
     this.parts = []; // empty until a file was read
     /** @type {{ column: Server.Column, select: HTMLSelectElement }[]} */
@@ -189,18 +190,18 @@ export class Upload {
    * @param {string} project
    */
   async sendParts(project) {
-    let sent = 0;
+    this.sent = 0;
     try {
       for (const [i, { text }] of this.parts.entries()) {
         const key = this.keys.of(`${project} ${this.file} ${i}`);
-        sent += (await send("POST", projectPath(project, "/items.csv"), { project, text, key })).count;
-        this.note.textContent = `${number(sent)} of ${number(this.count)} items sent.`;
+        this.sent += (await send("POST", projectPath(project, "/items.csv"), { project, text, key })).count;
+        this.note.textContent = `${number(this.sent)} of ${number(this.count)} items sent.`;
       }
     } catch (error) {
-      this.note.textContent = `Stopped after ${number(sent)} of ${number(this.count)} items. Try again to continue: nothing is added twice.`;
+      this.note.textContent = `Stopped after ${number(this.sent)} of ${number(this.count)} items. Try again to continue: nothing is added twice.`;
       throw error;
     }
-    return sent;
+    return this.sent;
   }
 }
 
