@@ -178,6 +178,9 @@ def test_large_files_are_refused_and_not_read(folder: Path) -> None:
     refused(files, "large.png")
     refused(ItemFiles(folder), "large.png")
     assert files.names() == ["fits.png", "own.png"]
+    others = {name for name, is_image in files.files() if not is_image}
+    assert others
+    assert not others & {"fits.png", "own.png"}
 
 
 def test_a_refusal_does_not_reveal_what_is_outside(folder: Path) -> None:

@@ -516,11 +516,16 @@ class Mine(NewtonLogit):
         ({"levels": ["only"]}, "a scale needs at least two levels"),
         ({"levels": range(1001)}, "a pool has at most 1,000 levels; got 1,001"),
         ({"learner": DFORD()}, "needs a learner with ask, tell and predict_proba"),
+        ({"levels": 5}, "levels must be a list or an array, lowest first, not int; got 5"),
         ({"X": [[1.0], [np.inf]]}, "Input X contains infinity"),
+        ({"X": ["good lamp", "bad lamp"]}, "X must have a row for each item .*; got 'good lamp' as the first row"),
+        ({"X": np.zeros(3)}, "X must have a row for each item"),
+        ({"X": "items.csv"}, r"read it first, for example pandas.read_csv\('items.csv'\)"),
+        ({"random_state": 2**63}, "random_state must be from 0 to"),
         ({"X": [[9e49, np.nan], [0.0, 9e49]]}, "row 0 of X is too large"),  # with what is filled in
         ({"learner": Auto(dense=5)}, "dense"),
         ({"learner": NewtonLogit(features="typo")}, "features"),
-        ({"random_state": -1}, "random_state must be 0 or more; got -1"),
+        ({"random_state": -1}, "random_state must be from 0 to 4611686018427387904; got -1"),
     ],
 )
 def test_bad_input_gets_one_sentence(options: dict[str, Any], sentence: str) -> None:

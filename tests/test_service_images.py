@@ -120,7 +120,7 @@ def test_a_folder_of_images_becomes_a_project_that_sees_them(photos: Path, tmp_p
     levels = drawing.drawings(40, 0)[1]["brightness"]
     service = Service(Settings(database=str(tmp_path / "log.db"), files=str(photos)))
     try:
-        project, count = fill_project(service, TableProject("photos", image_rows(photos), ["1", "2", "3", "4", "5"]))
+        project, count = fill_project(service, TableProject("photos", image_rows(photos)[0], ["1", "2", "3", "4", "5"]))
         assert count == 40
         assert [one.kind for one in Columns.of(project.columns).describe()] == ["image"]
         X = project.rows(features(service.database, project, list(range(1, 41))))
@@ -150,7 +150,7 @@ def test_a_folder_that_changed_adds_what_is_new(photos: Path, tmp_path: Path) ->
                 (folder / name).write_bytes((photos / name).read_bytes())
             if not names:
                 (folder / "05.png").unlink()
-            table = TableProject("photos", image_rows(folder), ["1", "2"], by_content=True)
+            table = TableProject("photos", image_rows(folder)[0], ["1", "2"], by_content=True)
             assert fill_project(service, table)[1] == added
         with service.database.reading() as connection:
             shown = connection.exec_driver_sql("select shown from items order by number").scalars().all()

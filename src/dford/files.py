@@ -23,6 +23,8 @@ def atomic_write(path: str | os.PathLike[str], follow: bool = True) -> Iterator[
     is_special = follow and path.exists() and not path.is_file() and not path.is_dir()
     if follow and not is_special:
         path = Path(os.path.realpath(path))
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {path.parent}; create it first")
     folder = tempfile.gettempdir() if is_special else path.parent
     draft = Path(folder, f".dford-{os.getpid()}-{uuid.uuid4().hex}{path.suffix}")
     try:

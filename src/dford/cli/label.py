@@ -125,7 +125,10 @@ def add(program: "typer.Typer") -> None:
         from dford.service.table_project import TableProject, image_rows
 
         if file.is_dir() and files is None:
-            files, rows = file, image_rows(file)
+            files, (rows, others) = file, image_rows(file)
+            if others:
+                what = "file is" if len(others) == 1 else "files are"
+                print(f"{len(others):,} {what} left out, not being PNG, JPEG, WebP or GIF images ({_some(others)})")
         elif file.is_file():
             keep_whole(_tables.files_of(file), {"--out": out})
             rows = with_vectors(file, read_rows(file.read_bytes()))
@@ -228,9 +231,8 @@ def _filled(settings: "Settings", table: "TableProject") -> "Project":
         for column in Columns.of(project.columns).describe():
             print(f"  {column.sentence}")
         if unread := unread_images(service, project):
-            some = ", ".join(unread[:_NAMED]) + (", …" if len(unread) > _NAMED else "")
             what, verb = ("image", "it counts") if len(unread) == 1 else ("images", "they count")
-            print(f"{len(unread):,} {what} could not be read ({some}); {verb} as missing")
+            print(f"{len(unread):,} {what} could not be read ({_some(unread)}); {verb} as missing")
     return project
 
 
@@ -265,6 +267,11 @@ def _say_how_far(service: "Service", project: "Project") -> None:
                 f"This holds only if the programs that gave {share:.0%} of the answers are right; people have not "
                 "audited enough to tell."
             )
+
+
+def _some(names: list[str]) -> str:
+    """The first of them."""
+    return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
 
 
 def _class_name(learner: str) -> str:

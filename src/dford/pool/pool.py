@@ -36,6 +36,7 @@ from dford.scale import Scale
 
 WhoIsAtHand = str | Sequence[str] | Mapping[str, Sequence[int]] | None
 
+_LARGEST_SEED = 2**62
 _MOST_LEVELS = 1_000  # what is known about every item has a number for each level
 
 
@@ -135,8 +136,8 @@ class Pool:
             raise TypeError(f"a pool needs a learner with ask, tell and predict_proba, such as Auto(); got {learner!r}")
         self.learner, self.error_rate, self.audit, self.random_state = learner, error_rate, float(audit), random_state
         is_seed = isinstance(random_state, (int, np.integer))
-        if is_seed and random_state < 0:  # type: ignore[operator]
-            raise ValueError(f"random_state must be 0 or more; got {random_state!r}")
+        if is_seed and not 0 <= random_state <= _LARGEST_SEED:  # type: ignore[operator]
+            raise ValueError(f"random_state must be from 0 to {_LARGEST_SEED}; got {random_state!r}")
         self.seed_ = int(random_state) if is_seed else int(check_random_state(random_state).randint(2**31))  # type: ignore[arg-type]
         self._scale = Scale(levels)
         if len(self._scale) > _MOST_LEVELS:
@@ -152,7 +153,14 @@ class Pool:
 
     def add(self, X: Any) -> Self:
         """Add items with the same features. Their numbers continue after the existing ones."""
+        if isinstance(X, (str, os.PathLike)):
+            raise TypeError(f"X must be a table, not a file; read it first, for example pandas.read_csv({str(X)!r})")
         values, names = split_names(X)
+        if isinstance(values, (list, tuple, np.ndarray)) and len(values) and np.isscalar(values[0]):
+            raise ValueError(
+                "X must have a row for each item and a column for each feature; if there is only one, pass a table, "
+                f"for example pandas.DataFrame({{'x': X}}); got {str(values[0])[:40]!r} as the first row"
+            )
         if self.columns_ is not None:
             values, names = self.columns_.transform(X), None
         rows = check_array(

@@ -87,12 +87,13 @@ def fill_project(service: Service, table: TableProject) -> tuple[Project, int]:
     return service.project(table.name), count
 
 
-def image_rows(folder: Path) -> list[dict[str, str]]:
-    """One row for every image in a folder."""
-    names = ItemFiles(folder).names()
-    if not names:
+def image_rows(folder: Path) -> tuple[list[dict[str, str]], list[str]]:
+    """One row for every image in a folder, and the names of the other files."""
+    files = ItemFiles(folder).files()
+    rows = [{"image": name} for name, is_image in files if is_image]
+    if not rows:
         raise ValueError(f"{folder} has no PNG, JPEG, WebP or GIF file")
-    return [{"image": name} for name in names]
+    return rows, [name for name, is_image in files if not is_image]
 
 
 def unread_images(service: Service, project: Project) -> list[str]:

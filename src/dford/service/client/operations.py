@@ -203,7 +203,12 @@ class Operations(ABC):
 
 
 def _number(question: Asked | SupportsIndex) -> int:
-    return question.number if isinstance(question, Asked) else operator.index(question)
+    if isinstance(question, Asked):
+        return question.number
+    try:
+        return operator.index(question)
+    except TypeError:
+        raise TypeError(f"expected a question that ask returned, or its number; got {question!r}") from None
 
 
 def _answer(higher: Any, confidence: Any = None) -> dict[str, Any]:

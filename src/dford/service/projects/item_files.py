@@ -9,7 +9,7 @@ import unicodedata
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -69,11 +69,13 @@ class ItemFiles:
 
     def names(self) -> list[str]:
         """All images of the folder and the folders in it, sorted; hidden ones are left out."""
-        try:
-            with _opened(self.folder, []) as root:
-                return sorted(self._search(root))
-        except FileNotFoundError:
-            return []
+        return [name for name, is_image in self.files() if is_image]
+
+    def files(self) -> list[tuple[str, bool]]:
+        """The names of all files there, and which are images."""
+        with suppress(FileNotFoundError), _opened(self.folder, []) as root:
+            return sorted(self._search(root))
+        return []
 
     def put(self, content: bytes) -> str:
         """Store an image and return its name: the same image has the same name, and is stored once.
@@ -102,7 +104,7 @@ class ItemFiles:
             self._write(kept[entry], image)
         return kept
 
-    def _search(self, root: int) -> Iterator[str]:
+    def _search(self, root: int) -> Iterator[tuple[str, bool]]:
         seen = 0
         for at, folders, files, folder in os.fwalk(".", dir_fd=root):  # fwalk follows no links
             deep = at.count("/") >= _DEEPEST
@@ -112,8 +114,8 @@ class ItemFiles:
                     sentence = f"the folder has more than {self.limits.names:,} files; choose one with fewer"
                     raise Refusal(422, "too-many", sentence)
                 name = f"{at}/{file}".removeprefix("./")
-                if not file.startswith(".") and _is_plain(name) and self._is_image(file, folder):
-                    yield name
+                if not file.startswith("."):
+                    yield name, _is_plain(name) and self._is_image(file, folder)
 
     def _content(self, file: str, folder: int, most: int | None = None) -> bytes | None:
         """The content of a file in an open folder, or its start; None if it is not a regular file or is too large."""
