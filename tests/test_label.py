@@ -109,6 +109,16 @@ def test_the_column_of_known_levels_is_named_by_gold(tmp_path: Path, monkeypatch
     assert tables[0].gold == "colour"
 
 
+def test_it_says_what_is_missing_for_the_first_time_and_what_is_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings, rows = Settings(database=str(tmp_path / "log.db")), [{"size": str(i % 4), "note": "a"} for i in range(6)]
+    label._filled(settings, TableProject("rain", rows, LEVELS))
+    assert "missing" not in capsys.readouterr().out
+    label._filled(settings, TableProject("rain", [*rows, {"size": "", "note": "b"}], LEVELS))
+    assert "size is missing in 1 of 1 rows, but was in none when the columns were fitted" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("stem", "name"), [("My Items (2)", "my-items-2"), ("Häuser", "hauser"), ("日本", "items"), ("x" * 99, "x" * 64)]
 )

@@ -102,7 +102,7 @@ def test_questions_and_answers_may_be_in_any_script() -> None:
         ("""print('{"higher": 1}')""", "does not say"),
         ("""print('{"higher": true, "confidence": 0.2}')""", "has a confidence that is not between 0.5 and 1"),
         ("""print('{"higher": true, "confidence": NaN}')""", "has a confidence that is not between 0.5 and 1"),
-        ("""print('{"higher": true, "id": 99}')""", "has the id of another question, not "),
+        ("""print('{"higher": true, "id": 99}')""", "has another id than the question, which is "),
         ("""os.write(1, b'{"higher": true}\\n{"higher": false}\\n')""", "it printed more than one line for a question"),
         ("os.write(1, b'x' * 200_000 + b'\\n')", "the answer was longer than 100,000 bytes"),
         ("[os.write(1, b'x' * 10_000) for _ in iter(int, 1)]", "the answer was longer than 100,000 bytes"),

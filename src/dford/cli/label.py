@@ -222,6 +222,7 @@ def _settings(given: dict[str, str]) -> "Settings":
 def _filled(settings: "Settings", table: "TableProject") -> "Project":
     """The project, filled with the table's rows; prints how they are read."""
     from dford.columns import Columns
+    from dford.service.projects.columns import unforeseen
     from dford.service.table_project import fill_project, unread_images
     from dford.service.views.state import count_items
 
@@ -230,6 +231,8 @@ def _filled(settings: "Settings", table: "TableProject") -> "Project":
         print(f"Project {project.name}: {count_items(service.database, project):,} items, {count:,} of them new")
         for column in Columns.of(project.columns).describe():
             print(f"  {column.sentence}")
+        for note in unforeseen(project.columns, table.rows[-count:]) if count else ():
+            print(f"  {note}")
         if unread := unread_images(service, project):
             what, verb = ("image", "it counts") if len(unread) == 1 else ("images", "they count")
             print(f"{len(unread):,} {what} could not be read ({_some(unread)}); {verb} as missing")

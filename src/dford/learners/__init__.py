@@ -76,7 +76,13 @@ def restored(
     """Like `load`, from a file that was already read."""
     try:
         own = {} if learner is None else {learner.__name__: learner}
-        model = {**CLASSES, **own}[header["learner"]](**_saving.to_params(header["params"], kernel))
+        name, known = str(header["learner"]), {**CLASSES, **own}
+        if name not in known:
+            raise ValueError(
+                f"{path} has a learner called {name[:100]!r}, which is not one of dford's; if it is yours, pass its class "
+                "(in Python learner=, on the command line --learner file.py:Class)"
+            )
+        model = known[name](**_saving.to_params(header["params"], kernel))
         model._validate_params()
         if "levels" in header:
             _saving.restore(model, header, arrays)

@@ -200,7 +200,7 @@ def read_answer(line: bytes, number: int) -> Said:
     if not isinstance(answer, dict) or not isinstance(answer.get("higher"), bool):
         raise ProgramFailure(f'{_shown(line)} does not say "higher": true or false')
     if answer.get("id", number) != number:
-        raise ProgramFailure(f"{_shown(line)} has the id of another question, not {number}")
+        raise ProgramFailure(f"{_shown(line)} has another id than the question, which is {number}")
     sure = answer.get("confidence")
     if sure is not None and (type(sure) not in {int, float} or not 0.5 <= sure <= 1):
         raise ProgramFailure(f"{_shown(line)} has a confidence that is not between 0.5 and 1")
