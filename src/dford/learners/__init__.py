@@ -79,8 +79,8 @@ def restored(
         name, known = str(header["learner"]), {**CLASSES, **own}
         if name not in known:
             raise ValueError(
-                f"{path} has a learner called {name[:100]!r}, which is not one of dford's; if it is yours, pass its class "
-                "(in Python learner=, on the command line --learner file.py:Class)"
+                f"{path} has a learner called {name[:100]!r}, which is not one of dford's; if it is yours, pass its "
+                "class (in Python learner=, on the command line --learner file.py:Class)"
             )
         model = known[name](**_saving.to_params(header["params"], kernel))
         model._validate_params()
