@@ -20,6 +20,8 @@ export class ContestedItems {
     this.images = images;
     this.isWanted = project.role === "admin"; // until the server says that the learner has no placements
     this.isAsking = false;
+    this.acts = 0; // what arrives during one, or was asked for before it, is old
+    this.isActing = false;
     /** @type {Server.Contested | null} */
     this.shown = null;
   }
@@ -28,10 +30,12 @@ export class ContestedItems {
     const { sequence } = this.project.state;
     const isLatest = this.shown?.sequence === sequence && !this.shown.stale;
     const isUsed = this.box.contains(document.activeElement); // someone is choosing a level, so nothing may move
-    if (!this.isWanted || this.isAsking || isLatest || isUsed) return;
+    if (!this.isWanted || this.isAsking || this.isActing || isLatest || isUsed) return;
     this.isAsking = true;
+    const { acts } = this;
     try {
-      this.show(await this.project.send("GET", "/contested"));
+      const found = await this.project.send("GET", "/contested");
+      if (acts === this.acts) this.show(found);
     } catch (error) {
       if (asProblem(error).code === "no-placements") this.isWanted = false;
     } finally {
@@ -52,6 +56,23 @@ export class ContestedItems {
       found.settled.length ? el("ul", { class: "contested" }, found.settled.map((one) => this.settledRow(one))) : null);
   }
 
+  /**
+   * Nothing moves until it is done.
+   * @param {HTMLButtonElement} button
+   * @param {() => Promise<void>} work
+   */
+  act(button, work) {
+    return busy(button, async () => {
+      this.acts += 1;
+      this.isActing = true;
+      try {
+        await work();
+      } finally {
+        this.isActing = false;
+      }
+    });
+  }
+
   /** @param {{ item: number, shown: Record<string, any> }} one */
   itself({ item, shown }) {
     const { description } = this.project;
@@ -70,7 +91,7 @@ export class ContestedItems {
       el("ul", { class: "said" }, [...byPerson(one.answers)].map(([person, answers]) => el("li", {},
         el("b", { dir: "auto" }, person), ": ", el("span", { dir: "auto" }, answers.join(", "))))),
       el("p", { class: "settle" }, "Right level: ", select, " ", button));
-    button.addEventListener("click", () => busy(button, async () => {
+    button.addEventListener("click", () => this.act(button, async () => {
       const settled = await this.project.send("PUT", `/settled/${one.item}`, { json: { level: select.value } });
       say(`Item ${one.item} is settled at ${select.value}.`);
       const now = this.settledRow({ ...settled, shown: one.shown });
@@ -88,7 +109,7 @@ export class ContestedItems {
     const when = new Date(1000 * at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
     const row = el("li", {}, this.itself(one),
       el("p", { class: "note" }, `Item ${number(item)} · settled at ${level} by ${person}, ${when} `, button));
-    button.addEventListener("click", () => busy(button, async () => {
+    button.addEventListener("click", () => this.act(button, async () => {
       await this.project.send("DELETE", `/settled/${item}`);
       say(`Item ${item} is no longer settled.`);
       row.replaceWith(el("li", {}, this.itself(one), el("p", { class: "note" }, `Item ${number(item)} · no longer settled`)));
