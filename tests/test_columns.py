@@ -309,6 +309,49 @@ def test_a_given_order_becomes_one_number() -> None:
         Columns({"size": ["S", "M"]}).fit(rows)
 
 
+@pytest.mark.parametrize("order", [{"S", "M", "L"}, ["S", "S", "M"], [1, 1.0], []])
+def test_an_order_has_one_place_for_each_category(order: Any) -> None:
+    with pytest.raises(ColumnError, match="column 'size' needs a list of distinct categories, lowest first; got"):
+        Columns({"size": order}).fit([{"size": "S"}, {"size": "M"}])
+
+
+@pytest.mark.parametrize("labels", [["size", "n"], [0, 1]])
+def test_ordered_categories_keep_their_order_whatever_the_labels_and_values(labels: list[Any]) -> None:
+    size = pd.Categorical([30, 10, 20] * 2, categories=[30, 10, 20], ordered=True)
+    table = pd.DataFrame(dict(zip(labels, [size, np.arange(6) * 1.5], strict=True)))
+    assert Columns().fit_transform(table)[:, 0].tolist() == [0, 1, 2] * 2
+
+
+def test_columns_in_a_dict_go_by_position_and_are_equally_long() -> None:
+    table = pd.DataFrame({"size": [1.0, 2.0, 4.0], "note": ["a", "b", "c"]})[::-1]
+    columns = Columns({"note": ["a", "b", "c"]}).fit(table)
+    assert columns.transform(dict(table)).tolist() == [[4, 2], [2, 1], [1, 0]]
+    for wrong in ({"size": 1.0, "note": "a"}, table.to_dict()):
+        with pytest.raises(ValueError, match="a dict must have a list of values for each column, but 'size' has"):
+            columns.transform(wrong)
+    with pytest.raises(ValueError, match="equally long, but 'size' has 2 values and 'note' 1$"):
+        columns.transform({"size": [1, 2], "note": ["a"]})
+
+
+@pytest.mark.parametrize(
+    ("fitted", "later"),
+    [(["true", "false"], [True, False]), ([True, "False"], ["TRUE", False]), (["1.0", "x"], [1.0, "x"]),
+     ([1.0, "x"], ["1.0", "x"]), (["01", "1.0"], ["01", 1])],
+)  # fmt: skip
+def test_a_category_is_the_same_in_a_file_and_in_a_frame(fitted: list[Any], later: list[Any]) -> None:
+    columns = Columns({"c": "category"}).fit({"c": fitted})
+    assert columns.transform({"c": later}).tolist() == columns.transform({"c": fitted}).tolist()
+    assert columns.features({"c": ["1.00.0", "yes", "001"]})[:, -1].tolist() == [1, 1, 1]
+
+
+def test_a_column_without_any_known_category_is_reported() -> None:
+    columns = Columns({"c": "category"}).fit([{"c": "red"}, {"c": "blue"}, {"c": None}])
+    assert columns.unforeseen([{"c": "Red"}, {"c": None}, {"c": "Blue"}]) == [
+        "none of the 2 values of c is one of its categories, such as 'blue'"
+    ]
+    assert columns.unforeseen([{"c": "Red"}, {"c": "blue"}]) == columns.unforeseen([{"c": "Red"}]) == []
+
+
 COLUMN = Columns().fit([{"x": 1}]).columns_[0]._asdict()
 OTHERS: list[dict[str, Any]] = [
     {"size": "x"}, {"size": -1}, {"mean": "x"}, {"mean": math.nan}, {"name": 5}, {"missing": 2}, {"kind": []},

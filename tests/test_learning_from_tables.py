@@ -44,6 +44,25 @@ def test_learners_take_frames_with_categories_and_missing_values(learner: Any, t
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
+def test_numbers_that_name_categories_are_not_learned_from_as_numbers(learner: Any) -> None:
+    codes = pd.Categorical([30, 10, 20] * 20, categories=[30, 10, 20], ordered=True)
+    table = pd.DataFrame({"size": codes, "colour": pd.Categorical([7, 9] * 30), "n": np.arange(60) * 1.5})
+    expected = ["size", "colour=7", "colour=9", "colour is another", "n"]
+    model = learner(levels=[1, 2, 3], random_state=0).fit(table, [1, 2, 3] * 20)
+    assert model.columns_.feature_names() == expected
+    columns = Pool(table, levels=[1, 2], random_state=0).columns_
+    assert columns is not None
+    assert columns.feature_names() == expected
+
+
+def test_trees_take_categories_by_their_number_in_a_frame_of_numbers() -> None:
+    table = pd.DataFrame({"n": np.arange(60) * 1.5, "colour": pd.Categorical([7, 9] * 30)})
+    model = DirectionalBoosting(categorical_features=[1], levels=[1, 2], random_state=0).fit(table, [1, 2] * 30)
+    assert model.n_features_in_ == 2
+    assert not hasattr(model, "columns_")
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
 def test_learners_take_arrays_with_missing_values(learner: Any) -> None:
     table, y = frame()
     X = np.column_stack([table["size"].cat.codes, table.price])

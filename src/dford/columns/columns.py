@@ -18,7 +18,7 @@ from dford.columns.reading import read_column
 from dford.columns.scaling import Scaling, dense_block, unit_rows
 from dford.columns.tables import Table, categories_of, length, read_table
 from dford.columns.texts import PLACES
-from dford.columns.values import ColumnError
+from dford.columns.values import ColumnError, is_missing
 
 VERSION = 1
 _LARGEST_VECTOR = 100_000
@@ -97,7 +97,7 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         table, said = read_table(X), dict(self.kinds or {})
         if unknown := set(said) - set(table):
             raise ColumnError(f"there is no column {min(unknown)!r}", "unknown-column", min(unknown))
-        said = {name: order or "category" for name, order in categories_of(X).items()} | said
+        said = {name: order or "category" for name, order in categories_of(X, list(table)).items()} | said
         images = self._images()
         self._take([read_column(name, given, said.get(name), images) for name, given in table.items()])
         return self
@@ -112,11 +112,18 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def unforeseen(self, X: Any) -> list[str]:
         """One sentence for each column that has missing values here, but had none when it was fitted.
 
-        A text may be missing anywhere, but not everywhere.
+        A text may be missing anywhere, but not everywhere, and some category of several must be known.
         """
         table = self._table(X)
         found = []
         for column in self.columns_:
+            if column.kind == "category" and column.categories:
+                there = [value for value in table[column.name] if not is_missing(value)]
+                if len(there) > 1 and all(column.place(value) is None for value in there):
+                    found.append(
+                        f"none of the {len(there)} values of {column.name} is one of its categories, such as "
+                        f"{column.categories[0]!r}"
+                    )
             if column.is_learned_from and not column.missing:
                 lost = int(is_lost(table[column.name]).sum())
                 if column.is_sparse:

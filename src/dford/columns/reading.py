@@ -3,7 +3,7 @@
 import itertools
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 from dford.columns import values
@@ -41,7 +41,11 @@ def read_column(
     there = [value for value in given if not values.is_missing(value)]
     lost = len(there) < len(given)
     if kind is not None and not isinstance(kind, str):
-        column = Column(name, "order", categories=tuple(map(values.word, kind)), missing=lost)
+        categories = tuple(map(values.word, kind))
+        if isinstance(kind, Set) or not 0 < len(set(categories)) == len(categories):
+            sentence = f"column {name!r} needs a list of distinct categories, lowest first; got {kind!r:.80}"
+            raise ColumnError(sentence, column=name)
+        column = Column(name, "order", categories=categories, missing=lost)
         mean = float(column.dense(there)[:, 0].mean()) if there else 0.0
         return column._replace(mean=mean)
     if kind is None:
