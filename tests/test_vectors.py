@@ -88,9 +88,10 @@ class Runs:
         (X.astype("U4"), "has <U4"),
         (np.where(np.arange(N)[:, None] == 6, np.nan, X), "row 7 that are missing, infinite or too large"),
         (np.full((N, 1), -np.inf), "row 1 that are missing"),
-        (np.array([[Runs()]] * N, dtype=object), "cannot be read as numbers"),
-        (b"PK\x03\x04", "cannot be read as numbers"),
-        (b"", "cannot be read as numbers"),
+        *(
+            (damaged, r"cannot be read as numbers; write a whole array of them with numpy.save\('wines.npy', …\)$")
+            for damaged in (np.array([[Runs()]] * N, dtype=object), b"PK\x03\x04", b"", b"\x93NUMPY\x01\0\x02\0{\n")
+        ),
     ],
 )
 @pytest.mark.parametrize(
