@@ -12,7 +12,18 @@ from hypothesis import given
 from scipy import sparse
 from sklearn.pipeline import make_pipeline
 
-from dford import Auto, Columns, DirectionalBoosting, FeedbackLog, NewtonLogit, Pool, load, persistence, sparse_rows
+from dford import (
+    DFORD,
+    Auto,
+    Columns,
+    DirectionalBoosting,
+    FeedbackLog,
+    NewtonLogit,
+    Pool,
+    load,
+    persistence,
+    sparse_rows,
+)
 from test_columns import as_polars, frame
 
 LEARNERS = [Auto, NewtonLogit, DirectionalBoosting]
@@ -53,6 +64,20 @@ def test_numbers_that_name_categories_are_not_learned_from_as_numbers(learner: A
     columns = Pool(table, levels=[1, 2], random_state=0).columns_
     assert columns is not None
     assert columns.feature_names() == expected
+
+
+@pytest.mark.parametrize("learner", [*LEARNERS, DFORD])
+def test_a_strange_column_is_named_by_a_model_of_numbers_alone(learner: Any) -> None:
+    table = pd.DataFrame({"a": np.arange(60) * 1.5, "b": np.arange(60) % 7})
+    model = learner(levels=[1, 2], random_state=0).fit(table, [1, 2] * 30)
+    values: list[Any] = ["oops", pd.Timestamp("2024-05-31"), {"n": 1}, 1 + 2j]
+    for strange in values:
+        with pytest.raises(ValueError, match="column 'b' takes a number; got"):
+            model.predict(table[:3].assign(b=[strange] * 3))
+    with pytest.raises(ValueError, match="names"):
+        model.predict(table.assign(c="x"))
+    with pytest.raises(ValueError, match="X must be an array or a frame of numbers, as in fit; got a list of dicts"):
+        model.predict(table.to_dict("records"))
 
 
 def test_trees_take_categories_by_their_number_in_a_frame_of_numbers() -> None:
