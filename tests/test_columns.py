@@ -251,6 +251,15 @@ def test_values_missing_only_later_are_reported_and_replaced_sensibly(values: li
         assert X[0].tolist() == columns.transform([{"x": "2024-05-31"}])[0].tolist()
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "kind"),
+    [("x", "2024-{0:04}", "shown"), ("x", "{0}{0}-A", "shown"), ("x", "4{0:045}", "shown"),
+     ("order no", "{0}ml", "shown"), ("index", "{0}0", "shown"), ("heat index", "{0}0", "number")],
+)  # fmt: skip
+def test_an_id_is_told_from_an_amount(name: str, value: str, kind: str) -> None:
+    assert Columns().fit([{name: value.format(n)} for n in range(1, 13)]).columns_[0].kind == kind
+
+
 def test_codes_with_leading_zeros_are_not_numbers() -> None:
     assert Columns().fit([{"zip": code} for code in ["01234", "94110"] * 6]).describe()[0].kind == "category"
 
@@ -268,6 +277,18 @@ def test_codes_with_leading_zeros_are_not_numbers() -> None:
         (["1'000", "12 000"], 'looks like numbers, but "1\'000"'),
         (["\x01" * 50, *["1:23:45"] * 20], "looks like times"),
         ([*map(str, range(19)), "unknown"], "looks like numbers, but 'unknown'"),
+        *(
+            ([*map(str, range(15)), *[absent] * 5], f"looks like numbers, but {absent!r}")
+            for absent in ("N/A", "-", "?", "None", "NULL", "NAN")
+        ),
+        (["-", "?", "5"], ""),
+        ([f"{n}_000" for n in range(1, 13)], "looks like numbers, but '1_000'"),
+        ([f"{n}ml" for n in range(12)], "as numbers, write 1234.5 without the unit"),
+        ([f"{'9' * n}ml" for n in range(27, 0, -1)], "as numbers, write 1234.5 without the unit"),
+        ([f"{n}-5-2024" for n in range(1, 13)], "looks like dates, but '1-5-2024'"),
+        ([f"2024-5-{n}" for n in range(1, 13)], "looks like dates, but '2024-5-1'"),
+        (list(pd.period_range("2024-01", periods=12, freq="M")), "looks like dates, but '2024-01'"),
+        ([f"{n}-{n + 9}" for n in range(0, 120, 10)], ""),
         (
             ["31.05.2024", "1.6.2024"],
             "but '31.05.2024' cannot be read as such; to have it learned from as dates, write 2024-05-31",
