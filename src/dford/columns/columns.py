@@ -41,9 +41,9 @@ class Described(NamedTuple):
 class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Turn a table into features: numbers, categories, texts, vectors, images and dates, each as is best learned from.
 
-    The table is a pandas or polars frame, an Arrow table, an array, or a list of dicts. What is fitted is kept in
-    `columns_` and never changes. Texts become sparse features: `transform` then returns a sparse matrix whose first
-    `n_dense_` columns are the other features.
+    The table is a pandas or polars frame, an Arrow table, an array, a list of dicts, or a dict of equally long columns.
+    What is fitted is kept in `columns_` and never changes. Texts become sparse features: `transform` then returns a
+    sparse matrix whose first `n_dense_` columns are the other features.
 
     Parameters
     ----------
