@@ -176,7 +176,7 @@ def test_all_new_categories_share_one_place() -> None:
     [
         ({"size": "big", "note": "x"}, "column 'size' takes a number; got 'big'"),
         ({"size": math.inf, "note": "x"}, "column 'size' takes a number; got 'inf'"),
-        ({"note": "x"}, "there is no column 'size'; the columns are note"),
+        ({"note": "x"}, "there is no column 'size'; the columns are 'note'"),
         ({"size": 1, "note": "x", "price": 2}, "column 'price' was not there when the columns were fitted"),
     ],
 )

@@ -76,8 +76,11 @@ def test_a_strange_column_is_named_by_a_model_of_numbers_alone(learner: Any) -> 
             model.predict(table[:3].assign(b=[strange] * 3))
     with pytest.raises(ValueError, match="names"):
         model.predict(table.assign(c="x"))
-    with pytest.raises(ValueError, match="X must be an array or a frame of numbers, as in fit; got a list of dicts"):
-        model.predict(table.to_dict("records"))
+    for dicts in (table.to_dict("records"), table.to_dict("list")):
+        with pytest.raises(ValueError, match="X must be an array or a frame of numbers, as in fit; got dicts"):
+            model.predict(dicts)
+    with pytest.raises(ValueError, match="0 sample"):
+        model.predict(table[:0].astype(object))
 
 
 def test_trees_take_categories_by_their_number_in_a_frame_of_numbers() -> None:

@@ -51,7 +51,7 @@ def test_new_rows_are_placed_by_their_vectors_which_are_not_written_again(capsys
     capsys.readouterr()
     assert main(predict) == 2
     said = capsys.readouterr().err
-    assert "there is no column 'vector'; the columns are name; vectors go into new.npy beside it" in said
+    assert "there is no column 'vector'; the columns are 'name'; vectors go into new.npy beside it" in said
     np.save("new.npy", [[-3.0, 0, 0, 0], [3.0, 0, 0, 0]])
     assert main(predict) == 0
     with open("levels.csv", newline="") as file:

@@ -240,7 +240,7 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         table = read_table(X)
         names, known = list(table), self.feature_names_in_.tolist()
         if lacking := [column.name for column in self.columns_ if column.is_learned_from and column.name not in table]:
-            sentence = f"there is no column {lacking[0]!r}; the columns are {', '.join(names)}"
+            sentence = f"there is no column {lacking[0]!r}; the columns are {', '.join(map(repr, names))}"
             raise ColumnError(sentence, "unknown-column", lacking[0])
         if strange := [name for name in names if name not in known]:
             which = f"column {strange[0]!r} was" if len(strange) == 1 else f"columns {str(strange)[1:-1]} were"

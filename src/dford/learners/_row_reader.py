@@ -1,6 +1,7 @@
 """Reading rows: arrays, sparse matrices and tables, with the names of their features."""
 
 import warnings
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -108,7 +109,8 @@ class RowReader(BaseEstimator):  # type: ignore[misc]
                     input_name="X",
                 )
             except (TypeError, ValueError):
-                self._refuse_column(X)
+                if not anew:
+                    self._refuse_column(X)
                 raise
         if not anew and columns is None:
             validate_data(self, X, reset=False, skip_check_array=True)
@@ -121,11 +123,13 @@ class RowReader(BaseEstimator):  # type: ignore[misc]
 
     def _refuse_column(self, X: Any) -> None:
         """Name the column of a table in which there is more than numbers, which this model learned from alone."""
-        if has_more_than_numbers(X):
-            if hasattr(X, "columns"):
-                validate_data(self, X, reset=False, skip_check_array=True)  # other names are refused as such
+        is_frame = hasattr(X, "columns")
+        if is_frame:
+            validate_data(self, X, reset=False, skip_check_array=True)  # other names are refused as such
+        if isinstance(X, Mapping) or has_more_than_numbers(X):
             Columns.of([Column(name, "number") for name in read_table(X)]).features(X)
-            raise ValueError(f"X must be an array or a frame of numbers, as in fit; got a {type(X).__name__} of dicts")
+            if not is_frame:
+                raise ValueError("X must be an array or a frame of numbers, as in fit; got dicts")
 
     def _scaled(self, rows: Rows) -> Rows:
         """Rows, or one, as the engine sees them: scaled, if the columns have a scaling. Nobody else sees them so."""
