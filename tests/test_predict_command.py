@@ -220,13 +220,15 @@ def test_a_model_trained_on_a_frame_places_rows_too() -> None:
 
 @pytest.mark.filterwarnings("ignore:n is missing in 1 of 3 rows")
 @pytest.mark.parametrize("out", ["levels.csv", "levels.parquet"])
-@pytest.mark.parametrize("file", ["new.csv", "new.parquet"])
-def test_whole_numbers_stay_exact_even_where_some_are_missing(file: str, out: str) -> None:
+@pytest.mark.parametrize(("file", "indexed"), [("new.csv", False), ("new.parquet", False), ("new.parquet", True)])
+def test_whole_numbers_stay_exact_even_where_some_are_missing(file: str, indexed: bool, out: str) -> None:
     table = [{"n": 2 * n, "id": f"x{n}"} for n in range(12)]
     dford.NewtonLogit(random_state=0).fit(table, [1, 2] * 6).save("model.dford")
     large = 2**53 + 1
     Path("new.csv").write_text(f"n,id\n{large},7\nNA,{large}\n\u0663,\n", encoding="utf-8")
     parquet.write_table(pa.table({"n": [large, None, 3], "id": [7, large, None]}), "new.parquet")
+    if indexed:
+        pd.read_parquet("new.parquet", dtype_backend="numpy_nullable").set_index("id").to_parquet("new.parquet")
     assert main(["predict", "model.dford", file, "--out", out]) == 0
     placed = pd.read_csv(out, dtype=str) if out == "levels.csv" else pd.read_parquet(out)
     three = "\u0663" if (file, out) == ("new.csv", "levels.csv") else "3"  # as it was written, or as a number

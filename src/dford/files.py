@@ -81,15 +81,16 @@ def read_parquet_rows(path: str | os.PathLike[str]) -> Any:
     import pandas as pd
     from pyarrow import parquet, types
 
-    for field in parquet.read_schema(path):
-        if types.is_integer(field.type) and field.name in frame and frame[field.name].dtype.kind == "f":
-            exact = parquet.read_table(path, columns=[field.name])[field.name].to_pylist()
-            frame[field.name] = pd.array(exact, "UInt64" if types.is_unsigned_integer(field.type) else "Int64")
     index, frame = frame.index, frame.reset_index(drop=True)
     for name in () if isinstance(index, pd.RangeIndex) else index.names:
         if name is not None and name not in frame:
             frame[name] = index.get_level_values(name)
-    return frame[[name for name in frame if not is_index(str(name))]].rename(columns=str)
+    frame = frame[[name for name in frame if not is_index(str(name))]].rename(columns=str)
+    for field in parquet.read_schema(path):
+        if types.is_integer(field.type) and field.name in frame and frame[field.name].dtype.kind == "f":
+            exact = parquet.read_table(path, columns=[field.name])[field.name].to_pylist()
+            frame[field.name] = pd.array(exact, "UInt64" if types.is_unsigned_integer(field.type) else "Int64")
+    return frame
 
 
 def is_index(name: str) -> bool:
