@@ -176,7 +176,7 @@ def test_all_new_categories_share_one_place() -> None:
     [
         ({"size": "big", "note": "x"}, "column 'size' takes a number; got 'big'"),
         ({"size": math.inf, "note": "x"}, "column 'size' takes a number; got 'inf'"),
-        ({"note": "x"}, "there is no column 'size'; the columns are note"),
+        ({"note": "x"}, "there is no column 'size'; the columns are 'note'"),
         ({"size": 1, "note": "x", "price": 2}, "column 'price' was not there when the columns were fitted"),
     ],
 )
@@ -251,6 +251,15 @@ def test_values_missing_only_later_are_reported_and_replaced_sensibly(values: li
         assert X[0].tolist() == columns.transform([{"x": "2024-05-31"}])[0].tolist()
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "kind"),
+    [("x", "2024-{0:04}", "shown"), ("x", "{0}{0}-A", "shown"), ("x", "4{0:045}", "shown"),
+     ("order no", "{0}ml", "shown"), ("index", "{0}0", "shown"), ("heat index", "{0}0", "number")],
+)  # fmt: skip
+def test_an_id_is_told_from_an_amount(name: str, value: str, kind: str) -> None:
+    assert Columns().fit([{name: value.format(n)} for n in range(1, 13)]).columns_[0].kind == kind
+
+
 def test_codes_with_leading_zeros_are_not_numbers() -> None:
     assert Columns().fit([{"zip": code} for code in ["01234", "94110"] * 6]).describe()[0].kind == "category"
 
@@ -268,6 +277,18 @@ def test_codes_with_leading_zeros_are_not_numbers() -> None:
         (["1'000", "12 000"], 'looks like numbers, but "1\'000"'),
         (["\x01" * 50, *["1:23:45"] * 20], "looks like times"),
         ([*map(str, range(19)), "unknown"], "looks like numbers, but 'unknown'"),
+        *(
+            ([*map(str, range(15)), *[absent] * 5], f"looks like numbers, but {absent!r}")
+            for absent in ("N/A", "-", "?", "None", "NULL", "NAN")
+        ),
+        (["-", "?", "5"], ""),
+        ([f"{n}_000" for n in range(1, 13)], "looks like numbers, but '1_000'"),
+        ([f"{n}ml" for n in range(12)], "as numbers, write 1234.5 without the unit"),
+        ([f"{'9' * n}ml" for n in range(27, 0, -1)], "as numbers, write 1234.5 without the unit"),
+        ([f"{n}-5-2024" for n in range(1, 13)], "looks like dates, but '1-5-2024'"),
+        ([f"2024-5-{n}" for n in range(1, 13)], "looks like dates, but '2024-5-1'"),
+        (list(pd.period_range("2024-01", periods=12, freq="M")), "looks like dates, but '2024-01'"),
+        ([f"{n}-{n + 9}" for n in range(0, 120, 10)], ""),
         (
             ["31.05.2024", "1.6.2024"],
             "but '31.05.2024' cannot be read as such; to have it learned from as dates, write 2024-05-31",
@@ -307,6 +328,49 @@ def test_a_given_order_becomes_one_number() -> None:
     assert columns.describe()[0].sentence.startswith("size: one of 3 ordered categories")
     with pytest.raises(ColumnError, match="column 'size' takes one of S, M; got 'L'"):
         Columns({"size": ["S", "M"]}).fit(rows)
+
+
+@pytest.mark.parametrize("order", [{"S", "M", "L"}, ["S", "S", "M"], [1, 1.0], []])
+def test_an_order_has_one_place_for_each_category(order: Any) -> None:
+    with pytest.raises(ColumnError, match="column 'size' needs a list of distinct categories, lowest first; got"):
+        Columns({"size": order}).fit([{"size": "S"}, {"size": "M"}])
+
+
+@pytest.mark.parametrize("labels", [["size", "n"], [0, 1]])
+def test_ordered_categories_keep_their_order_whatever_the_labels_and_values(labels: list[Any]) -> None:
+    size = pd.Categorical([30, 10, 20] * 2, categories=[30, 10, 20], ordered=True)
+    table = pd.DataFrame(dict(zip(labels, [size, np.arange(6) * 1.5], strict=True)))
+    assert Columns().fit_transform(table)[:, 0].tolist() == [0, 1, 2] * 2
+
+
+def test_columns_in_a_dict_go_by_position_and_are_equally_long() -> None:
+    table = pd.DataFrame({"size": [1.0, 2.0, 4.0], "note": ["a", "b", "c"]})[::-1]
+    columns = Columns({"note": ["a", "b", "c"]}).fit(table)
+    assert columns.transform(dict(table)).tolist() == [[4, 2], [2, 1], [1, 0]]
+    for wrong in ({"size": 1.0, "note": "a"}, table.to_dict()):
+        with pytest.raises(ValueError, match="a dict must have a list of values for each column, but 'size' has"):
+            columns.transform(wrong)
+    with pytest.raises(ValueError, match="equally long, but 'size' has 2 values and 'note' 1$"):
+        columns.transform({"size": [1, 2], "note": ["a"]})
+
+
+@pytest.mark.parametrize(
+    ("fitted", "later"),
+    [(["true", "false"], [True, False]), ([True, "False"], ["TRUE", False]), (["1.0", "x"], [1.0, "x"]),
+     ([1.0, "x"], ["1.0", "x"]), (["01", "1.0"], ["01", 1])],
+)  # fmt: skip
+def test_a_category_is_the_same_in_a_file_and_in_a_frame(fitted: list[Any], later: list[Any]) -> None:
+    columns = Columns({"c": "category"}).fit({"c": fitted})
+    assert columns.transform({"c": later}).tolist() == columns.transform({"c": fitted}).tolist()
+    assert columns.features({"c": ["1.00.0", "yes", "001"]})[:, -1].tolist() == [1, 1, 1]
+
+
+def test_a_column_without_any_known_category_is_reported() -> None:
+    columns = Columns({"c": "category"}).fit([{"c": "red"}, {"c": "blue"}, {"c": None}])
+    assert columns.unforeseen([{"c": "Red"}, {"c": None}, {"c": "Blue"}]) == [
+        "none of the 2 values of c is one of its categories, such as 'blue'"
+    ]
+    assert columns.unforeseen([{"c": "Red"}, {"c": "blue"}]) == columns.unforeseen([{"c": "Red"}]) == []
 
 
 COLUMN = Columns().fit([{"x": 1}]).columns_[0]._asdict()

@@ -1,6 +1,7 @@
 """Numbers become levels, and features are scaled, by the rules that are written down."""
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, cast
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import sparse
 
+from dford.cli._tables import _in_steps
 from dford.datasets import at_cuts, equal_frequency, in_steps, normalise
 from dford.datasets._bunch import bunch
 
@@ -33,6 +35,21 @@ def test_steps_are_intervals_of_equal_width(values: NDArray[np.float64], step: i
     for value, level in zip(values, in_steps(values, step, start=start, n_levels=n_levels), strict=True):
         assert level == 1 or value > start + step * (level - 1)
         assert level == n_levels or value <= start + step * level
+
+
+decimal = st.decimals(Decimal("0.001"), 50, places=3)
+
+
+@given(decimal, st.integers(-30, 30), st.integers(2, 40))
+def test_a_multiple_of_a_decimal_step_ends_a_level(step: Decimal, first: int, n_levels: int) -> None:
+    start = first * step
+    ends = [start + k * step for k in range(1, n_levels + 1)]
+    numbers = [float(end) for end in ends]
+    assert in_steps(numbers, float(step), start=float(start), n_levels=n_levels).tolist() == [*range(1, n_levels + 1)]
+    above = [float(end + step / 1000) for end in ends[:-1]]
+    assert in_steps(above, float(step), start=float(start), n_levels=n_levels).tolist() == [*range(2, n_levels + 1)]
+    # as --steps, which starts at the multiple below the lowest number
+    assert _in_steps(np.array(numbers), float(step)).tolist() == [*range(1, n_levels + 1)]
 
 
 @given(st.lists(few, min_size=10, max_size=60).map(np.array), st.integers(2, 5))

@@ -12,7 +12,18 @@ from hypothesis import given
 from scipy import sparse
 from sklearn.pipeline import make_pipeline
 
-from dford import Auto, Columns, DirectionalBoosting, FeedbackLog, NewtonLogit, Pool, load, persistence, sparse_rows
+from dford import (
+    DFORD,
+    Auto,
+    Columns,
+    DirectionalBoosting,
+    FeedbackLog,
+    NewtonLogit,
+    Pool,
+    load,
+    persistence,
+    sparse_rows,
+)
 from test_columns import as_polars, frame
 
 LEARNERS = [Auto, NewtonLogit, DirectionalBoosting]
@@ -41,6 +52,42 @@ def test_learners_take_frames_with_categories_and_missing_values(learner: Any, t
     assert model.learned_from(log).found == model.learned_from(log).checked
     with pytest.raises(ValueError, match="there is no column 'price'"):
         model.predict(table.drop(columns="price"))
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_numbers_that_name_categories_are_not_learned_from_as_numbers(learner: Any) -> None:
+    codes = pd.Categorical([30, 10, 20] * 20, categories=[30, 10, 20], ordered=True)
+    table = pd.DataFrame({"size": codes, "colour": pd.Categorical([7, 9] * 30), "n": np.arange(60) * 1.5})
+    expected = ["size", "colour=7", "colour=9", "colour is another", "n"]
+    model = learner(levels=[1, 2, 3], random_state=0).fit(table, [1, 2, 3] * 20)
+    assert model.columns_.feature_names() == expected
+    columns = Pool(table, levels=[1, 2], random_state=0).columns_
+    assert columns is not None
+    assert columns.feature_names() == expected
+
+
+@pytest.mark.parametrize("learner", [*LEARNERS, DFORD])
+def test_a_strange_column_is_named_by_a_model_of_numbers_alone(learner: Any) -> None:
+    table = pd.DataFrame({"a": np.arange(60) * 1.5, "b": np.arange(60) % 7})
+    model = learner(levels=[1, 2], random_state=0).fit(table, [1, 2] * 30)
+    values: list[Any] = ["oops", pd.Timestamp("2024-05-31"), {"n": 1}, 1 + 2j]
+    for strange in values:
+        with pytest.raises(ValueError, match="column 'b' takes a number; got"):
+            model.predict(table[:3].assign(b=[strange] * 3))
+    with pytest.raises(ValueError, match="names"):
+        model.predict(table.assign(c="x"))
+    for dicts in (table.to_dict("records"), table.to_dict("list")):
+        with pytest.raises(ValueError, match="X must be an array or a frame of numbers, as in fit; got dicts"):
+            model.predict(dicts)
+    with pytest.raises(ValueError, match="0 sample"):
+        model.predict(table[:0].astype(object))
+
+
+def test_trees_take_categories_by_their_number_in_a_frame_of_numbers() -> None:
+    table = pd.DataFrame({"n": np.arange(60) * 1.5, "colour": pd.Categorical([7, 9] * 30)})
+    model = DirectionalBoosting(categorical_features=[1], levels=[1, 2], random_state=0).fit(table, [1, 2] * 30)
+    assert model.n_features_in_ == 2
+    assert not hasattr(model, "columns_")
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

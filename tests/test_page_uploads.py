@@ -53,6 +53,17 @@ def test_a_response_lost_at_any_step_of_a_new_project_adds_nothing_twice(
         assert ok(client.get("/projects/sizes/state"))["items"] == 11_000
 
 
+def test_an_empty_line_is_an_item_if_there_is_only_one_column(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+    page = new_page()
+    with serving(tmp_path / "log.db") as client:
+        page.goto(home(client))
+        for text, expected in (
+            ("\nx\n1\n\n2\n\n", {"text": 'x\n1\n""\n2\n', "count": 3}),
+            ("\nx,y\n1,2\n\n", {"text": "x,y\n1,2\n", "count": 1}),
+        ):
+            assert page.evaluate("async (text) => (await import('/page/csv.js')).parts(text)", text) == [expected]
+
+
 def test_items_are_added_once_and_again_only_if_chosen_again(tmp_path: Path, new_page: Callable[..., Page]) -> None:
     file, page = tmp_path / "more.csv", new_page()
     file.write_text("size,colour,note\n" + "".join(f'{n},red,5" of rain {n}\n' for n in range(9)))

@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import dford
 from dford.cli import main
+from dford.columns.values import is_missing
 from dford.datasets import load_table
 from dford.learners import loads
 
@@ -213,3 +216,21 @@ def test_a_model_trained_on_a_frame_places_rows_too() -> None:
     new = pd.DataFrame(rows(600, 800))
     expected = dford.load("model.dford").predict(new.drop(columns="rating"))
     assert pd.read_csv("levels.csv").level.tolist() == expected.tolist()
+
+
+@pytest.mark.filterwarnings("ignore:n is missing in 1 of 3 rows")
+@pytest.mark.parametrize("out", ["levels.csv", "levels.parquet"])
+@pytest.mark.parametrize(("file", "indexed"), [("new.csv", False), ("new.parquet", False), ("new.parquet", True)])
+def test_whole_numbers_stay_exact_even_where_some_are_missing(file: str, indexed: bool, out: str) -> None:
+    table = [{"n": 2 * n, "id": f"x{n}"} for n in range(12)]
+    dford.NewtonLogit(random_state=0).fit(table, [1, 2] * 6).save("model.dford")
+    large = 2**53 + 1
+    Path("new.csv").write_text(f"n,id\n{large},7\nNA,{large}\n\u0663,\n", encoding="utf-8")
+    parquet.write_table(pa.table({"n": [large, None, 3], "id": [7, large, None]}), "new.parquet")
+    if indexed:
+        pd.read_parquet("new.parquet", dtype_backend="numpy_nullable").set_index("id").to_parquet("new.parquet")
+    assert main(["predict", "model.dford", file, "--out", out]) == 0
+    placed = pd.read_csv(out, dtype=str) if out == "levels.csv" else pd.read_parquet(out)
+    three = "\u0663" if (file, out) == ("new.csv", "levels.csv") else "3"  # as it was written, or as a number
+    for column, expected in ((placed["n"], [str(large), None, three]), (placed["id"], ["7", str(large), None])):
+        assert [None if is_missing(value) else str(value) for value in column] == expected

@@ -16,7 +16,9 @@ from dford.cli import main
 from dford.columns.scaling import scaled_as_they_come
 from dford.datasets import load_table
 from dford.experiments.one_pass import SCALED, one_pass
+from dford.files import csv_lines
 from dford.learners import LEARNERS
+from dford.service.client.rows import as_rows
 
 WORDS = ["bad", "ok", "good"]
 
@@ -214,6 +216,55 @@ def test_a_feature_named_like_a_column_of_the_log_is_refused_before_the_run(
     assert main(["run", str(file), "--target", "rating", "--learner", "newton", "--log", str(out)]) == 2
     assert "its own column 'level'" in capsys.readouterr().err
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    "ratings",
+    [["1", "NA", "2"], ["1", " ", "2"], pd.array([1, None, 2], "Int64"), pd.array(["a", None, "b"], "string")],
+)
+def test_a_missing_level_is_called_missing(ratings: Any, tmp_path: Path) -> None:
+    file = tmp_path / "table.parquet"
+    pd.DataFrame({"x": [1, 2, 3], "rating": ratings}).to_parquet(file)
+    with pytest.raises(ValueError, match="the rating is missing in 1 of 3 rows"):
+        load_table(file, "rating", levels=["a", "b"])
+
+
+def test_a_named_index_is_a_column_and_another_is_none(tmp_path: Path) -> None:
+    file, table = tmp_path / "table.PARQUET", pd.DataFrame({"title": ["a", "b"], "x": [1.5, 2.5], "rating": [1, 2]})
+    for indexed, expected in [
+        (table, ["title", "x", "rating"]),
+        (table.set_index("title"), ["x", "rating", "title"]),
+        (table[::-1], ["title", "x", "rating"]),
+        (table.rename_axis("n"), ["title", "x", "rating"]),
+        (table.set_index(["title", [7, 9]]), ["x", "rating", "title"]),
+        (table.set_index(pd.Index([7, 9], name="x")), ["title", "x", "rating"]),
+    ]:
+        indexed.to_parquet(file)
+        columns = {one.column for one in load_table(file, "rating").columns.describe()}
+        assert columns == set(expected)
+        assert [list(row) for row in as_rows(file)] == [expected] * 2
+    assert as_rows(file)[0] == {"title": "a", "x": 1.5, "rating": 1}
+
+
+def test_the_columns_that_are_there_are_quoted(tmp_path: Path) -> None:
+    file = tmp_path / "TABLE.CSV"
+    file.write_text("size ,stars\n1.5,1\n")
+    with pytest.raises(ValueError, match=r"TABLE.CSV has no column 'size'; it has 'size ', 'stars'"):
+        load_table(file, "size")
+
+
+def test_an_empty_line_is_a_missing_value_if_there_is_only_one_column() -> None:
+    for end in ("\n", "\r\n"):
+        lines = csv_lines(end.join(["x", "1", "", '""', "5", "", ""]).encode())
+        assert list(lines) == [["x"], ["1"], [""], [""], ["5"]], "but none at the end of the file"
+    assert list(csv_lines(b"x,y\n1,2\n\n3,4\n\n")) == [["x", "y"], ["1", "2"], ["3", "4"]]
+
+
+def test_a_value_may_be_long_but_not_endless() -> None:
+    (_, (value, _)) = csv_lines(b'x,y\n"' + b"a" * 1_000_000 + b'",2')
+    assert len(value) == 1_000_000
+    with pytest.raises(ValueError, match=r"^row 1 has a value of more than 10,000,000 characters; shorten it"):
+        list(csv_lines(b'x,y\n"' + b"a" * 10_000_001))
 
 
 def test_the_header_is_the_first_line_that_is_not_empty(tmp_path: Path) -> None:

@@ -74,7 +74,34 @@ def read_parquet(path: str | os.PathLike[str]) -> Any:
         raise ValueError(f"{Path(path).name} cannot be read as Parquet: {error!r}") from None
 
 
+def read_parquet_rows(path: str | os.PathLike[str]) -> Any:
+    """The columns of a Parquet file as a frame of pandas, with whole numbers exact even where some are missing.
+
+    A named index is a column like any other; one without a name is none, nor one that counts the rows.
+    """
+    frame = read_parquet(path)
+    import pandas as pd
+    from pyarrow import parquet, types
+
+    index, frame = frame.index, frame.reset_index(drop=True)
+    for name in () if isinstance(index, pd.RangeIndex) else index.names:
+        if name is not None and name not in frame:
+            frame[name] = index.get_level_values(name)
+    frame = frame[[name for name in frame if not is_index(str(name))]].rename(columns=str)
+    for field in parquet.read_schema(path):
+        if types.is_integer(field.type) and field.name in frame and frame[field.name].dtype.kind == "f":
+            exact = parquet.read_table(path, columns=[field.name])[field.name].to_pylist()
+            frame[field.name] = pd.array(exact, "UInt64" if types.is_unsigned_integer(field.type) else "Int64")
+    return frame
+
+
+def is_index(name: str) -> bool:
+    """Whether pandas gives this name to an index without one."""
+    return re.fullmatch(r"__index_level_\d+__", name) is not None
+
+
 _DELIMITERS = (",", ";", "\t")  # the first one wins a tie
+_LONGEST_VALUE = 10_000_000
 
 
 def csv_lines(content: bytes, most_columns: int | None = None) -> Iterator[list[str]]:
@@ -90,13 +117,22 @@ def csv_lines(content: bytes, most_columns: int | None = None) -> Iterator[list[
     delimiter = max(_DELIMITERS, key=header.count)
     if most_columns is not None and header.count(delimiter) >= most_columns:
         raise ValueError(f"the file has more than {most_columns:,} columns")
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    width = 0
+    csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_VALUE))  # of the whole process, so it only ever grows
+    reader = csv.reader(io.StringIO(text.rstrip("\r\n"), newline=""), delimiter=delimiter, strict=True)
+    width = number = 0
     try:
-        for number, values in enumerate(line for line in reader if line):
+        for values in reader:
+            if width == 1:
+                values = values or [""]  # a missing value, and not an empty line
+            elif not values:
+                continue
             width = width or len(values)
             if len(values) != width:
                 raise ValueError(f"row {number} has {len(values)} values but the header has {width} columns")
             yield values
+            number += 1
     except csv.Error as error:
+        if "field limit" in str(error):
+            most = f"{csv.field_size_limit():,} characters"
+            raise ValueError(f"row {number} has a value of more than {most}; shorten it, or close its quotes") from None
         raise ValueError(f"the file is not CSV: {error}") from None

@@ -127,13 +127,14 @@ def _discretiser(tenths: int | None, cuts: str | None, steps: float | None) -> D
 
 def _in_steps(values: Any, step: float) -> Any:
     from dford.datasets import in_steps
+    from dford.datasets.discretise import ROUNDING
 
     lowest, highest = float(values.min()), float(values.max())
     _check_count(highest / step - lowest / step, "--steps")  # infinite or NaN if the step is tiny
-    start = step * (math.ceil(lowest / step) - 1)
-    n_levels = max(2, math.ceil((highest - start) / step))
+    first, last = (math.ceil(ratio - ROUNDING * abs(ratio)) for ratio in (lowest / step, highest / step))
+    n_levels = max(2, last - first + 1)
     _check_count(n_levels, "--steps")
-    return in_steps(values, step, start=start, n_levels=n_levels)
+    return in_steps(values, step, start=step * (first - 1), n_levels=n_levels)
 
 
 def _check_count(levels: float, option: str) -> None:

@@ -90,6 +90,20 @@ def _predict(model: "OrdinalLearner", path: Path, file: Path, target: str | None
     if vectors_file(file).is_file():
         rows = rows.drop(columns=VECTORS)  # not a column of the file itself
     for column in columns.columns_:
-        if typed and column.kind == "number":
-            rows[column.name] = pd.to_numeric(rows[column.name], errors="coerce")  # a missing value may be written NA
+        if typed and column.kind == "number" and not pd.api.types.is_numeric_dtype(rows[column.name]):
+            rows[column.name] = _numbers(rows[column.name])
     return rows.assign(**added)
+
+
+def _numbers(texts: Any) -> Any:
+    """Texts as numbers, in whatever digits they are written; whole ones stay exact."""
+    import pandas as pd
+
+    from dford.columns.values import is_missing
+
+    there = [None if is_missing(text) else str(text) for text in texts]
+    try:
+        whole = pd.array([None if text is None else int(text) for text in there], "Int64")
+    except (ValueError, OverflowError):
+        return [None if text is None else float(text) for text in there]
+    return whole if None in there else whole.astype("int64")

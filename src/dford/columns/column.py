@@ -119,13 +119,12 @@ class Column(NamedTuple):
             if math.isnan(row[0]):
                 raise self._strange(value, r, "a number", "not-a-number")
         elif self.kind == "order":
-            if (word := values.word(value)) not in self.categories:
+            if (place := self.place(value)) is None:
                 raise self._strange(value, r, f"one of {', '.join(self.categories)}", "not-a-category")
-            row[0] = self.categories.index(word)
+            row[0] = place
         elif self.kind == "category" and self.categories:
-            word = values.word(value) if self.other else str(value)  # as before there was a place for others
-            if word in self.categories:
-                row[self.categories.index(word)] = 1.0
+            if (place := self.place(value)) is not None:
+                row[place] = 1.0
             elif self.other:
                 row[len(self.categories)] = 1.0
         elif self.kind == "vector":
@@ -140,6 +139,16 @@ class Column(NamedTuple):
             row[: len(_PARTS)] = _parts(moment)
         elif self.kind == "words":
             row[:] = _counts(str(value))
+
+    def place(self, value: Any) -> int | None:
+        """Where its category is in the list; a file may write true or 1.0 where a frame has True or 1."""
+        if self.kind == "category" and not self.other:  # as before there was a place for others
+            return self.categories.index(str(value)) if str(value) in self.categories else None
+        word = values.word(value)
+        if word not in self.categories:
+            word = values.spelled_alike(word)
+            return next((i for i, one in enumerate(self.categories) if values.spelled_alike(one) == word), None)
+        return self.categories.index(word)
 
     def _seen(self, given: Values, images: ImageReader | None) -> Floats:
         if images is None or images.made_by != self.made_by:

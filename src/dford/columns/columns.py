@@ -18,7 +18,7 @@ from dford.columns.reading import read_column
 from dford.columns.scaling import Scaling, dense_block, unit_rows
 from dford.columns.tables import Table, categories_of, length, read_table
 from dford.columns.texts import PLACES
-from dford.columns.values import ColumnError
+from dford.columns.values import ColumnError, is_missing
 
 VERSION = 1
 _LARGEST_VECTOR = 100_000
@@ -41,9 +41,9 @@ class Described(NamedTuple):
 class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Turn a table into features: numbers, categories, texts, vectors, images and dates, each as is best learned from.
 
-    The table is a pandas or polars frame, an Arrow table, an array, or a list of dicts. What is fitted is kept in
-    `columns_` and never changes. Texts become sparse features: `transform` then returns a sparse matrix whose first
-    `n_dense_` columns are the other features.
+    The table is a pandas or polars frame, an Arrow table, an array, a list of dicts, or a dict of equally long columns.
+    What is fitted is kept in `columns_` and never changes. Texts become sparse features: `transform` then returns a
+    sparse matrix whose first `n_dense_` columns are the other features.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         table, said = read_table(X), dict(self.kinds or {})
         if unknown := set(said) - set(table):
             raise ColumnError(f"there is no column {min(unknown)!r}", "unknown-column", min(unknown))
-        said = {name: order or "category" for name, order in categories_of(X).items()} | said
+        said = {name: order or "category" for name, order in categories_of(X, list(table)).items()} | said
         images = self._images()
         self._take([read_column(name, given, said.get(name), images) for name, given in table.items()])
         return self
@@ -112,11 +112,18 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def unforeseen(self, X: Any) -> list[str]:
         """One sentence for each column that has missing values here, but had none when it was fitted.
 
-        A text may be missing anywhere, but not everywhere.
+        A text may be missing anywhere, but not everywhere, and some category of several must be known.
         """
         table = self._table(X)
         found = []
         for column in self.columns_:
+            if column.kind == "category" and column.categories:
+                there = [value for value in table[column.name] if not is_missing(value)]
+                if len(there) > 1 and all(column.place(value) is None for value in there):
+                    found.append(
+                        f"none of the {len(there)} values of {column.name} is one of its categories, such as "
+                        f"{column.categories[0]!r}"
+                    )
             if column.is_learned_from and not column.missing:
                 lost = int(is_lost(table[column.name]).sum())
                 if column.is_sparse:
@@ -233,7 +240,7 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         table = read_table(X)
         names, known = list(table), self.feature_names_in_.tolist()
         if lacking := [column.name for column in self.columns_ if column.is_learned_from and column.name not in table]:
-            sentence = f"there is no column {lacking[0]!r}; the columns are {', '.join(names)}"
+            sentence = f"there is no column {lacking[0]!r}; the columns are {', '.join(map(repr, names))}"
             raise ColumnError(sentence, "unknown-column", lacking[0])
         if strange := [name for name in names if name not in known]:
             which = f"column {strange[0]!r} was" if len(strange) == 1 else f"columns {str(strange)[1:-1]} were"

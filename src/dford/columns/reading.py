@@ -3,7 +3,7 @@
 import itertools
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 from dford.columns import values
@@ -14,14 +14,24 @@ from dford.columns.values import ColumnError, Values
 _MOST_CATEGORIES = 20
 _LONGEST_CATEGORY = 64
 _IMAGE = re.compile(r".+\.(png|jpe?g|webp|gif)", re.IGNORECASE)
-_ID_NAME = re.compile(r"(.*[_ -])?(id|uuid|guid|key|index|nr|no)", re.IGNORECASE)
+_ID_NAME = re.compile(r"(.*[_ -])?(id|uuid|guid|key|nr|no)|(row[_ -])?index", re.IGNORECASE)  # but no heat index
 _CODE = re.compile(r"0\d+")
 _ID = re.compile(r"[A-Za-z_-]*\d[\w-]*|[0-9a-fA-F-]{8,}")
+_RANGE = re.compile(r"(0|[1-9]\d*)-(0|[1-9]\d*)")
+_ABSENT = {"n/a", "na", "nan", "null", "none", "-", "--", "–", "?", "."}  # as people write that a value is missing
 _NEARLY_ALL = 0.9
-_DIGITS = r"((0|[1-9]\d*)([.,]\d+)?|[1-9]\d{0,2}([.,'’\s]\d{3})+([.,]\d+)?)"
+_DIGITS = r"((0|[1-9]\d*)([.,]\d+)?|[1-9]\d{0,2}([.,_'’\s]\d{3})+([.,]\d+)?)"
+_LONGEST_AMOUNT = 30  # longer numbers are ids
+_UNIT = r"(?i:[kmcdµ]?[glmwvahs]|[kmgt]b|k?hz|min|lbs?|oz|in|ft|mi)"
 _MEANT = {  # as people write them, and how they should be written
     "numbers": (re.compile(rf"[-+−]?[€$£¥₹]?\s?{_DIGITS}\s?[%‰€$£¥₹]?"), "1234.5"),
-    "dates": (re.compile(r"(\d{1,2}([./-])\d{1,2}\2\d{2}(\d\d)?|\d{4}([./-])\d{1,2}\4\d{1,2})([T ].*)?"), "2024-05-31"),
+    "quantities": (re.compile(rf"[-+−]?{_DIGITS}\s?{_UNIT}"), "1234.5 without the unit"),
+    "dates": (
+        re.compile(
+            r"(\d{1,2}([./-])\d{1,2}\2\d{2}(\d\d)?|\d{4}([./-])\d{1,2}\4\d{1,2})([T ].*)?|\d{4}-(0?[1-9]|1[0-2])"
+        ),
+        "2024-05-31",
+    ),
     "times": (re.compile(r"\d+:\d\d(:\d\d([.,]\d+)?)?"), "a number of seconds, such as 5025"),
 }
 
@@ -41,7 +51,11 @@ def read_column(
     there = [value for value in given if not values.is_missing(value)]
     lost = len(there) < len(given)
     if kind is not None and not isinstance(kind, str):
-        column = Column(name, "order", categories=tuple(map(values.word, kind)), missing=lost)
+        categories = tuple(map(values.word, kind))
+        if isinstance(kind, Set) or not 0 < len(set(categories)) == len(categories):
+            sentence = f"column {name!r} needs a list of distinct categories, lowest first; got {kind!r:.80}"
+            raise ColumnError(sentence, column=name)
+        column = Column(name, "order", categories=categories, missing=lost)
         mean = float(column.dense(there)[:, 0].mean()) if there else 0.0
         return column._replace(mean=mean)
     if kind is None:
@@ -118,10 +132,11 @@ def _guess(name: str, there: Sequence[Any]) -> tuple[str, str]:
 
 def _hint(words: Sequence[str]) -> str:
     """How to write what nearly all of them seem to mean; the column is not read that way on a guess."""
-    if any(map(_CODE.fullmatch, words)):
+    there = [word.strip() for word in words if word.strip().lower() not in _ABSENT]
+    if any(map(_CODE.fullmatch, words)) or len(there) < len(words) / 2:
         return ""
     for what, (pattern, how) in _MEANT.items():
-        if sum(pattern.fullmatch(word.strip()) is not None for word in words) >= _NEARLY_ALL * len(words):
+        if sum(pattern.fullmatch(word) is not None for word in there) >= _NEARLY_ALL * len(there):
             strange = next((word for word in words if math.isnan(values.number(word)) and not values.moment(word)), "")
             return (
                 f"it looks like {what}, but {repr(strange)[:30]} cannot be read as such; to have it learned from as "
@@ -143,7 +158,17 @@ def _counts_rows(name: str, numbers: Sequence[float]) -> bool:
 def _is_id(name: str, words: Sequence[str]) -> bool:
     if any(" " in word for word in words):
         return False
-    return _ID_NAME.fullmatch(name) is not None or all(_ID.fullmatch(word) for word in words)
+    return _ID_NAME.fullmatch(name) is not None or (all(map(_ID.fullmatch, words)) and not _are_amounts(words))
+
+
+def _are_amounts(words: Sequence[str]) -> bool:
+    """Whether all are numbers, dates or ranges as people write them, which say more than which row it is."""
+    ranges = [_RANGE.fullmatch(word) for word in words]
+    if all(found and int(found[1]) < int(found[2]) for found in ranges):
+        return True
+    return max(map(len, words)) <= _LONGEST_AMOUNT and any(
+        all(map(pattern.fullmatch, words)) for pattern, _ in _MEANT.values()
+    )
 
 
 def _is_prose(word: str) -> bool:

@@ -1,6 +1,6 @@
 """Tables of any kind as columns of values: pandas and polars frames, Arrow tables, arrays, rows as dicts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ Table = dict[str, Values]
 def read_table(X: Any) -> Table:
     """The columns of X by name; those without names are called x0, x1, ..."""
     if isinstance(X, Mapping):
-        return dict(X)
+        return _by_name(X)
     if isinstance(X, (list, tuple)) and X and all(isinstance(row, Mapping) for row in X):
         return {name: [row.get(name) for row in X] for name in dict.fromkeys(name for row in X for name in row)}
     labels = _labels(X)
@@ -31,17 +31,36 @@ def read_table(X: Any) -> Table:
     return {name: _values(X[label]) for name, label in zip(names, labels, strict=True)}
 
 
-def categories_of(X: Any) -> dict[str, list[str] | None]:
-    """The columns whose type says that they are categorical, each with its categories if these are ordered."""
+def _by_name(columns: Mapping[str, Any]) -> Table:
+    """Columns of a dict: by position, whatever index a Series has."""
+    for name, column in columns.items():
+        if isinstance(column, (str, bytes, Mapping, Set)) or not hasattr(column, "__len__"):
+            raise ValueError(
+                f"a dict must have a list of values for each column, but {name!r} has {str(column)[:40]!r}; put a "
+                "single row into a list"
+            )
+    table = {name: one if isinstance(one, (list, tuple, np.ndarray)) else _values(one) for name, one in columns.items()}
+    sizes = {len(column): name for name, column in table.items()}
+    if len(sizes) > 1:
+        (one, first), (two, second), *_ = sizes.items()
+        raise ValueError(f"all columns must be equally long, but {first!r} has {one:,} values and {second!r} {two:,}")
+    return table
+
+
+def categories_of(X: Any, names: Sequence[str] | None = None) -> dict[str, list[str] | None]:
+    """The columns whose type says that they are categorical, each with its categories if these are ordered.
+
+    They go by their labels, or else by `names`, which are in the same order.
+    """
     found: dict[str, list[str] | None] = {}
     labels = _labels(X)
-    for label in () if labels is None else labels:
+    for label, name in () if labels is None else zip(labels, names or map(str, labels), strict=True):
         column = X[label]
         kind: Any = getattr(column, "dtype", getattr(column, "type", None))
         if hasattr(kind, "ordered"):  # pandas or Arrow
-            found[str(label)] = [word(value) for value in _categories(column, kind)] if kind.ordered else None
+            found[name] = [word(value) for value in _categories(column, kind)] if kind.ordered else None
         elif type(kind).__name__ in {"Enum", "Categorical"}:  # polars
-            found[str(label)] = list(kind.categories) if type(kind).__name__ == "Enum" else None
+            found[name] = list(kind.categories) if type(kind).__name__ == "Enum" else None
     return found
 
 
@@ -52,12 +71,17 @@ def _categories(column: Any, kind: Any) -> Any:
 
 
 def has_more_than_numbers(X: Any) -> bool:
-    """Whether X is a table with columns that are not numbers."""
+    """Whether X is a table with columns that are not numbers; numbers that name categories are not."""
     if isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping):
         return True
     if _labels(X) is None:
         return False
-    return not all(isinstance(column, np.ndarray) for column in read_table(X).values())
+    return bool(categories_of(X)) or not all_are_numbers(X)
+
+
+def all_are_numbers(X: Any) -> bool:
+    """Whether all values of a frame are numbers, whatever its types say about them."""
+    return all(isinstance(column, np.ndarray) for column in read_table(X).values())
 
 
 def has_missing_numbers(X: Any) -> bool:

@@ -82,3 +82,8 @@ def word(value: Any) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         value = int(value)
     return str(value)
+
+
+def spelled_alike(word: str) -> str:
+    """The same for True and true, and for 3 and 3.0, as files write what frames hold."""
+    return word.lower() if word.lower() in {"true", "false"} else re.sub(r"^(-?\d+)\.0+$", r"\1", word)

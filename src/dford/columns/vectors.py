@@ -3,6 +3,7 @@
 import json
 from collections.abc import Container
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,10 @@ def vectors_beside(path: Path, names: Container[str], rows: int) -> list[Any] | 
     try:
         with file.open("rb") as opened:
             found: Any = np.lib.format.read_array(opened, allow_pickle=False)
-    except ValueError as error:
-        raise ValueError(f"{beside} cannot be read as numbers: {error}") from None
+    except (ValueError, EOFError, MemoryError, SyntaxError, TokenError):  # the last ones if its header is damaged
+        raise ValueError(
+            f"{beside} cannot be read as numbers; write a whole array of them with numpy.save({file.name!r}, …)"
+        ) from None
     if found.dtype.kind not in "iufb" or found.ndim != 2 or not found.shape[1]:
         raise ValueError(
             f"{beside} has {found.dtype} values of the shape {found.shape}; expected one row of numbers for each row"

@@ -5,6 +5,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+ROUNDING = 4 * np.finfo(np.float64).eps
+"""How far sums and multiples of decimal numbers may be off, relative to their size."""
+
 
 def at_cuts(values: ArrayLike, cuts: ArrayLike) -> NDArray[np.int64]:
     """The level is one plus the number of cuts below the value; a value on a cut stays below it.
@@ -29,7 +32,9 @@ def in_steps(values: ArrayLike, step: float, *, start: float = 0.0, n_levels: in
     if not (step > 0 and np.isfinite(step) and np.isfinite(start)):
         raise ValueError(f"step must be a number greater than 0, and start a number; got {step!r} and {start!r}")
     _check_levels(n_levels)
-    return _above(_column(values, "values"), start + step * np.arange(1, n_levels))
+    widths = step * np.arange(1, n_levels)
+    # 3 * 0.15 is less than 0.45, which is the end of a step all the same
+    return _above(_column(values, "values"), start + widths + ROUNDING * (abs(start) + widths))
 
 
 def equal_frequency(values: ArrayLike, n_levels: int, *, ties: Literal["value", "rank"] = "value") -> NDArray[np.int64]:

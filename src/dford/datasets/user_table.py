@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dford.columns import Column, ColumnError, Columns, Kind
+from dford.columns.values import is_missing
 from dford.columns.vectors import VECTORS, vectors_beside
 from dford.datasets._bunch import Loaded, bunch
-from dford.files import csv_lines, read_parquet
+from dford.files import csv_lines, read_parquet_rows
 
 MOST_LEVELS = 100
 """That numbers become: a scale of more is a mistake."""
@@ -58,11 +59,12 @@ def load_table(
     path = Path(path)
     table = read_table_file(path)
     if target not in table:
-        raise ValueError(f"{path.name} has no column {target!r}; it has {', '.join(table)}")
+        raise ValueError(f"{path.name} has no column {target!r}; it has {_quoted(table)}")
     if target in (kinds or {}):
         raise ValueError(f"{target} is the target, so it has no kind; leave it out")
     column = list(table.pop(target))
-    if missing := sum(value is None or value != value or value == "" for value in column):
+    named = set(levels or ())  # of which NA may be one
+    if missing := sum(is_missing(value) and not (isinstance(value, str) and value in named) for value in column):
         raise ValueError(
             f"the {target} is missing in {missing} of {len(column)} rows; fill it in or leave those rows out"
         )
@@ -74,7 +76,7 @@ def load_table(
     except ColumnError as error:
         if error.code != "unknown-column":
             raise
-        raise ValueError(f"{path.name} has no column {error.column!r}; it has {', '.join(table)}") from None
+        raise ValueError(f"{path.name} has no column {error.column!r}; it has {_quoted(table)}") from None
     columns = Columns.of([*found.columns_, Column(target, "shown", note="it is the target")])
     return bunch(
         columns.transform(table),
@@ -102,24 +104,29 @@ def read_table_file(path: Path) -> Any:
 
 
 def _read_file(path: Path) -> Any:
-    if path.suffix not in (".csv", ".parquet"):
+    ending = path.suffix.lower()
+    if ending not in (".csv", ".parquet"):
         raise ValueError(f"a table must be a .csv or .parquet file; got {path.name!r}")
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
-    if path.suffix == ".csv":
+    if ending == ".csv":
         try:
             names, *rows = [*csv_lines(path.read_bytes())] or [[]]
         except ValueError as error:
             raise ValueError(f"{path.name} cannot be read: {error}") from None
         if not all(names) or len(set(names)) < len(names):
-            raise ValueError(f"{path.name} needs a header line of distinct column names; it has {', '.join(names)}")
+            raise ValueError(f"{path.name} needs a header line of distinct column names; it has {_quoted(names)}")
         if not rows:
             raise ValueError(f"{path.name} has no rows")
         return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
-    frame = read_parquet(path).reset_index(drop=True).rename(columns=str)
+    frame = read_parquet_rows(path)
     if not len(frame):
         raise ValueError(f"{path.name} has no rows")
     return frame
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, names))
 
 
 def _levels(

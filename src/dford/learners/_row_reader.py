@@ -1,6 +1,7 @@
 """Reading rows: arrays, sparse matrices and tables, with the names of their features."""
 
 import warnings
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -9,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dford.columns import Columns
+from dford.columns import Column, Columns
 from dford.columns.tables import has_missing_numbers, has_more_than_numbers, read_table
 from dford.feedback import difference
 from dford.learners._forms.form import Form, Rows
@@ -97,15 +98,20 @@ class RowReader(BaseEstimator):  # type: ignore[misc]
         # gets none: check_array changes the warning filters of all threads, and pools learn in a thread of their own.
         rows = X
         if not (type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.flags.c_contiguous and X.size):
-            rows = check_array(
-                X,
-                accept_sparse="csr" if self._takes_sparse() else False,
-                dtype=np.float64,
-                order="C",
-                ensure_all_finite=False,
-                estimator=self,
-                input_name="X",
-            )
+            try:
+                rows = check_array(
+                    X,
+                    accept_sparse="csr" if self._takes_sparse() else False,
+                    dtype=np.float64,
+                    order="C",
+                    ensure_all_finite=False,
+                    estimator=self,
+                    input_name="X",
+                )
+            except (TypeError, ValueError):
+                if not anew:
+                    self._refuse_column(X)
+                raise
         if not anew and columns is None:
             validate_data(self, X, reset=False, skip_check_array=True)
         if sparse.issparse(rows):
@@ -114,6 +120,16 @@ class RowReader(BaseEstimator):  # type: ignore[misc]
                 parts = rows.data, rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
                 rows = type(rows)(parts, shape=rows.shape)
         return rows
+
+    def _refuse_column(self, X: Any) -> None:
+        """Name the column of a table in which there is more than numbers, which this model learned from alone."""
+        is_frame = hasattr(X, "columns")
+        if is_frame:
+            validate_data(self, X, reset=False, skip_check_array=True)  # other names are refused as such
+        if isinstance(X, Mapping) or has_more_than_numbers(X):
+            Columns.of([Column(name, "number") for name in read_table(X)]).features(X)
+            if not is_frame:
+                raise ValueError("X must be an array or a frame of numbers, as in fit; got dicts")
 
     def _scaled(self, rows: Rows) -> Rows:
         """Rows, or one, as the engine sees them: scaled, if the columns have a scaling. Nobody else sees them so."""

@@ -10,6 +10,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from dford.arrays import Bools, Floats, Ints
+from dford.columns import Columns
+from dford.columns.tables import all_are_numbers
 from dford.engine import loops
 from dford.learners._forms.form import Form, Rows
 from dford.learners._parameters import Interval, StrOptions
@@ -41,6 +43,7 @@ class DirectionalBoosting(TreeLearner):
         All as in scikit-learn's `HistGradientBoostingClassifier`.
     categorical_features : sequence of int, optional
         The columns whose numbers stand for unordered categories. Beyond 254 categories, the rarest count as missing.
+        If given, a frame of numbers is read as it is, whatever the types of its columns say.
     policy : Policy, optional
         How levels to ask about are chosen; by default `Nearby()`.
     levels, checkpoints, random_state
@@ -135,6 +138,11 @@ class DirectionalBoosting(TreeLearner):
             tuple(sorted(set(categorical.tolist()))),
         )
         return BoostingForm(growth, n_features)
+
+    def _read_columns(self, X: Any) -> Columns | None:
+        if self.categorical_features is not None and hasattr(X, "columns") and all_are_numbers(X):
+            return None  # or the numbers of columns would be those of features
+        return super()._read_columns(X)
 
     def _policy(self) -> Policy:
         return Nearby() if self.policy is None else self.policy

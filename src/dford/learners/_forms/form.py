@@ -6,7 +6,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import assert_all_finite
 
 from dford.arrays import Bools, Floats, Ints
 from dford.engine import loops, rounds, vectors
@@ -177,11 +176,23 @@ class Form:
 
 def refuse_large(X: Rows, squares: Floats) -> None:
     if not squares.max() <= LARGEST_SQUARE:  # NaN fails too
-        data = X.data if sparse.issparse(X) else X
-        assert_all_finite(data, input_name="X")
+        _refuse_strange(X)
         raise ValueError(
             f"row {int(np.argmax(squares))} of X is too large: k(x, x) is {squares.max():.3g}, but at most "
             f"{LARGEST_SQUARE:g} can be learned from; rescale the features"
+        )
+
+
+def _refuse_strange(X: Rows) -> None:
+    """Say where the first number of X is that is not finite, if there is one."""
+    X = X if sparse.issparse(X) else np.atleast_2d(X)
+    with np.errstate(invalid="ignore"):
+        rows, features = (X - X).nonzero()  # NaN for each of them
+    if len(rows):
+        row, feature = rows[0], features[0]
+        what = "NaN" if np.isnan(X[row, feature]) else "infinity"
+        raise ValueError(
+            f"Input X contains {what} in row {row}, feature {feature} (counted from 0); put a finite number there"
         )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from dford.columns.tables import categories_of
 from dford.columns.values import vector
 from dford.columns.vectors import with_vectors
+from dford.files import is_index
 from dford.service.csv_rows import read_rows
 
 MOST = 5000  # items per request; half of what a server accepts by default
@@ -72,12 +73,14 @@ def _read(items: Any) -> tuple[list[dict[str, Value]], dict[str, list[str] | Non
 
 
 def _from_file(path: Path) -> Any:
-    if path.suffix == ".csv":
+    ending = path.suffix.lower()
+    if ending == ".csv":
         return read_rows(path.read_bytes())
-    if path.suffix == ".parquet":
+    if ending == ".parquet":
         from pyarrow import parquet
 
-        return parquet.read_table(path)
+        table = parquet.read_table(path)
+        return table.select([name for name in table.column_names if not is_index(name)])
     raise ValueError(f"a file of items must be .csv or .parquet; got {path.name!r}")
 
 

@@ -12,7 +12,8 @@ const SIZE = 4_000_000; // characters
 function delimiter(text) {
   const bare = text.slice(0, 100_000).split(/[\r\n]/, 1)[0].replace(/"[^"]*"/g, "");
   const count = (/** @type {string} */ one) => bare.split(one).length;
-  return [",", ";", "\t"].reduce((best, one) => (count(one) > count(best) ? one : best));
+  const parting = [",", ";", "\t"].reduce((best, one) => (count(one) > count(best) ? one : best));
+  return { parting, alone: count(parting) === 1 };
 }
 
 /**
@@ -21,7 +22,7 @@ function delimiter(text) {
  */
 function records(text) {
   const found = [];
-  const parting = delimiter(text);
+  const { parting, alone } = delimiter(text);
   let begin = 0;
   let quoted = false;
   let starts = true;
@@ -37,7 +38,11 @@ function records(text) {
     starts = !quoted && (c === parting || c === "\n");
   }
   if (begin < text.length) found.push(text.slice(begin));
-  return { header: found[0] ?? "", rows: found.slice(1).filter((row) => row.trim() !== "") };
+  const [header = "", ...rows] = found;
+  if (!alone) return { header, rows: rows.filter((row) => row.trim() !== "") };
+  while (rows.at(-1)?.trim() === "") rows.pop();
+  // a missing value, in quotes as it may be the last of a part
+  return { header, rows: rows.map((row) => (row.trim() === "" ? '""\n' : row)) };
 }
 
 /**
@@ -45,7 +50,7 @@ function records(text) {
  * @returns {Part[]} at least one
  */
 export function parts(text) {
-  const { header, rows } = records(text);
+  const { header, rows } = records(text.replace(/^[\r\n]+/, ""));
   const start = header.endsWith("\n") ? header : `${header}\n`;
   const found = [];
   let count = 0;
