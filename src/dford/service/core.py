@@ -192,9 +192,14 @@ class Service:
         """Do a job that adds something; only once if the request has a key."""
         return self.write(project, partial(once, request=request, job=job))
 
-    def parse(self, body: bytes, function: Callable[..., T], *given: Any) -> T:
-        """What a function makes of a body; a large one goes to the worker process."""
-        return self.worker.run_if_large(len(body), function, *given)
+    def parse(self, body: bytes, function: Callable[..., T], columns: Sequence[Column], *given: Any) -> T:
+        """What a function makes of a body with rows of these columns, or of columns that it finds if there are none.
+
+        A large one goes to the worker process, and so do rows that can name images.
+        """
+        if any(column.kind == "image" for column in columns) or (not columns and self.images.may_have()):
+            return self.parse_images(function, columns, *given)
+        return self.worker.run_if_large(len(body), function, columns, *given)
 
     def parse_images(self, function: Callable[..., T], *given: Any) -> T:
         """What a function makes of images, which may come from anyone, so this process never decodes them."""

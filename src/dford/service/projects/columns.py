@@ -9,6 +9,7 @@ from scipy import sparse
 
 from dford import sparse_rows
 from dford.columns import Column, ColumnError, Columns, ImageReader, Kind
+from dford.service.projects.image_source import ImageSource
 from dford.service.refusal import Refusal
 
 PackedRow = bytes
@@ -50,11 +51,9 @@ def decode(columns: Sequence[Column], packed: Sequence[PackedRow]) -> Any:
     return np.frombuffer(b"".join(packed)).reshape(len(packed), fitted.width_).copy()  # writable, for compiled code
 
 
-def encode_sent(
-    columns: Sequence[Column], features: Mapping[str, Any], images: ImageReader | None = None
-) -> tuple[str, PackedRow]:
+def encode_sent(columns: Sequence[Column], features: Mapping[str, Any], images: ImageSource) -> tuple[str, PackedRow]:
     """Features sent with a question: as they are shown, and as they are stored."""
-    return json.dumps(features, sort_keys=True), encode(columns, [features], "features", images)[0]
+    return json.dumps(features, sort_keys=True), encode(columns, [features], "features", images.reader())[0]
 
 
 def find_columns(

@@ -82,9 +82,10 @@ def ready_items(
 
 def image_items(columns: Sequence[Column], content: bytes, bounds: Bounds, name: str) -> ReadyItems:
     """Store an uploaded image, or those of an archive, and make an item for each."""
-    kept = {_printable(given): stored for given, stored in bounds.images.put(content, name).items()}
+    # a list: names that differ only in what cannot be printed are shown alike, and yet each is an item
+    kept = [(_printable(given), stored) for given, stored in bounds.images.put(content, name).items()]
     chosen = list(columns) or find_columns(
-        [{"image": stored, "name": given} for given, stored in kept.items()],
+        [{"image": stored, "name": given} for given, stored in kept],
         {"image": "image", "name": "shown"},
         bounds.images.reader(),
     )
@@ -96,8 +97,8 @@ def image_items(columns: Sequence[Column], content: bytes, bounds: Bounds, name:
             "this project has no image column, and its columns cannot be changed; create another project for images",
             "columns",
         )
-    has_name = any(one.name == "name" for one in chosen)
-    rows = [{column: stored, **({"name": given} if has_name else {})} for given, stored in kept.items()]
+    has_name = column != "name" and any(one.name == "name" for one in chosen)
+    rows = [{column: stored, **({"name": given} if has_name else {})} for given, stored in kept]
     return ready_items(chosen, rows, "images", bounds)
 
 

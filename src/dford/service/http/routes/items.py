@@ -134,16 +134,10 @@ def add(app: FastAPI) -> None:
 
 
 def _add(to: Access, read: Callable[..., Any], repeat: idempotency.Request | None) -> Any:
-    service, given = to.service, (to.project.columns, to.body, to.service.bounds(to.project))
-    has_images = any(column.kind == "image" for column in to.project.columns)
-    if has_images or (not to.project.columns and service.settings.files):
-        ready = service.parse_images(read, *given)
-    else:
-        ready = service.parse(to.body, read, *given)
-    return service.add_items(to.project, ready, to.person, repeat)
+    ready = to.service.parse(to.body, read, to.project.columns, to.body, to.service.bounds(to.project))
+    return to.service.add_items(to.project, ready, to.person, repeat)
 
 
 def _preview(service: Service, columns: Sequence[Column], body: bytes, bounds: uploads.Bounds) -> models.Preview:
-    given = uploads.preview_csv, columns, body, bounds
-    seen = service.parse_images(*given) if service.settings.files else service.parse(body, *given)
+    seen = service.parse(body, uploads.preview_csv, columns, body, bounds)
     return models.Preview(**{**seen, "columns": [column_out(column) for column in seen["columns"]]})
