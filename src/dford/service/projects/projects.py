@@ -204,8 +204,13 @@ _PROJECTS = sa.select(projects, columns.c.columns).join(columns, columns.c.proje
 
 
 def _project(row: Any) -> Project:
-    chosen = [] if row.columns is None else from_json(row.columns)
-    levels, parameters = json.loads(row.levels), json.loads(row.parameters)
+    table = "projects"
+    try:
+        levels, parameters = json.loads(row.levels), json.loads(row.parameters)
+        table = "columns"
+        chosen = [] if row.columns is None else from_json(row.columns)
+    except ValueError as error:
+        raise ValueError(f"project {row.name}: its row in the table {table} cannot be read: {error}") from None
     return Project(
         row.id, row.name, levels, row.learner, parameters, row.seed, chosen, row.choice, row.target, row.reveal
     )
