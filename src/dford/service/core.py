@@ -80,7 +80,7 @@ class Service:
 
     def set_columns(self, project: Project, columns: Sequence[Column]) -> Project:
         check_columns(columns, self.settings.features_per_item)
-        projects.check_learner(project, columns)
+        projects.check_learner(project.new_learner(), columns)
         self.write(project, partial(projects.set_columns, project=project.id, chosen=columns))
         return self.project(project.name)
 
@@ -104,7 +104,7 @@ class Service:
     def add_items(self, project: Project, ready: ReadyItems, person: str, request: Request | None) -> Any:
         """Add items to the pool, and settle the known levels; the first items also determine how columns are read."""
         if not project.columns:
-            projects.check_learner(project, ready.columns)
+            projects.check_learner(project.new_learner(), ready.columns)
         said = [one.sentence for one in Columns.of(ready.columns).describe()] + ready.notes
 
         def add(connection: Connection) -> dict[str, Any]:

@@ -115,12 +115,12 @@ def find(database: Database, name: str) -> Project | None:
     return None if row is None else _project(row)
 
 
-def check_learner(project: Project, chosen: Sequence[Column]) -> None:
-    """Refuse texts if the project's learner cannot learn from them."""
+def check_learner(learner: LiveLearner, chosen: Sequence[Column]) -> None:
+    """Refuse texts if the learner cannot learn from them."""
     texts = [column.name for column in chosen if column.is_sparse]
-    if texts and not project.new_learner()._takes_sparse():
+    if texts and not learner._takes_sparse():
         sentence = (
-            f"{project.learner} does not learn from texts such as column {texts[0]!r}; create the project with Auto, "
+            f"{type(learner).__name__} does not learn from texts such as column {texts[0]!r}; create the project with Auto, "
             "or set the column's kind to 'shown'"
         )
         raise Refusal(422, "bad-columns", sentence, "columns")
