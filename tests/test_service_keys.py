@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from dford.cli import main
+from dford.cli import main, serve
 from dford.service.core import Service
 from dford.service.http import guard
 from dford.service.learning import verify
@@ -255,6 +255,9 @@ def test_every_setting_is_documented_and_read_from_flag_environment_and_file(tmp
         ("prot = 1", "not a setting"),
         ('port = "x"', "must be of type int"),
         ("queue_length = 0", "greater than 0"),
+        ("lease_seconds = inf", "a finite number greater than 0; got inf"),
+        ("body_bytes = inf", "must be of type int"),
+        ("work_seconds = nan", "a finite number greater than 0; got nan"),
         ("port = 70000", "between 0 and 65535"),
         ("port", "cannot be read as TOML"),
         ('host = "\xff"', "cannot be read as TOML"),
@@ -317,6 +320,33 @@ def test_a_home_that_no_shell_has_put_in_is_found_by_every_part(
     for database in ("~/log.db", ""):
         monkeypatch.setenv("DFORD_DATABASE", "~/log.db")
         assert main(["verify", "--database", database]) == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "sentence"),
+    [
+        ("--files", "nothere", "there is no folder"),
+        ("--files", "table.csv", "there is no folder"),
+        ("--encoder", "nothere.onnx", "an encoder must be an ONNX model in one file"),
+        ("--encoder", "table.csv", "is not an ONNX model in one file"),
+    ],
+)
+def test_a_server_does_not_start_without_its_images(
+    option: str,
+    name: str,
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if option == "--encoder":
+        pytest.importorskip("onnxruntime")
+    (tmp_path / "table.csv").write_text("size\n1\n")
+    monkeypatch.setattr(serve, "run", lambda *_: pytest.fail("it started"))
+    arguments = ["--database", str(tmp_path / "log.db"), "--port", "0"]
+    assert main(["serve", option, str(tmp_path / name), *arguments]) == 2
+    assert sentence in capsys.readouterr().err
+    assert not (tmp_path / "log.db").exists()
 
 
 def test_verify_says_what_is_wrong(

@@ -73,6 +73,7 @@ def add(program: "typer.Typer") -> None:
 def _serve(settings: "Settings", demo: bool) -> None:
     from dford.service.demo_projects import add_demo_projects
 
+    _check_images(settings)
     if demo:
         with patiently(settings) as service:
             _refuse_strangers(service)
@@ -84,6 +85,17 @@ def _serve(settings: "Settings", demo: bool) -> None:
         print(f"dford {dford.__version__} on http://{settings.host}:{port}, log in {service.database.url}", flush=True)
         run(server, listening)
     leave()
+
+
+def _check_images(settings: "Settings") -> None:
+    """Refuse a folder or an encoder that is not there: otherwise, each image would be refused later."""
+    if settings.files and not Path(settings.files).is_dir():
+        raise FileNotFoundError(f"there is no folder {settings.files}; --files names the folder of the images")
+    if settings.encoder:
+        needs("images", "onnxruntime")
+        from dford.columns.encoders import Encoder
+
+        Encoder(settings.encoder)
 
 
 def _refuse_strangers(service: "Service") -> None:
