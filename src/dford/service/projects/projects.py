@@ -120,8 +120,8 @@ def check_learner(learner: LiveLearner, chosen: Sequence[Column]) -> None:
     texts = [column.name for column in chosen if column.is_sparse]
     if texts and not learner._takes_sparse():
         sentence = (
-            f"{type(learner).__name__} does not learn from texts such as column {texts[0]!r}; create the project with Auto, "
-            "or set the column's kind to 'shown'"
+            f"{type(learner).__name__} does not learn from texts such as column {texts[0]!r}; create the project with "
+            "Auto, or set the column's kind to 'shown'"
         )
         raise Refusal(422, "bad-columns", sentence, "columns")
 

@@ -126,6 +126,12 @@ def limit(count: int, field: str, bounds: Bounds) -> None:
         raise Refusal(422, "too-many", sentence, field)
 
 
+def _limit_rounds(count: int, bounds: Bounds) -> None:
+    if not count:
+        raise _bad_log("the file has the header of a log but no answers; a log has a row for each answer")
+    limit(count, "body", bounds)
+
+
 def uploaded_log(project: Project, content: bytes, suffix: str, bounds: Bounds) -> list[ReadyRound]:
     """The rounds of a log; its columns must be the features of this project, by name."""
     read = _csv_frame if suffix == ".csv" else _parquet_frame
@@ -134,6 +140,8 @@ def uploaded_log(project: Project, content: bytes, suffix: str, bounds: Bounds) 
         log = FeedbackLog.from_frame(frame, project.levels)
     except Refusal:
         raise
+    except UnicodeError as error:
+        raise Refusal(422, "not-text", str(error), "body") from None
     except (ValueError, TypeError, OverflowError) as error:
         raise _bad_log(" ".join(str(error).split())[:500]) from None
     except MemoryError:
@@ -176,8 +184,9 @@ def _csv_frame(content: bytes, project: Project, bounds: Bounds) -> Any:
     if header.count(b",") > 2 * width + 1000:
         raise _bad_log(f"the file has {header.count(b',') + 1:,} columns; a log of this project has {width:,}")
     frame = read_rounds(io.BytesIO(content), project.levels, nrows=bounds.rows + 1)
-    limit(len(frame), "body", bounds)
-    return frame[_columns(project, frame.columns)]
+    names = _columns(project, frame.columns)
+    _limit_rounds(len(frame), bounds)
+    return frame[names]
 
 
 def _parquet_frame(content: bytes, project: Project, bounds: Bounds) -> Any:
@@ -199,7 +208,9 @@ def _parquet_frame(content: bytes, project: Project, bounds: Bounds) -> Any:
                 count += batch.num_rows
                 limit(count, "body", bounds)
                 batches.append(batch)
-        return pa.Table.from_batches(batches).to_pandas(ignore_metadata=True)
+        table = pa.Table.from_batches(batches)
+        table.validate(full=True)  # texts that are not UTF-8 would fail later, as something else
+        return table.to_pandas(ignore_metadata=True)
     except (pa.ArrowException, OSError) as error:
         raise ValueError(f"the Parquet file cannot be read: {error}") from None
 
@@ -230,7 +241,7 @@ def _check_types(schema: Any, names: list[str]) -> None:
 
 def _check_sizes(metadata: Any, names: list[str], bounds: Bounds, size: int) -> None:
     """Check the unpacked sizes that the file claims. If it lies, the memory limit of this process stops it."""
-    limit(metadata.num_rows, "body", bounds)
+    _limit_rounds(metadata.num_rows, bounds)
     most = 1_000_000 + 16 * metadata.num_rows  # bytes of one column, including the names of levels
     for group in range(metadata.num_row_groups):
         for place in range(metadata.num_columns):
