@@ -1,7 +1,9 @@
 """Images in the service: shown as they are, learned from, and no other file is read."""
 
 import io
+import os
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +149,25 @@ def test_the_server_itself_decodes_no_image(
         table = f"photo\n{stored}\n"
         assert ok(client.post("/projects/second/preview.csv", content=table))["columns"][0]["kind"] == "image"
         ok(client.post("/projects/second/items.csv", content=table))
+
+
+def test_one_project_does_not_hold_up_the_uploads_of_another(photos: Path, tmp_path: Path) -> None:
+    gates = [tmp_path / name for name in ("first", "second")]
+    for gate in gates:
+        os.mkfifo(gate)
+    with serving(tmp_path / "log.db", work_seconds=60) as client, ThreadPoolExecutor(2) as threads:
+        for name in ("hog", "other"):
+            ok(client.post("/projects", json={"name": name, "levels": LEVELS}))
+        run, hog = client.service.workers.run, client.service.project("hog").id
+        work = [threads.submit(run, hog, Path.read_bytes, gates[0])]
+        with gates[0].open("wb") as first:  # once it is open, it is being worked on
+            work.append(threads.submit(run, hog, Path.read_bytes, gates[1]))
+            ok(client.post("/projects/other/images", content=(photos / "00.png").read_bytes()))
+            with pytest.raises(OSError, match="No such device"):  # nobody reads it: the second still waits
+                os.open(gates[1], os.O_WRONLY | os.O_NONBLOCK)
+            first.write(b"1")
+        gates[1].write_bytes(b"2")
+        assert [one.result() for one in work] == [b"1", b"2"]
 
 
 def test_a_project_without_a_column_of_images_takes_none(photos: Path, tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def add(app: FastAPI) -> None:
         features, item, program = (None, None, False) if body is None else (body.features, body.item, body.program)
         sent = None
         if features is not None:
-            sent = to.service.parse(to.body, encode_sent, to.project.columns, features, to.service.images)
+            sent = to.service.parse(to.project, to.body, encode_sent, features, to.service.images)
         try:
             asked = to.service.ask(to.project, QuestionRequest(to.person, idempotency_key, sent, item, program))
         except Refusal as refusal:
@@ -197,7 +197,7 @@ def add(app: FastAPI) -> None:
         """
         service, project = to.service, to.project
         fold = service.fold(project).near()
-        numbers, rows = service.parse(to.body, bodies.to_predict, project.columns, to.body, service.bounds())
+        numbers, rows = service.parse(project, to.body, bodies.to_predict, to.body, service.bounds())
         if len(numbers) + len(rows) <= SMALL // 5:  # too few to keep others waiting for the model
             X = [*features(service.database, project, numbers), *rows]
             stale = fold.is_stale()
