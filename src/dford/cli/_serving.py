@@ -65,9 +65,10 @@ def _there(database: str, may_create: bool = False) -> str:
     from dford.service.settings import default_database
 
     database = os.path.expanduser(database or os.environ.get("DFORD_DATABASE", ""))
-    file = Path(database.removeprefix("sqlite:///")) if database else default_database()
-    if "://" in str(file):
+    name = database.removeprefix("sqlite:///")
+    if "://" in name:
         return database
+    file = Path(name or default_database())
     if not file.is_file() and (database or not may_create):
         raise FileNotFoundError(f"there is no database {file}; dford serve --database {file} creates it")
     if file.is_file() and not file.stat().st_size:  # SQLite would make a new database of it
