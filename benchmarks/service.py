@@ -262,7 +262,8 @@ def start(folder: Path, learner: str) -> None:
     begin = time.perf_counter()
     service = Service(settings)
     project = service.project("rain")
-    assert service.ask(project, QuestionRequest("bench", None, encode_sent(project.columns, {"c0": 1.0})))
+    sent = encode_sent(project.columns, {"c0": 1.0}, service.images)
+    assert service.ask(project, QuestionRequest("bench", None, sent))
     took = time.perf_counter() - begin
     print(f"start with {STORED:,} answers, {learner}: {took:.2f} s to the first question", end=" ")
     print(f"(to learn them took {folded:.0f} s)")

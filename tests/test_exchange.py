@@ -10,8 +10,10 @@ from typing import Any
 import hypothesis.strategies as st
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
+from pyarrow import parquet
 
 from dford.cli import main
 from dford.service.learning import log_reader
@@ -231,6 +233,41 @@ def test_a_parquet_log_is_checked_like_a_csv_log(server: Any, change: dict[str, 
             assert counted(server) == before
 
 
+@pytest.mark.parametrize(
+    ("content", "code", "about"),
+    [
+        (b"", "bad-log", "the file is empty; a log begins with the names of its columns"),
+        (b"\x89PNG\r\n\x1a\n\xff", "not-text", "the file is not UTF-8 text; save it as UTF-8"),
+        (b"abc\n", "bad-log", "the file has no column 'level'"),
+        (b"level,prediction,propensity,higher,size,colour=blue,colour=red\n", "bad-log", "but no answers"),
+        (
+            b"level,prediction,propensity,higher,size,colour=blue,colour=red\nmild,calm,1.5,True,1,0,1\n",
+            "bad-log",
+            "row 1 of the log: a propensity must be a probability greater than 0 and at most 1; got 1.5",
+        ),
+    ],
+)
+def test_a_file_that_is_no_log_gets_a_sentence_about_it(server: Any, content: bytes, code: str, about: str) -> None:
+    response = server.post("/projects/rain/log.csv", content=content, headers=CSV)
+    assert problem(response) == (422, code)
+    assert about in response.json()["sentence"]
+
+
+def test_a_parquet_log_with_texts_that_are_not_utf8_is_refused(file: Path) -> None:
+    with serving(file) as client:
+        ok(client.post("/projects", json={"name": "texts", "levels": LEVELS}))
+        ok(client.post("/projects/texts/items", json={"items": [{"note": f"it is the note {n}"} for n in range(9)]}))
+        number = question_for(client, "/projects/texts")["number"]
+        ok(client.post(f"/projects/texts/questions/{number}/answer", json={"higher": True}))
+        log = parquet.read_table(io.BytesIO(client.get("/projects/texts/log.parquet").content))
+        odd = pa.array([b"\xff"], pa.binary()).view(pa.string())
+        broken = io.BytesIO()
+        parquet.write_table(log.set_column(len(log.schema) - 1, log.schema.names[-1], odd), broken)
+        response = client.post("/projects/texts/log.parquet", content=broken.getvalue(), headers=BINARY)
+        assert problem(response) == (422, "bad-log")
+        assert "cannot be read" in response.json()["sentence"]
+
+
 @pytest.fixture(scope="module")
 def unanswered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database of projects without answers, and one without columns."""
@@ -257,7 +294,7 @@ def unanswered(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["import", "snow", "good.csv"], "there is no project 'snow'"),
         (["import", "rain", "nowhere.csv"], "no log nowhere.csv"),
         (["import", "rain", "FILE.db"], ".csv or .parquet"),
-        (["import", "rain", "bad.csv"], "has no column"),
+        (["import", "rain", "bad.csv"], "bad.csv: the file has no column"),
         (["import", "rain", "bad.parquet"], "not Parquet"),
         (["backup", "FILE.db"], "already exists"),
     ],

@@ -161,6 +161,9 @@ ABOUT = "level,prediction,propensity,higher,item,person,time,confidence,x0\n1,2,
         (PLAIN + "1,2,0.5,False,3.5,1,2\n", "row 2 of the log has 7 values, but the header has 6"),
         (PLAIN + "1,2,0.5,False,abc,1\n", "row 2 of the log: x0 must be a number; got 'abc'"),
         (PLAIN + "1,2,0.5,False,1_000,1\n", "row 2 of the log: x0 must be a number; got '1_000'"),
+        (PLAIN.replace("0.5", "1.5"), "a probability greater than 0 and at most 1; got 1.5"),
+        ("", "the file is empty; a log begins with the names of its columns: level,prediction,propensity,higher,"),
+        ("abc\n", "a log needs the columns level, prediction, propensity, higher and features"),
         (PLAIN.replace("0.5", "True"), "row 1 of the log: propensity must be a number; got True"),
         (ABOUT + "1,2,0.5,True,a7,ann,,0.8,1\n", "row 2 of the log: an item must be a whole number, 0 or more; got a7"),
         (ABOUT + "1,2,0.5,True,1.5,ann,,0.8,1\n", "row 2 of the log: an item must be a whole number"),
@@ -176,6 +179,16 @@ def test_a_bad_cell_is_named(text: str, sentence: str, tmp_path: Path) -> None:
     (file := tmp_path / "log.csv").write_text(text)
     with pytest.raises(ValueError, match=re.escape(sentence)):
         FeedbackLog.read(file, [1, 2, 3])
+
+
+@pytest.mark.parametrize("text", [b"\x89PNG\r\n\x1a\n\xff", PLAIN.encode() + b"1,2,0.5,False,\xff,1\n"])
+def test_a_command_names_the_log_that_is_not_text(
+    text: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (file := tmp_path / "log.csv").write_bytes(text)
+    arguments = ["--levels", "1,2,3", "--answers", str(file), "--out", str(tmp_path / "levels.parquet")]
+    assert main(["place", str(tmp_path / "items.parquet"), *arguments]) == 2
+    assert capsys.readouterr().err == "dford: log.csv: the file is not UTF-8 text; save it as UTF-8\n"
 
 
 @pytest.mark.parametrize("names", [["NA", "b"], ["", "b"], ["nan", "NA"]])

@@ -1,7 +1,9 @@
 """Images in the service: shown as they are, learned from, and no other file is read."""
 
 import io
+import os
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 
 import drawing
 from dford.columns import Columns
+from dford.columns import images as descriptors
 from dford.service.core import Service
 from dford.service.projects.items import features
 from dford.service.settings import Settings
@@ -103,6 +106,68 @@ def test_uploaded_images_become_items_once_and_are_kept_by_their_hash(photos: Pa
         bad = client.post("/projects/photos/images", content=archive({"a.png": images["0.png"], "b.txt": b"text"}))
         assert bad.status_code == 422
         assert len(ok(client.get("/projects/photos/items"))) == 4, "all or none"
+
+
+def test_images_whose_names_look_alike_are_all_kept(photos: Path, tmp_path: Path) -> None:
+    names = ["a b.png", "a\u00a0b.png", "a\u202fb.png", "a\x07b.png"]
+    images = {name: (photos / f"0{n}.png").read_bytes() for n, name in enumerate(names)}
+    with serving(tmp_path / "log.db") as client:
+        ok(client.post("/projects", json={"name": "photos", "levels": LEVELS}))
+        assert ok(client.post("/projects/photos/images", content=archive(images)))["count"] == 4
+        assert {one["shown"]["name"] for one in ok(client.get("/projects/photos/items"))} == {"a b.png"}
+        seen = [client.get(f"/projects/photos/items/{n}/images/image").content for n in range(1, 5)]
+        assert seen == list(images.values())
+
+
+def test_an_image_column_called_name_keeps_the_images(photos: Path, tmp_path: Path) -> None:
+    content = (photos / "00.png").read_bytes()
+    with serving(tmp_path / "log.db") as client:
+        body = {"name": "photos", "levels": LEVELS, "columns": [{"name": "name", "kind": "image"}]}
+        ok(client.post("/projects", json=body))
+        ok(client.post("/projects/photos/images?name=a.png", content=content))
+        assert client.get("/projects/photos/items/1/images/name").content == content
+
+
+def test_the_server_itself_decodes_no_image(
+    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    def decode(*_: Any) -> None:
+        raise AssertionError("an image was decoded in the server's own process")
+
+    monkeypatch.setattr(descriptors, "decode", decode)
+    with serving(tmp_path / "log.db", files=str(photos)) as client:
+        project_of(client, photos, "00.png", "01.png")
+        row = {"photo": "02.png", "size": 1}
+        asked = ok(client.post("/projects/photos/questions", json={"features": row}))
+        assert asked["shown"] == row
+        ok(client.post("/projects/photos/predictions", json={"rows": [row]}))
+    with serving(tmp_path / "other.db") as client:
+        ok(client.post("/projects", json={"name": "first", "levels": LEVELS}))
+        ok(client.post("/projects/first/images", content=(photos / "00.png").read_bytes()))
+        ok(client.post("/projects", json={"name": "second", "levels": LEVELS}))
+        stored = ok(client.get("/projects/first/items"))[0]["shown"]["image"]
+        table = f"photo\n{stored}\n"
+        assert ok(client.post("/projects/second/preview.csv", content=table))["columns"][0]["kind"] == "image"
+        ok(client.post("/projects/second/items.csv", content=table))
+
+
+def test_one_project_does_not_hold_up_the_uploads_of_another(photos: Path, tmp_path: Path) -> None:
+    gates = [tmp_path / name for name in ("first", "second")]
+    for gate in gates:
+        os.mkfifo(gate)
+    with serving(tmp_path / "log.db", work_seconds=60) as client, ThreadPoolExecutor(2) as threads:
+        for name in ("hog", "other"):
+            ok(client.post("/projects", json={"name": name, "levels": LEVELS}))
+        run, hog = client.service.workers.run, client.service.project("hog").id
+        work = [threads.submit(run, hog, Path.read_bytes, gates[0])]
+        with gates[0].open("wb") as first:  # once it is open, it is being worked on
+            work.append(threads.submit(run, hog, Path.read_bytes, gates[1]))
+            ok(client.post("/projects/other/images", content=(photos / "00.png").read_bytes()))
+            with pytest.raises(OSError, match="No such device"):  # nobody reads it: the second still waits
+                os.open(gates[1], os.O_WRONLY | os.O_NONBLOCK)
+            first.write(b"1")
+        gates[1].write_bytes(b"2")
+        assert [one.result() for one in work] == [b"1", b"2"]
 
 
 def test_a_project_without_a_column_of_images_takes_none(photos: Path, tmp_path: Path) -> None:

@@ -114,6 +114,7 @@ def test_one_bad_item_stores_none_of_them(file: Path) -> None:
         ({"parameters": {"policy": {"policy": "Guess"}}}, "parameters"),
         ({"parameters": {"policy": {"policy": "Nearby", "exploration": 2}}}, "parameters"),
         ({"columns": [{"name": "note", "kind": "shown"}]}, "columns"),
+        ({"columns": [{"name": "note", "kind": "text"}], "learner": "DirectionalBoosting"}, "columns"),
         ({"colour": "red"}, "colour"),
     ],
 )
@@ -123,6 +124,28 @@ def test_an_invalid_project_is_refused(file: Path, change: dict[str, Any], field
         assert problem(response)[0] == 422
         assert response.json()["field"] == field
         assert ok(client.get("/projects")) == []
+
+
+@pytest.mark.parametrize(
+    "described",
+    [
+        {"kind": "shown", "missing": True},
+        {"kind": "shown", "size": 3},
+        {"kind": "text", "missing": True},
+        {"kind": "text", "size": 3},
+        {"kind": "category", "other": True},
+        {"kind": "words", "missing": True},
+        {"kind": "date", "mean": 4_000_000},
+    ],
+)
+def test_a_column_that_no_item_could_be_read_by_is_refused(file: Path, described: dict[str, Any]) -> None:
+    columns = [{"name": "size", "kind": "number"}, {"name": "odd", **described}]
+    with serving(file) as client:
+        response = client.post("/projects", json={"name": "rain", "levels": LEVELS, "columns": columns})
+        assert problem(response) == (422, "bad-columns")
+        assert response.json()["sentence"].startswith("column 'odd' of kind")
+        ok(client.post("/projects", json={"name": "rain", "levels": LEVELS}))
+        assert problem(client.put("/projects/rain/columns", json={"columns": columns})) == (422, "bad-columns")
 
 
 def test_the_policy_is_what_the_project_says(file: Path) -> None:

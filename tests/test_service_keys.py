@@ -1,17 +1,19 @@
 """Who may do what, and how much of it; settings, and the commands on a database."""
 
 import re
+import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
-from dford.cli import main
+from dford.cli import main, serve
 from dford.service.core import Service
 from dford.service.http import guard
 from dford.service.learning import verify
@@ -19,7 +21,7 @@ from dford.service.projects import keys
 from dford.service.refusal import Refusal
 from dford.service.settings import Settings
 from dford.service.store.writer import Writer
-from serving import LEVELS, ROWS, ok, problem, question_for, serving, set_up
+from serving import LEVELS, ROWS, learned, ok, problem, question_for, serving, set_up
 
 ROOT = Path(__file__).parent.parent
 CSV = {"Content-Type": "text/csv"}
@@ -253,6 +255,9 @@ def test_every_setting_is_documented_and_read_from_flag_environment_and_file(tmp
         ("prot = 1", "not a setting"),
         ('port = "x"', "must be of type int"),
         ("queue_length = 0", "greater than 0"),
+        ("lease_seconds = inf", "a finite number greater than 0; got inf"),
+        ("body_bytes = inf", "must be of type int"),
+        ("work_seconds = nan", "a finite number greater than 0; got nan"),
         ("port = 70000", "between 0 and 65535"),
         ("port", "cannot be read as TOML"),
         ('host = "\xff"', "cannot be read as TOML"),
@@ -317,6 +322,33 @@ def test_a_home_that_no_shell_has_put_in_is_found_by_every_part(
         assert main(["verify", "--database", database]) == 0
 
 
+@pytest.mark.parametrize(
+    ("option", "name", "sentence"),
+    [
+        ("--files", "nothere", "there is no folder"),
+        ("--files", "table.csv", "there is no folder"),
+        ("--encoder", "nothere.onnx", "an encoder must be an ONNX model in one file"),
+        ("--encoder", "table.csv", "is not an ONNX model in one file"),
+    ],
+)
+def test_a_server_does_not_start_without_its_images(
+    option: str,
+    name: str,
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if option == "--encoder":
+        pytest.importorskip("onnxruntime")
+    (tmp_path / "table.csv").write_text("size\n1\n")
+    monkeypatch.setattr(serve, "run", lambda *_: pytest.fail("it started"))
+    arguments = ["--database", str(tmp_path / "log.db"), "--port", "0"]
+    assert main(["serve", option, str(tmp_path / name), *arguments]) == 2
+    assert sentence in capsys.readouterr().err
+    assert not (tmp_path / "log.db").exists()
+
+
 def test_verify_says_what_is_wrong(
     file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -338,6 +370,79 @@ def test_verify_says_what_is_wrong(
     monkeypatch.setattr(verify, "_fold", fold)
     assert main(["verify", "--database", str(file)]) == 1
     assert "rain: its log cannot be replayed (MemoryError: no room)" in " ".join(capsys.readouterr().err.split())
+
+
+def test_verify_finds_what_was_lost_or_changed(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:  # fmt: skip
+    with serving(file) as client:
+        project = set_up(client)
+        for _ in range(2):
+            number = question_for(client, project)["number"]
+            ok(client.post(f"{project}/questions/{number}/answer", json={"higher": True}))
+        learned(client, project)
+    for n, (statements, status, sentence) in enumerate(
+        [
+            (
+                "DELETE FROM answers WHERE sequence = 2; DELETE FROM snapshots",
+                1,
+                "rain: the last sequence number given is 2, but the log ends at 1",
+            ),
+            ("UPDATE heads SET sequence = 1", 1, "rain: the last sequence number given is 1, but the log ends at 2"),
+            (
+                "DELETE FROM items WHERE number = 30",
+                1,
+                "rain: the last item number given is 30, but the log ends at 29",
+            ),
+            ("DELETE FROM questions WHERE number = 1", 1, "rain: the question numbers have gaps"),
+            ("DELETE FROM columns", 1, "rain: it has items or answers, but the table columns does not say how"),
+            (
+                "UPDATE items SET shown = 'x' WHERE number = 7",
+                1,
+                "rain: what is shown of number 7 in the table items is not JSON",
+            ),
+            ("DROP TABLE answers", 1, "rain: its log cannot be replayed"),
+            ("UPDATE projects SET levels = ''", 2, "project rain: its row in the table projects cannot be read"),
+            ("UPDATE columns SET columns = ''", 2, "project rain: its row in the table columns cannot be read"),
+            ("DELETE FROM schema_version WHERE version > 2", 2, "cannot be brought from version"),
+            ("DROP TABLE schema_version", 2, "the database has no tables of dford"),
+        ]
+    ):
+        copy = tmp_path / f"{n}.db"
+        shutil.copy(file, copy)
+        with closing(sqlite3.connect(copy)) as database:
+            database.executescript(statements)
+        assert main(["verify", "--database", str(copy)]) == status, statements
+        assert sentence in " ".join(capsys.readouterr().err.split())
+
+
+def test_no_command_makes_a_database_of_an_empty_file_or_of_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    empty = tmp_path / "empty.db"
+    empty.touch()
+    for command in (["verify"], ["key", "anna"], ["backup", str(tmp_path / "copy.db")]):
+        for name in (str(empty), f"sqlite:///{empty}"):
+            assert main([*command, "--database", name]) == 2
+            assert "empty.db is empty, so it is not a database" in capsys.readouterr().err
+    assert empty.stat().st_size == 0
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert main(["verify"]) == 2
+    assert "there is no database" in capsys.readouterr().err
+    assert [one.name for one in tmp_path.iterdir()] == ["empty.db"]
+    assert main(["key", "anna"]) == 0, "the first key may come before the first start"
+
+
+def test_a_full_disk_is_one_sentence(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def create(*_: Any) -> Any:
+        raise OperationalError("INSERT", {}, sqlite3.OperationalError("database or disk is full"))
+
+    Service(Settings(database=str(file))).close()
+    monkeypatch.setattr(keys, "create", create)
+    assert main(["key", "anna", "--database", str(file)]) == 2
+    assert capsys.readouterr().err == "dford: the database cannot be used: database or disk is full\n"
 
 
 NAMES = ["anna", "Ann Smith", "José", "李小龙", "o'neill, ben", "<b>", "x" * 200]

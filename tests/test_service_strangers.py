@@ -22,7 +22,7 @@ from dford.service.refusal import Refusal
 from dford.service.settings import Settings
 from dford.service.store.database import Database
 from loading import connect, is_complete, request
-from serving import ROWS, ok, problem, question_for, requests, serving, set_up
+from serving import LEVELS, ROWS, ok, problem, question_for, requests, serving, set_up
 
 
 @pytest.fixture
@@ -237,6 +237,32 @@ def test_odd_requests_are_refused_and_cause_no_defect(file: Path, path: str, bod
         headers = {"Content-Type": "application/json"}
         response = client.get(address_) if body is None else client.post(address_, content=body, headers=headers)
         assert response.status_code == status, response.text
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        (
+            "PUT",
+            "/projects/mine/columns",
+            {"columns": [{"name": "a", "kind": "category", "categories": ["\ud800", "b"]}]},
+        ),
+        ("POST", "/projects", {"name": "other", "levels": LEVELS, "parameters": {"\udfff": 1}}),
+        ("POST", "/projects", {"name": "other", "levels": LEVELS, "learner": "\ud800"}),
+        ("POST", "/projects/mine/items", {"items": [{"a": "\ud800"}]}),
+        ("POST", "/projects/mine/questions", {"features": {"\ud800": 1}}),
+        ("PUT", "/projects/mine/settings", {"auditors": ["\ud800"]}),
+        ("POST", "/projects/mine/keys", {"role": "admin", "name": "\ud800"}),
+    ],
+)
+def test_half_a_surrogate_pair_is_refused_wherever_it_is_and_nothing_stored(
+    file: Path, method: str, path: str, body: dict[str, Any]
+) -> None:
+    with serving(file) as client:
+        before = ok(client.post("/projects", json={"name": "mine", "levels": LEVELS}))
+        headers = {"Content-Type": "application/json"}
+        assert problem(client.request(method, path, content=json.dumps(body), headers=headers)) == (422, "invalid")
+        assert ok(client.get("/projects")) == [before]
 
 
 def test_only_the_person_asked_or_an_admin_can_answer_or_skip(file: Path) -> None:

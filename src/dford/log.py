@@ -117,7 +117,7 @@ class FeedbackLog:
         if self._rows and sparse.issparse(x) != self.is_sparse:
             x = sparse.csr_matrix(x) if self.is_sparse else x.toarray()[0]
         if not LEAST_PROPENSITY <= propensity <= 1:
-            raise ValueError(f"a propensity must be a probability greater than 0; got {propensity!r}")
+            raise ValueError(f"a propensity must be a probability greater than 0 and at most 1; got {propensity}")
         if not isinstance(higher, (bool, np.bool_)):
             raise TypeError(f"higher must be True or False; got {higher!r}")
         answer = self.scale.number(level), self.scale.number(prediction), float(propensity), bool(higher)

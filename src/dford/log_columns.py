@@ -2,7 +2,8 @@
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -76,6 +77,22 @@ def invented(n_features: int) -> list[str]:
     return [f"x{j}" for j in range(n_features)]
 
 
+@contextmanager
+def _in_words() -> Iterator[None]:
+    """Say in our words what pandas says about a file that is no table at all."""
+    from pandas.errors import EmptyDataError
+
+    try:
+        yield
+    except EmptyDataError:
+        raise ValueError(
+            f"the file is empty; a log begins with the names of its columns: {','.join(COLUMNS)},…"
+        ) from None
+    except UnicodeDecodeError:
+        raise UnicodeError("the file is not UTF-8 text; save it as UTF-8") from None
+
+
+@_in_words()
 def read_rounds(source: Any, levels: Sequence[Any], **options: Any) -> Any:
     """The frame in a CSV file of rounds, with the names of the levels."""
     columns, header = COLUMNS[:2], _header(source)

@@ -7,7 +7,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -32,13 +32,16 @@ _last = threading.Timer(_LAST, os._exit, (0,))
 DATABASE = "A SQLite file or a database URL; by default a file in the user's home."
 
 
-def open_database(database: str) -> "Database":
-    """Open an existing database."""
+@contextmanager
+def open_database(database: str, may_create: bool = False) -> Iterator["Database"]:
+    """An existing database, closed at the end; the default one, or one with a URL, may be created."""
     needs("service", "fastapi", "sqlalchemy")
     from dford.service.store.database import Database
 
-    with _opening():
-        return Database(_there(database), _PATIENT).prepare()
+    with _in_words("opened"):
+        found = Database(_there(database, may_create), _PATIENT).prepare(may_create)
+    with closing(found), _in_words("used"):
+        yield found
 
 
 @contextmanager
@@ -58,10 +61,18 @@ def patiently(settings: "Settings") -> Iterator["Service"]:
         yield service
 
 
-def _there(database: str) -> str:
+def _there(database: str, may_create: bool = False) -> str:
+    from dford.service.settings import default_database
+
     database = os.path.expanduser(database or os.environ.get("DFORD_DATABASE", ""))
-    if database and "://" not in database and not Path(database).is_file():
-        raise FileNotFoundError(f"there is no database {database}; dford serve --database {database} creates it")
+    name = database.removeprefix("sqlite:///")
+    if "://" in name:
+        return database
+    file = Path(name or default_database())
+    if not file.is_file() and (database or not may_create):
+        raise FileNotFoundError(f"there is no database {file}; dford serve --database {file} creates it")
+    if file.is_file() and not file.stat().st_size:  # SQLite would make a new database of it
+        raise ValueError(f"{file} is empty, so it is not a database, and there are no answers in it; name another file")
     return _or_default(database)
 
 
@@ -79,7 +90,7 @@ def opened(settings: "Settings") -> Iterator["Service"]:
     """The service, closed at the end."""
     from dford.service.core import Service
 
-    with _opening():
+    with _in_words("opened"):
         service = Service(replace(settings, database=_or_default(settings.database)))
     try:
         yield service
@@ -88,14 +99,14 @@ def opened(settings: "Settings") -> Iterator["Service"]:
 
 
 @contextmanager
-def _opening() -> Iterator[None]:
-    """Turn a database that cannot be opened into a message the user can act on."""
+def _in_words(done: str) -> Iterator[None]:
+    """Turn a database that cannot be used into a message the user can act on."""
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
         yield
     except (SQLAlchemyError, ModuleNotFoundError) as error:
-        raise ValueError(f"the database cannot be opened: {getattr(error, 'orig', error)}") from None
+        raise ValueError(f"the database cannot be {done}: {getattr(error, 'orig', error)}") from None
 
 
 def learned(service: "Service", project: "Project") -> tuple[bytes, "Standing | None"]:

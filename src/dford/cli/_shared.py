@@ -141,11 +141,21 @@ def read_log(path: Path, levels: str | list[Any]) -> "FeedbackLog":
 
     if not path.is_file():
         raise FileNotFoundError(f"there is no log {path}")
-    whole = _read_log(path, levels)
+    with naming(path):
+        whole = _read_log(path, levels)
     log = whole.without_guesses()
     if count := len(whole) - len(log):
         typer.echo(f"{count} of {len(whole)} answers are guesses (confidence 0.5), which are left out.", err=True)
     return log
+
+
+@contextmanager
+def naming(file: Path) -> Iterator[None]:
+    """Say which file is wrong, where the sentence does not."""
+    try:
+        yield
+    except ValueError as error:
+        raise error if file.name in str(error) else ValueError(f"{file.name}: {error}") from None
 
 
 def _read_log(path: Path, levels: str | list[Any]) -> "FeedbackLog":

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from dford.cli._serving import DATABASE, existing, learned
-from dford.cli._shared import check_ending, keep_whole, writing_to
+from dford.cli._shared import check_ending, keep_whole, naming, writing_to
 from dford.files import atomic_write
 
 if TYPE_CHECKING:
@@ -74,7 +74,8 @@ def _import(name: str, file: Path, database: str) -> None:
 
         project, content = service.project(name), file.read_bytes()
         service.with_columns(project)
-        log = uploads.uploaded_log(project, content, file.suffix, service.bounds())
+        with naming(file):
+            log = uploads.uploaded_log(project, content, file.suffix, service.bounds())
         digest = hashlib.sha256(content).hexdigest()
         before, request = head_of(service.database, project.id), Request("", f"import {project.id} {digest}", digest)
         added = service.add_log(project, log, keys.LOCAL.name, request)

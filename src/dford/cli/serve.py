@@ -49,7 +49,8 @@ def add(program: "typer.Typer") -> None:
     @program.command()
     def verify(database: Database = "") -> None:
         """Replay every project's log from the beginning, and check that all saved states match it bit by bit."""
-        raise typer.Exit(_verify(open_database(database)))
+        with open_database(database) as found:
+            raise typer.Exit(_verify(found))
 
     @program.command()
     def key(
@@ -59,17 +60,20 @@ def add(program: "typer.Typer") -> None:
         project: Annotated[str, typer.Option(help="The project it is for; by default all projects.")] = "",
     ) -> None:
         """Create a key and show it, only this once. Once there is a key, every request needs one."""
-        _key(open_database(database), name, role, project)
+        with open_database(database, may_create=True) as found:
+            _key(found, name, role, project)
 
     @program.command()
     def backup(file: Annotated[Path, typer.Argument(help="The file to write.")], database: Database = "") -> None:
         """Copy a SQLite database while it is in use. To restore it, serve the copy."""
-        _backup(open_database(database), file)
+        with open_database(database) as found:
+            found.backup(file)
 
 
 def _serve(settings: "Settings", demo: bool) -> None:
     from dford.service.demo_projects import add_demo_projects
 
+    _check_images(settings)
     if demo:
         with patiently(settings) as service:
             _refuse_strangers(service)
@@ -81,6 +85,17 @@ def _serve(settings: "Settings", demo: bool) -> None:
         print(f"dford {dford.__version__} on http://{settings.host}:{port}, log in {service.database.url}", flush=True)
         run(server, listening)
     leave()
+
+
+def _check_images(settings: "Settings") -> None:
+    """Refuse a folder or an encoder that is not there: otherwise, each image would be refused later."""
+    if settings.files and not Path(settings.files).is_dir():
+        raise FileNotFoundError(f"there is no folder {settings.files}; --files names the folder of the images")
+    if settings.encoder:
+        needs("images", "onnxruntime")
+        from dford.columns.encoders import Encoder
+
+        Encoder(settings.encoder)
 
 
 def _refuse_strangers(service: "Service") -> None:
@@ -98,41 +113,28 @@ def _verify(database: "Database") -> int:
     from dford.service.learning.verify import verify
     from dford.service.projects.projects import all_projects
 
-    try:
-        rows = new_table(f"{database.url}", "Project", "Answers", "Snapshots", "State")
-        verified = [verify(database, project) for project in all_projects(database)]
-        faults = [f"{one.project}: {fault}" for one in verified for fault in one.faults]
-        if (integrity := database.integrity()) != "ok":
-            faults.append(f"the file is damaged: {integrity}")
-        for one in verified:
-            rows.add_row(one.project, f"{one.answers:,}", str(one.snapshots), one.digest[:16])
-        console().print(rows)
-        for one in verified:
-            for remark in one.remarks:
-                print(f"{one.project}: {remark}")
-        return refuse("; ".join(faults), status=1) if faults else 0
-    finally:
-        database.close()
+    rows = new_table(f"{database.url}", "Project", "Answers", "Snapshots", "State")
+    verified = [verify(database, project) for project in all_projects(database)]
+    faults = [f"{one.project}: {fault}" for one in verified for fault in one.faults]
+    if (integrity := database.integrity()) != "ok":
+        faults.append(f"the file is damaged: {integrity}")
+    for one in verified:
+        rows.add_row(one.project, f"{one.answers:,}", str(one.snapshots), one.digest[:16])
+    console().print(rows)
+    for one in verified:
+        for remark in one.remarks:
+            print(f"{one.project}: {remark}")
+    return refuse("; ".join(faults), status=1) if faults else 0
 
 
 def _key(database: "Database", name: str, role: str, project: str) -> None:
     from dford.service.projects import keys, projects
 
-    try:
-        if role not in keys.ROLES:
-            raise ValueError(f"a role must be one of {', '.join(keys.ROLES)}; got {role!r}")
-        found = projects.find(database, project) if project else None
-        if project and found is None:
-            raise projects.no_project(project)
-        with database.writing() as connection:
-            made = keys.create(connection, None if found is None else found.id, role, name)
-        print(made[1])
-    finally:
-        database.close()
-
-
-def _backup(database: "Database", file: Path) -> None:
-    try:
-        database.backup(file)
-    finally:
-        database.close()
+    if role not in keys.ROLES:
+        raise ValueError(f"a role must be one of {', '.join(keys.ROLES)}; got {role!r}")
+    found = projects.find(database, project) if project else None
+    if project and found is None:
+        raise projects.no_project(project)
+    with database.writing() as connection:
+        made = keys.create(connection, None if found is None else found.id, role, name)
+    print(made[1])

@@ -29,7 +29,7 @@ from dford.service.store.writer import Writer
 from dford.service.views import worker_views
 from dford.service.views.levels import Overviews
 from dford.service.views.people import AnswerCounts
-from dford.service.worker import Worker
+from dford.service.worker import Workers
 
 T = TypeVar("T")
 
@@ -40,7 +40,7 @@ class Service:
         half = settings.request_seconds / 2  # half to wait for the writer, half for the database
         self.database = Database(settings.database, half).prepare()
         self.writer = Writer(self.database, settings.queue_length, half)
-        self.worker = Worker(settings.work_seconds, [__name__])
+        self.workers = Workers(settings.work_seconds, [__name__])
         self.keys, self.people, self.overviews = Keys(self.database), AnswerCounts(self.database), Overviews()
         self._folds = Folds(self.database, self.writer, settings.snapshot_every, half)
         limits = QuestionLimits(settings.lease_seconds, settings.open_questions, settings.open_per_person)
@@ -53,7 +53,7 @@ class Service:
     def close(self, seconds: float | None = None) -> None:
         """Finish what was submitted, if there is time. Trees that are still growing are left, and grown again later."""
         self._folds.close()
-        self.worker.close()
+        self.workers.close()
         self.writer.close(seconds)
         self.database.close()
 
@@ -80,7 +80,7 @@ class Service:
 
     def set_columns(self, project: Project, columns: Sequence[Column]) -> Project:
         check_columns(columns, self.settings.features_per_item)
-        projects.check_learner(project, columns)
+        projects.check_learner(project.new_learner(), columns)
         self.write(project, partial(projects.set_columns, project=project.id, chosen=columns))
         return self.project(project.name)
 
@@ -104,7 +104,7 @@ class Service:
     def add_items(self, project: Project, ready: ReadyItems, person: str, request: Request | None) -> Any:
         """Add items to the pool, and settle the known levels; the first items also determine how columns are read."""
         if not project.columns:
-            projects.check_learner(project, ready.columns)
+            projects.check_learner(project.new_learner(), ready.columns)
         said = [one.sentence for one in Columns.of(ready.columns).describe()] + ready.notes
 
         def add(connection: Connection) -> dict[str, Any]:
@@ -192,14 +192,21 @@ class Service:
         """Do a job that adds something; only once if the request has a key."""
         return self.write(project, partial(once, request=request, job=job))
 
-    def parse(self, body: bytes, function: Callable[..., T], *given: Any) -> T:
-        """What a function makes of a body; a large one goes to the worker process."""
-        return self.worker.run_if_large(len(body), function, *given)
+    def parse(self, project: Project | None, body: bytes, function: Callable[..., T], *given: Any) -> T:
+        """What a function makes of a project's columns and a body of rows; without columns, it finds them.
 
-    def parse_images(self, function: Callable[..., T], *given: Any) -> T:
-        """What a function makes of images, which may come from anyone, so this process never decodes them."""
-        return self.worker.run(function, *given)
+        A large body goes to a worker process, and so do rows that can name images.
+        """
+        columns = [] if project is None else project.columns
+        if any(column.kind == "image" for column in columns) or (not columns and self.images.may_have()):
+            return self.parse_images(project, function, *given)
+        return self.workers.run_if_large(len(body), project and project.id, function, columns, *given)
+
+    def parse_images(self, project: Project | None, function: Callable[..., T], *given: Any) -> T:
+        """The same with images, which may come from anyone, so this process never decodes them."""
+        columns = [] if project is None else project.columns
+        return self.workers.run(project and project.id, function, columns, *given)
 
     def view(self, size: int, function: Callable[..., T], project: Project, *given: Any) -> T:
-        """What a function shows of the database and a project; a large view goes to the worker process."""
-        return worker_views.run(self.worker, self.database, size, function, project, *given)
+        """What a function shows of the database and a project; a large view goes to a worker process."""
+        return worker_views.run(self.workers, self.database, size, function, project, *given)

@@ -72,8 +72,8 @@ CODES = {
     (409, "skipped"): "The question was skipped and takes no answer. Ask again.",
     (413, "too-large"): "The body is larger than `body_bytes`.",
     (422, "bad-archive"): "The file is not a ZIP archive of images, is encrypted, or is too large when unpacked.",
-    (422, "bad-columns"): "Two columns have the same name, a column lists a category twice, or the columns make no "
-    "feature or more than `features_per_item`.",
+    (422, "bad-columns"): "Two columns have the same name, a column lists a category twice or is described in a way "
+    "that its kind cannot be, or the columns make no feature or more than `features_per_item`.",
     (422, "bad-learner"): "There is no such learner, or it does not take these parameters.",
     (422, "bad-log"): "The file is not a log of this project: its columns, levels or numbers do not fit.",
     (422, "bad-rules"): "Gold questions, auditors and several answers per item need a project whose `choice` is "

@@ -1,5 +1,6 @@
 """What can be set: by flag, environment variable (DFORD_…) or TOML file, in this order."""
 
+import math
 import os
 import tomllib
 from collections.abc import Mapping
@@ -41,8 +42,8 @@ class Settings:
     def __post_init__(self) -> None:
         for one in fields(self):
             value = getattr(self, one.name)
-            if one.type in {int, float} and not value > 0 and one.name != "port":
-                raise ValueError(f"{one.name} must be greater than 0; got {value!r}")
+            if one.type in {int, float} and not 0 < value < math.inf and one.name != "port":
+                raise ValueError(f"{one.name} must be a finite number greater than 0; got {value!r}")
         for name in ("database", "files", "encoder"):
             if "://" not in (path := getattr(self, name)):
                 object.__setattr__(self, name, os.path.expanduser(path))  # where no shell did
@@ -82,7 +83,7 @@ class Settings:
 def _parsed(value: Any, kind: Any, name: str) -> Any:
     try:
         return kind(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must be of type {kind.__name__}; got {value!r}") from None
 
 

@@ -1,7 +1,8 @@
-"""A separate process for slow work: if it takes long or dies, the server carries on."""
+"""Separate processes for slow work: if it takes long or dies, the server carries on."""
 
 import multiprocessing
 import os
+import queue
 import signal
 import threading
 from collections.abc import Callable, Sequence
@@ -20,6 +21,45 @@ _NO_ROOM = Refusal(
 )
 
 
+class Workers:
+    """Two workers for all projects, of which a project has one at a time: so it holds up no other project."""
+
+    def __init__(self, seconds: float, imports: Sequence[str] = ()) -> None:
+        self._seconds, self._every = seconds, [Worker(seconds, imports) for _ in range(2)]
+        self._turns: dict[int | None, threading.Lock] = {}
+        self._free = queue.LifoQueue[Worker]()  # the last one is the first again: the other starts only if it must
+        for worker in self._every:
+            self._free.put(worker)
+
+    def run(self, project: int | None, function: Callable[..., T], *given: Any) -> T:
+        """Return what the function returns, or raise what it raises."""
+        turn = self._turns.setdefault(project, threading.Lock())
+        if not turn.acquire(timeout=self._seconds):
+            raise _crowded()
+        try:
+            worker = self._free.get(timeout=self._seconds)
+            try:
+                return worker.run(function, *given)
+            finally:
+                self._free.put(worker)
+        except queue.Empty:
+            raise _crowded() from None
+        finally:
+            turn.release()
+
+    def run_if_large(self, size: int, project: int | None, function: Callable[..., T], *given: Any) -> T:
+        """The same, but in this process if there is little to do."""
+        return function(*given) if size <= _SMALL else self.run(project, function, *given)
+
+    def close(self) -> None:
+        for worker in self._every:
+            worker.close()
+
+
+def _crowded() -> Refusal:
+    return busy("too many large requests are waiting; try again in a moment")
+
+
 class Worker:
     """Runs functions, one at a time, in the order in which they come.
 
@@ -36,7 +76,7 @@ class Worker:
     def run(self, function: Callable[..., T], *given: Any) -> T:
         """Return what the function returns, or raise what it raises."""
         if not self._turn.acquire(timeout=self._seconds):
-            raise busy("too many large requests are waiting; try again in a moment")
+            raise _crowded()
         limit = None
         try:
             line, process = self._started()
@@ -61,10 +101,6 @@ class Worker:
             raise outcome
         result: T = outcome
         return result
-
-    def run_if_large(self, size: int, function: Callable[..., T], *given: Any) -> T:
-        """The same, but in this process if there is little to do."""
-        return function(*given) if size <= _SMALL else self.run(function, *given)
 
     def close(self) -> None:
         self._end()

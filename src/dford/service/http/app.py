@@ -1,13 +1,15 @@
 """The service over HTTP."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute
@@ -106,9 +108,35 @@ def make_app(service: Service, version: str, connections: Connections) -> FastAP
 def _routes_of_projects() -> list[BaseRoute]:
     """They are made once, as they take the service from the request: a second application starts faster."""
     made = FastAPI(responses=PROBLEMS, openapi_url=None, docs_url=None, redoc_url=None)
+    made.router.route_class = _TextRoute
     for part in (projects, items, questions, people, settling, keys, log_and_levels, pages):
         part.add(made)
     return made.router.routes
+
+
+class _TextRoute(APIRoute):
+    """A route that refuses half a surrogate pair, which could be stored but not sent again, anywhere in its JSON.
+
+    Routes that parse their own body use a parser that refuses it.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+        if self.body_field is None:
+            return handle
+
+        async def handle_text(request: Request) -> Response:
+            try:
+                if b"\\u" in await request.body():  # UTF-8 itself has none
+                    json.dumps(await request.json(), ensure_ascii=False).encode()
+            except UnicodeEncodeError:
+                sentence = "the body has half of a surrogate pair, which is not a character; leave it out"
+                raise Refusal(422, "invalid", sentence, "body") from None
+            except (ValueError, RecursionError):
+                pass  # not JSON, as the route itself will say
+            return await handle(request)
+
+        return handle_text
 
 
 def _probe(service: Service) -> Callable[[], Awaitable[None]]:

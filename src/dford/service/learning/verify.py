@@ -1,5 +1,6 @@
 """Replaying the whole log from zero, and comparing the result with the snapshots."""
 
+import json
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -10,8 +11,8 @@ from dford.service.learning.learned import Learned
 from dford.service.learning.log_reader import Arrivals, Settlements
 from dford.service.learning.snapshots import Snapshot
 from dford.service.projects.projects import Project
-from dford.service.store.database import Database
-from dford.service.store.schema import answers, retractions, settlements
+from dford.service.store.database import Database, reason
+from dford.service.store.schema import answers, heads, items, questions, retractions, settlements
 
 Stop = tuple[int, int]
 """A state: the number of the last answer, retraction or settlement, and how many items there are."""
@@ -35,14 +36,14 @@ class Verification(NamedTuple):
 
 def verify(database: Database, project: Project) -> Verification:
     """Fold the answers from zero; every snapshot must be the state that its answers lead to."""
-    head, faults, remarks = log_reader.head_of(database, project.id), _numbering(database, project), list[str]()
-    nothing = Verification(project.name, 0, 0, head, "", faults, remarks)
-    if not project.columns:
-        return nothing
+    faults = list[str]()
+    nothing = Verification(project.name, 0, 0, 0, "", faults, [])
     try:
-        return _verify(database, project, nothing)
+        nothing = nothing._replace(head=log_reader.head_of(database, project.id))
+        faults += _lost(database, project) + _unreadable(database, project)
+        return _verify(database, project, nothing) if project.columns else nothing
     except Exception as error:  # the other projects are verified all the same
-        faults.append(f"its log cannot be replayed ({type(error).__name__}: {error})")
+        faults.append(f"its log cannot be replayed ({type(error).__name__}: {reason(error)})")
         return nothing
 
 
@@ -101,9 +102,53 @@ def _retracted(database: Database, project: int, sequence: int, as_of: int) -> b
     return log_reader.news(database, project, sequence, as_of).retracted
 
 
-def _numbering(database: Database, project: Project) -> list[str]:
+def _lost(database: Database, project: Project) -> list[str]:
+    """What shows that rows are missing: numbers are given without gaps, and `heads` has the last of each kind."""
+    given = {
+        "sequence": [table.c.sequence for table in (answers, retractions, settlements)],
+        "item": [items.c.number],
+        "question": [questions.c.number],
+    }
+    # one statement sees one moment, in any database
+    listed = [(kind, False, column) for kind, columns in given.items() for column in columns]
+    listed += [(kind, True, heads.c[kind]) for kind in given]
+    every = (
+        sa.select(sa.literal(kind), sa.literal(is_last), column).where(column.table.c.project == project.id)
+        for kind, is_last, column in listed
+    )
+    found: dict[tuple[str, bool], list[int]] = {}
     with database.reading() as connection:
-        numbers: list[int] = []
-        for table in (answers, retractions, settlements):
-            numbers += connection.scalars(sa.select(table.c.sequence).where(table.c.project == project.id))
-    return [] if sorted(numbers) == list(range(1, len(numbers) + 1)) else ["the sequence numbers have gaps"]
+        for kind, is_last, number in connection.execute(sa.union_all(*every)):
+            found.setdefault((kind, bool(is_last)), []).append(number)
+    faults = []
+    for kind in given:
+        numbers, last = sorted(found.get((kind, False), [])), found.get((kind, True), [0])[0]
+        if numbers != list(range(1, len(numbers) + 1)):
+            faults.append(f"the {kind} numbers have gaps")
+        elif last != len(numbers):
+            faults.append(f"the last {kind} number given is {last}, but the log ends at {len(numbers)}")
+    if not project.columns and (found.keys() & {("sequence", False), ("item", False)}):
+        faults.append("it has items or answers, but the table columns does not say how they are read")
+    return faults
+
+
+def _unreadable(database: Database, project: Project) -> list[str]:
+    """The first item, and the first question with features of its own, that cannot be shown."""
+    faults = []
+    for table in (items, questions):
+        with database.reading() as connection:
+            own = sa.select(table.c.number, table.c.shown).where(
+                table.c.project == project.id, table.c.shown.is_not(None)
+            )
+            for number, shown in connection.execute(own.order_by(table.c.number)):
+                if not _is_object(shown):
+                    faults.append(f"what is shown of number {number} in the table {table.name} is not JSON")
+                    break
+    return faults
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except ValueError:
+        return False

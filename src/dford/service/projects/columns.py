@@ -9,6 +9,7 @@ from scipy import sparse
 
 from dford import sparse_rows
 from dford.columns import Column, ColumnError, Columns, ImageReader, Kind
+from dford.service.projects.image_source import ImageSource
 from dford.service.refusal import Refusal
 
 PackedRow = bytes
@@ -50,11 +51,9 @@ def decode(columns: Sequence[Column], packed: Sequence[PackedRow]) -> Any:
     return np.frombuffer(b"".join(packed)).reshape(len(packed), fitted.width_).copy()  # writable, for compiled code
 
 
-def encode_sent(
-    columns: Sequence[Column], features: Mapping[str, Any], images: ImageReader | None = None
-) -> tuple[str, PackedRow]:
+def encode_sent(columns: Sequence[Column], features: Mapping[str, Any], images: ImageSource) -> tuple[str, PackedRow]:
     """Features sent with a question: as they are shown, and as they are stored."""
-    return json.dumps(features, sort_keys=True), encode(columns, [features], "features", images)[0]
+    return json.dumps(features, sort_keys=True), encode(columns, [features], "features", images.reader())[0]
 
 
 def find_columns(
@@ -91,6 +90,32 @@ def check_columns(columns: Sequence[Column], most: int) -> None:
             f"the columns make {fitted.n_dense_} features besides texts, more than the {most} allowed; leave some out"
         )
         raise Refusal(422, "bad-columns", sentence, "columns")
+    for column in columns:
+        if not _can_be_read(column):
+            sentence = (
+                f"column {column.name!r} of kind {column.kind!r} cannot have this mean, missing, other or size; leave "
+                "them out"
+            )
+            raise Refusal(422, "bad-columns", sentence, "columns")
+
+
+def _can_be_read(column: Column) -> bool:
+    """Whether a value and a missing one become as many numbers as the description says."""
+    if column.kind == "image":
+        return True  # described by what reads it
+    if column.is_sparse or not column.is_learned_from:
+        return column.width == 0
+    value = {
+        "number": 1.0,
+        "order": next(iter(column.categories), ""),
+        "vector": [0.0] * column.size,
+        "date": "2024-05-31",
+    }.get(column.kind, "a")
+    try:
+        column.dense([None, value])
+    except (ValueError, OverflowError):
+        return False
+    return True
 
 
 def to_json(columns: Sequence[Column]) -> str:

@@ -1,5 +1,6 @@
 """Where the images of items are: the folder that the user named, and the one for uploads."""
 
+import os
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -35,6 +36,10 @@ class ImageSource(NamedTuple):
             raise Refusal(404, "no-image", sentence, "body")
         files = ItemFiles(self.uploads)
         return files.put_zip(content) if content.startswith(b"PK") else {name: files.put(content)}
+
+    def may_have(self) -> bool:
+        """Whether there can be any."""
+        return any(os.path.isdir(folder) for folder in (self.files, self.uploads) if folder)
 
     def reader(self) -> ImageReader | None:
         """What turns them into numbers."""

@@ -115,13 +115,13 @@ def find(database: Database, name: str) -> Project | None:
     return None if row is None else _project(row)
 
 
-def check_learner(project: Project, chosen: Sequence[Column]) -> None:
-    """Refuse texts if the project's learner cannot learn from them."""
+def check_learner(learner: LiveLearner, chosen: Sequence[Column]) -> None:
+    """Refuse texts if the learner cannot learn from them."""
     texts = [column.name for column in chosen if column.is_sparse]
-    if texts and not project.new_learner()._takes_sparse():
+    if texts and not learner._takes_sparse():
         sentence = (
-            f"{project.learner} does not learn from texts such as column {texts[0]!r}; create the project with Auto, "
-            "or set the column's kind to 'shown'"
+            f"{type(learner).__name__} does not learn from texts such as column {texts[0]!r}; create the project with "
+            "Auto, or set the column's kind to 'shown'"
         )
         raise Refusal(422, "bad-columns", sentence, "columns")
 
@@ -208,8 +208,13 @@ _PROJECTS = sa.select(projects, columns.c.columns).join(columns, columns.c.proje
 
 
 def _project(row: Any) -> Project:
-    chosen = [] if row.columns is None else from_json(row.columns)
-    levels, parameters = json.loads(row.levels), json.loads(row.parameters)
+    table = "projects"
+    try:
+        levels, parameters = json.loads(row.levels), json.loads(row.parameters)
+        table = "columns"
+        chosen = [] if row.columns is None else from_json(row.columns)
+    except ValueError as error:
+        raise ValueError(f"project {row.name}: its row in the table {table} cannot be read: {error}") from None
     return Project(
         row.id, row.name, levels, row.learner, parameters, row.seed, chosen, row.choice, row.target, row.reveal
     )

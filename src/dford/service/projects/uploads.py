@@ -82,9 +82,10 @@ def ready_items(
 
 def image_items(columns: Sequence[Column], content: bytes, bounds: Bounds, name: str) -> ReadyItems:
     """Store an uploaded image, or those of an archive, and make an item for each."""
-    kept = {_printable(given): stored for given, stored in bounds.images.put(content, name).items()}
+    # a list: names that differ only in what cannot be printed are shown alike, and yet each is an item
+    kept = [(_printable(given), stored) for given, stored in bounds.images.put(content, name).items()]
     chosen = list(columns) or find_columns(
-        [{"image": stored, "name": given} for given, stored in kept.items()],
+        [{"image": stored, "name": given} for given, stored in kept],
         {"image": "image", "name": "shown"},
         bounds.images.reader(),
     )
@@ -96,8 +97,8 @@ def image_items(columns: Sequence[Column], content: bytes, bounds: Bounds, name:
             "this project has no image column, and its columns cannot be changed; create another project for images",
             "columns",
         )
-    has_name = any(one.name == "name" for one in chosen)
-    rows = [{column: stored, **({"name": given} if has_name else {})} for given, stored in kept.items()]
+    has_name = column != "name" and any(one.name == "name" for one in chosen)
+    rows = [{column: stored, **({"name": given} if has_name else {})} for given, stored in kept]
     return ready_items(chosen, rows, "images", bounds)
 
 
@@ -125,6 +126,12 @@ def limit(count: int, field: str, bounds: Bounds) -> None:
         raise Refusal(422, "too-many", sentence, field)
 
 
+def _limit_rounds(count: int, bounds: Bounds) -> None:
+    if not count:
+        raise _bad_log("the file has the header of a log but no answers; a log has a row for each answer")
+    limit(count, "body", bounds)
+
+
 def uploaded_log(project: Project, content: bytes, suffix: str, bounds: Bounds) -> list[ReadyRound]:
     """The rounds of a log; its columns must be the features of this project, by name."""
     read = _csv_frame if suffix == ".csv" else _parquet_frame
@@ -133,6 +140,8 @@ def uploaded_log(project: Project, content: bytes, suffix: str, bounds: Bounds) 
         log = FeedbackLog.from_frame(frame, project.levels)
     except Refusal:
         raise
+    except UnicodeError as error:
+        raise Refusal(422, "not-text", str(error), "body") from None
     except (ValueError, TypeError, OverflowError) as error:
         raise _bad_log(" ".join(str(error).split())[:500]) from None
     except MemoryError:
@@ -175,8 +184,9 @@ def _csv_frame(content: bytes, project: Project, bounds: Bounds) -> Any:
     if header.count(b",") > 2 * width + 1000:
         raise _bad_log(f"the file has {header.count(b',') + 1:,} columns; a log of this project has {width:,}")
     frame = read_rounds(io.BytesIO(content), project.levels, nrows=bounds.rows + 1)
-    limit(len(frame), "body", bounds)
-    return frame[_columns(project, frame.columns)]
+    names = _columns(project, frame.columns)
+    _limit_rounds(len(frame), bounds)
+    return frame[names]
 
 
 def _parquet_frame(content: bytes, project: Project, bounds: Bounds) -> Any:
@@ -198,7 +208,9 @@ def _parquet_frame(content: bytes, project: Project, bounds: Bounds) -> Any:
                 count += batch.num_rows
                 limit(count, "body", bounds)
                 batches.append(batch)
-        return pa.Table.from_batches(batches).to_pandas(ignore_metadata=True)
+        table = pa.Table.from_batches(batches)
+        table.validate(full=True)  # texts that are not UTF-8 would fail later, as something else
+        return table.to_pandas(ignore_metadata=True)
     except (pa.ArrowException, OSError) as error:
         raise ValueError(f"the Parquet file cannot be read: {error}") from None
 
@@ -229,7 +241,7 @@ def _check_types(schema: Any, names: list[str]) -> None:
 
 def _check_sizes(metadata: Any, names: list[str], bounds: Bounds, size: int) -> None:
     """Check the unpacked sizes that the file claims. If it lies, the memory limit of this process stops it."""
-    limit(metadata.num_rows, "body", bounds)
+    _limit_rounds(metadata.num_rows, bounds)
     most = 1_000_000 + 16 * metadata.num_rows  # bytes of one column, including the names of levels
     for group in range(metadata.num_row_groups):
         for place in range(metadata.num_columns):

@@ -45,11 +45,11 @@ class Database:
     def is_sqlite(self) -> bool:
         return self.url.get_backend_name() == "sqlite"
 
-    def prepare(self) -> "Database":
+    def prepare(self, may_create: bool = True) -> "Database":
         """Bring the tables to this version, and check that they can be written."""
         try:
             with self.writing() as connection:
-                migrate(connection)
+                migrate(connection, may_create)
                 connection.execute(_WRITE_NOTHING)
         except BaseException:
             self.close()

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 
 from dford.service.store import schema
 from dford.service.store.schema import schema_version
@@ -85,11 +86,13 @@ MIGRATIONS: list[Callable[[Connection], None]] = [
 ]  # fmt: skip
 
 
-def migrate(connection: Connection) -> None:
-    """Bring a database to this version: a new one in one step, an old one migration by migration."""
+def migrate(connection: Connection, may_create: bool = True) -> None:
+    """Bring a database to this version: a new one in one step, if it may be created, an old one step by step."""
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
     is_new = not sa.inspect(connection).has_table(schema_version.name)
+    if is_new and not may_create:
+        raise ValueError("the database has no tables of dford; name another one, or let dford serve create them")
     if is_new:
         schema.metadata.create_all(connection)
         version, missing = len(MIGRATIONS), [len(MIGRATIONS)]
@@ -103,5 +106,15 @@ def migrate(connection: Connection) -> None:
         )
     for number in missing:
         if not is_new:
-            MIGRATIONS[number - 1](connection)
+            _step(connection, number)
         connection.execute(schema_version.insert().values(version=number))
+
+
+def _step(connection: Connection, number: int) -> None:
+    try:
+        MIGRATIONS[number - 1](connection)
+    except DBAPIError as error:
+        raise ValueError(
+            f"the database cannot be brought from version {number - 1} to {number}: {error.orig}; if somebody changed "
+            "its tables, restore a backup"
+        ) from error

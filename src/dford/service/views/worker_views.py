@@ -1,4 +1,4 @@
-"""Views in the worker process, which has its own database connection and models."""
+"""Views in a worker process, which has its own database connection and models."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -8,7 +8,7 @@ from dford import learners
 from dford.learners import LiveLearner
 from dford.service.projects.projects import Project
 from dford.service.store.database import Database
-from dford.service.worker import Worker
+from dford.service.worker import Workers
 
 T = TypeVar("T")
 SMALL = 500  # up to this many rows are worked on here, not in the worker process
@@ -16,12 +16,13 @@ _SECONDS = 60.0  # for one read
 
 
 def run(
-    worker: Worker, database: Database, size: int, function: Callable[..., T], project: Project, *given: Any
+    workers: Workers, database: Database, size: int, function: Callable[..., T], project: Project, *given: Any
 ) -> T:  # fmt: skip
-    """What a function shows of the database and a project; a large view goes to the worker process."""
+    """What a function shows of the database and a project; a large view goes to a worker process."""
     if size <= SMALL:
         return function(database, project, *given)
-    shown: T = worker.run(_there, database.url.render_as_string(hide_password=False), function, project, *given)
+    address = database.url.render_as_string(hide_password=False)
+    shown: T = workers.run(project.id, _there, address, function, project, *given)
     return shown
 
 

@@ -1,16 +1,16 @@
 """Items over HTTP."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Path, Query, Request, Response
 
-from dford.columns import Column
 from dford.service.core import Service
 from dford.service.http import bodies, models
 from dford.service.http.access import Access, Admin, Reading, Repeat, Server
 from dford.service.http.routes.projects import column_out
 from dford.service.projects import uploads
+from dford.service.projects.projects import Project
 from dford.service.store import idempotency
 from dford.service.views import state
 
@@ -69,8 +69,9 @@ def add(app: FastAPI) -> None:
             "https://dford.example.org/projects/photos/images?name=beach.jpg"
         ```
         """
-        given = to.project.columns, to.body, to.service.bounds(to.project), name
-        return to.service.add_items(to.project, to.service.parse_images(uploads.image_items, *given), to.person, repeat)
+        given = to.body, to.service.bounds(to.project), name
+        ready = to.service.parse_images(to.project, uploads.image_items, *given)
+        return to.service.add_items(to.project, ready, to.person, repeat)
 
     @app.get("/projects/{project}/items/{number}/images/{column}", response_class=Response, responses=_IMAGES)
     def image(to: Reading, number: Annotated[int, Path(ge=1, le=2**31 - 1)], column: str) -> Response:
@@ -98,7 +99,7 @@ def add(app: FastAPI) -> None:
         {"columns": [{"name": "size", "kind": "number", ...}, ...], "rows": [{"size": "1.5", ...}], "count": 1}
         ```
         """
-        return _preview(to.service, to.project.columns, to.body, to.service.bounds(to.project))
+        return _preview(to.service, to.project, to.body)
 
     @app.post("/preview.csv", openapi_extra=CSV)
     def preview_new(service: Server, request: Request) -> models.Preview:
@@ -114,7 +115,7 @@ def add(app: FastAPI) -> None:
          "rows": [{"size": "1.5", "colour": "blue"}, ...], "count": 2}
         ```
         """
-        return _preview(service, [], request.scope["dford"].body, service.bounds())
+        return _preview(service, None, request.scope["dford"].body)
 
     @app.get("/projects/{project}/items", response_model=list[models.ItemOut])
     def items(
@@ -134,16 +135,10 @@ def add(app: FastAPI) -> None:
 
 
 def _add(to: Access, read: Callable[..., Any], repeat: idempotency.Request | None) -> Any:
-    service, given = to.service, (to.project.columns, to.body, to.service.bounds(to.project))
-    has_images = any(column.kind == "image" for column in to.project.columns)
-    if has_images or (not to.project.columns and service.settings.files):
-        ready = service.parse_images(read, *given)
-    else:
-        ready = service.parse(to.body, read, *given)
-    return service.add_items(to.project, ready, to.person, repeat)
+    ready = to.service.parse(to.project, to.body, read, to.body, to.service.bounds(to.project))
+    return to.service.add_items(to.project, ready, to.person, repeat)
 
 
-def _preview(service: Service, columns: Sequence[Column], body: bytes, bounds: uploads.Bounds) -> models.Preview:
-    given = uploads.preview_csv, columns, body, bounds
-    seen = service.parse_images(*given) if service.settings.files else service.parse(body, *given)
+def _preview(service: Service, project: Project | None, body: bytes) -> models.Preview:
+    seen = service.parse(project, body, uploads.preview_csv, body, service.bounds(project))
     return models.Preview(**{**seen, "columns": [column_out(column) for column in seen["columns"]]})

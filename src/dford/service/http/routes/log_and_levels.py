@@ -102,5 +102,5 @@ def _log(to: Access, suffix: str) -> bytes:
 
 def _import(to: Access, suffix: str, repeat: idempotency.Request | None) -> Any:
     to.service.with_columns(to.project)
-    log = to.service.worker.run(uploads.uploaded_log, to.project, to.body, suffix, to.service.bounds())
+    log = to.service.workers.run(to.project.id, uploads.uploaded_log, to.project, to.body, suffix, to.service.bounds())
     return to.service.add_log(to.project, log, to.person, repeat)

@@ -28,10 +28,11 @@ def add(app: FastAPI) -> None:
          "own_figures": false}
         ```
         """
-        projects.make_learner(body.learner, body.parameters, body.levels, body.seed or 0)
+        learner = projects.make_learner(body.learner, body.parameters, body.levels, body.seed or 0)
         columns = [_column_in(column, service.images.reader()) for column in body.columns or ()]
         if columns:
             check_columns(columns, service.settings.features_per_item)
+            projects.check_learner(learner, columns)
 
         chosen = new_rules(body)
 

@@ -58,11 +58,10 @@ def add(app: FastAPI) -> None:
             sentence = f"keys that begin with {PROGRAM_KEY} are those of dford label --answer; use another one"
             raise Refusal(422, "invalid", sentence, "Idempotency-Key")
         to.service.with_columns(to.project)
-        if body is not None:
-            # parsed again, as strictly as large bodies: half a surrogate pair is not a character
-            body = bodies.parsed(models.Ask, to.body)
         features, item, program = (None, None, False) if body is None else (body.features, body.item, body.program)
-        sent = None if features is None else encode_sent(to.project.columns, features, to.service.images.reader())
+        sent = None
+        if features is not None:
+            sent = to.service.parse(to.project, to.body, encode_sent, features, to.service.images)
         try:
             asked = to.service.ask(to.project, QuestionRequest(to.person, idempotency_key, sent, item, program))
         except Refusal as refusal:
@@ -198,8 +197,7 @@ def add(app: FastAPI) -> None:
         """
         service, project = to.service, to.project
         fold = service.fold(project).near()
-        wanted = bodies.to_predict, project.columns, to.body, service.bounds()
-        numbers, rows = service.parse(to.body, *wanted)
+        numbers, rows = service.parse(project, to.body, bodies.to_predict, to.body, service.bounds())
         if len(numbers) + len(rows) <= SMALL // 5:  # too few to keep others waiting for the model
             X = [*features(service.database, project, numbers), *rows]
             stale = fold.is_stale()
