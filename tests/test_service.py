@@ -208,6 +208,12 @@ def test_features_sent_along_are_asked_about_and_learned(file: Path) -> None:
         assert (question["item"], question["shown"]) == (None, {"size": 2.0, "colour": "red"})
         ok(client.post(f"{project}/questions/{question['number']}/answer", json={"higher": True}))
         assert learned(client, project)["answers"] == 1
-        for features, code in [({"weight": 1}, "unknown-column"), ({"size": "large"}, "not-a-number")]:
+        question_for(client, project, json={"features": {"size": None, "colour": "red"}})
+        for features, code in [
+            ({"weight": 1}, "unknown-column"),
+            ({"size": "large"}, "not-a-number"),
+            ({"size": 2.0}, "no-column"),
+        ]:
             assert problem(client.post(f"{project}/questions", json={"features": features})) == (422, code)
+            assert problem(client.post(f"{project}/predictions", json={"rows": [features]})) == (422, code)
     assert replayed(file)

@@ -47,8 +47,8 @@ def test_the_client_asks_and_tells_in_the_librarys_words(file: Path) -> None:
             with pytest.raises(TypeError, match="must be True or False"):
                 client.tell(question, 1)  # type: ignore[arg-type]
             client.retract(question)
-            client.drop(client.ask({"size": 1.0}))
-            later = [client.ask({"size": float(size)}) for size in range(3)]
+            client.drop(client.ask({"size": 1.0, "colour": "red"}))
+            later = [client.ask({"size": float(size), "colour": None}) for size in range(3)]
             told = client.tell_many([(later[0], True), (later[0], False), (later[2], False), (question, True)])
             assert told[::2] == [3, 4]
             assert [(one.status, one.code) for one in told if isinstance(one, client_module.ServiceError)] == [
@@ -227,8 +227,8 @@ def test_numpy_and_pandas_values_are_accepted_and_missing_ones_are_missing(file:
             shown = [one["shown"] for one in ok(http.get("/projects/rain/items", params={"after": numbers[0] - 1}))]
             assert [one["size"] for one in shown] == [1.5, 2, None, None, None, None, None]
             assert [one["note"] for one in shown] == ["a", True, 1, "2024-05-01T00:00:00", None, "", "b"]
-            question = client.ask({"size": np.float64(2.0), "note": np.bool_(False)})
-            assert question.shown == {"size": 2.0, "note": False}
+            question = client.ask({"size": np.float64(2.0), "colour": pd.NA, "note": np.bool_(False)})
+            assert question.shown == {"size": 2.0, "colour": None, "note": False}
             assert client.tell(question, np.True_) == 1
             assert client.ask(item=np.int64(3)).item == 3
             assert client.tell_many([(client.ask(), np.False_)]) == [2]

@@ -296,15 +296,14 @@ def test_a_backup_that_cannot_be_written_is_one_sentence_and_leaves_nothing(
         set_up(client)
     (tmp_path / "full").mkdir()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    for place in ("no/folder", "full"):
-        try:
-            if place == "full":
-                room = file.stat().st_size // 2
-                resource.setrlimit(resource.RLIMIT_FSIZE, (room, limits[1]))
-            assert main(["backup", str(tmp_path / place / "copy.db"), "--database", str(file)]) == 1
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        assert "copy.db could not be written" in capsys.readouterr().err
+    assert main(["backup", str(tmp_path / "no/copy.db"), "--database", str(file)]) == 2
+    assert f"there is no folder {tmp_path / 'no'}; create it first" in " ".join(capsys.readouterr().err.split())
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (file.stat().st_size // 2, limits[1]))
+        assert main(["backup", str(tmp_path / "full" / "copy.db"), "--database", str(file)]) == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert "copy.db could not be written" in capsys.readouterr().err
     assert list((tmp_path / "full").iterdir()) == []
 
 

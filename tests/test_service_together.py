@@ -119,7 +119,7 @@ def test_answers_written_together_are_those_written_one_by_one(prepared: Any, se
 
 def test_the_first_of_two_that_come_together_stands(tmp_path: Path) -> None:
     service, project = prepare(str(tmp_path / "log.db"))
-    sent = [SentAnswer(8, True, "anna"), SentAnswer(8, False, "b"), SentAnswer(8, True, "c")]
+    sent = [SentAnswer(8, True, "anna"), SentAnswer(8, False, "b", True), SentAnswer(8, True, "c", True)]
     first, other, again = service.writer.do(project, lambda c: record(c, project, sent))
     assert isinstance(first, RecordedAnswer)
     assert isinstance(other, Refusal)

@@ -79,6 +79,7 @@ CODES = {
     (422, "bad-rules"): "Gold questions, auditors and several answers per item need a project whose `choice` is "
     "`pool`.",
     (422, "invalid"): "The request does not have the form described here; `field` says where.",
+    (422, "no-column"): "No row has a column that is learned from. Where its value is missing, send null.",
     (422, "no-encoder"): "The images were encoded by an encoder that this server does not have.",
     (422, "not-a-category"): "A column of ordered categories got a value that is not one of them.",
     (422, "not-a-date"): "A column of dates got something else.",

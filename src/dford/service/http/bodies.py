@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 from dford.columns import Column
 from dford.service.http import models
 from dford.service.http.validation import invalid
-from dford.service.projects.columns import PackedRow, encode
+from dford.service.projects.columns import PackedRow, check_lacking, encode
 from dford.service.projects.uploads import Bounds, ReadyItems, limit, ready_items
 
 M = TypeVar("M", bound=BaseModel)
@@ -51,4 +51,6 @@ def to_predict(
     """The numbers of items, and rows as the learner sees them."""
     wanted = parsed(models.ToPredict, body)
     limit(len(wanted.items) + len(wanted.rows), "items", bounds)
-    return wanted.items, encode(columns, wanted.rows, "rows", bounds.images.reader())
+    rows = encode(columns, wanted.rows, "rows", bounds.images.reader())
+    check_lacking(columns, wanted.rows, "rows")
+    return wanted.items, rows

@@ -51,9 +51,19 @@ def decode(columns: Sequence[Column], packed: Sequence[PackedRow]) -> Any:
     return np.frombuffer(b"".join(packed)).reshape(len(packed), fitted.width_).copy()  # writable, for compiled code
 
 
+def check_lacking(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], field: str) -> None:
+    """Refuse rows of which none has a column that is learned from: somebody forgot it."""
+    for column in columns:
+        if column.is_learned_from and rows and not any(column.name in row for row in rows):
+            sentence = f"there is no column {column.name!r} in what was sent; where its value is missing, send null"
+            raise Refusal(422, "no-column", sentence, field)
+
+
 def encode_sent(columns: Sequence[Column], features: Mapping[str, Any], images: ImageSource) -> tuple[str, PackedRow]:
     """Features sent with a question: as they are shown, and as they are stored."""
-    return json.dumps(features, sort_keys=True), encode(columns, [features], "features", images.reader())[0]
+    packed = encode(columns, [features], "features", images.reader())[0]
+    check_lacking(columns, [features], "features")
+    return json.dumps(features, sort_keys=True), packed
 
 
 def find_columns(
