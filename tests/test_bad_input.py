@@ -253,7 +253,7 @@ def test_levels_without_an_order_are_refused() -> None:
     wrong: list[Any] = [set(names), frozenset(names), dict.fromkeys(names), "abc", b"abc"]
     for levels in wrong:
         kind = type(levels).__name__
-        with pytest.raises(TypeError, match=f"levels must be a list or an array, lowest first, not {kind}"):
+        with pytest.raises(TypeError, match=f"levels must be a list or an array, lowest first, not a {kind}"):
             Scale(levels)
         with pytest.raises(TypeError, match=f"not a {kind}"):
             FeedbackLog(levels)

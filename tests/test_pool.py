@@ -516,7 +516,7 @@ class Mine(NewtonLogit):
         ({"levels": ["only"]}, "a scale needs at least two levels"),
         ({"levels": range(1001)}, "a pool has at most 1,000 levels; got 1,001"),
         ({"learner": DFORD()}, "needs a learner with ask, tell and predict_proba"),
-        ({"levels": 5}, "levels must be a list or an array, lowest first, not int; got 5"),
+        ({"levels": 5}, "levels must be a list or an array, lowest first; got 5"),
         ({"X": [[1.0], [np.inf]]}, "Input X contains infinity"),
         ({"X": ["good lamp", "bad lamp"]}, "X must have a row for each item .*; got 'good lamp' as the first row"),
         ({"X": np.zeros(3)}, "X must have a row for each item"),

@@ -16,7 +16,7 @@ import pytest
 
 from dford.cli import main
 from killing import Server
-from loading import answers, ask_many, connect, is_complete, request, resident_bytes, send_all
+from loading import WIDTH, answers, ask_many, connect, is_complete, request, resident_bytes, send_all
 from serving import learned, ok, problem, question_for, replayed, serving, set_up
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at what Linux tells of a process")
@@ -103,7 +103,8 @@ def fails_and_recovers(server: Server, fail: Callable[[], None], recover: Callab
         assert problem(response) == (503, "not-written")
         assert "so nothing was done" in response.json()["sentence"]
         assert response.headers["retry-after"]
-        assert problem(client.post("/projects/rain/questions", json={"features": {"c0": 1.0}}))[0] == 503
+        features = {f"c{i}": 1.0 for i in range(WIDTH)}
+        assert problem(client.post("/projects/rain/questions", json={"features": features}))[0] == 503
         state = ok(client.get("/projects/rain/state"))  # reading goes on
         assert {n: ok(told(client, n)) for n in acknowledged} == acknowledged
         recover()

@@ -23,9 +23,11 @@ class Scale:
 
     def __init__(self, levels: Iterable[Any]) -> None:
         # a set has no order: for names it even differs between processes
-        if isinstance(levels, (str, bytes, set, frozenset, Mapping)) or not isinstance(levels, Iterable):
+        if not isinstance(levels, Iterable):
+            raise TypeError(f"levels must be a list or an array, lowest first; got {levels!r}")
+        if isinstance(levels, (str, bytes, set, frozenset, Mapping)):
             kind = type(levels).__name__
-            raise TypeError(f"levels must be a list or an array, lowest first, not {kind}; got {levels!r}")
+            raise TypeError(f"levels must be a list or an array, lowest first, not a {kind}; got {levels!r}")
         self.names: list[Any] = [_plain(level) for level in levels]
         try:
             self.index = {name: i + 1 for i, name in enumerate(self.names)}

@@ -210,10 +210,8 @@ def _at_rates(judge: Callable[[float, float], Estimate], error_rate: Rate, confi
     rates = [0.0] if error_rate is None else list(error_rate) if isinstance(error_rate, Estimate) else [error_rate]
     for rate in rates:
         if not isinstance(rate, (int, float, np.number)) or not 0 <= rate < 0.5:
-            raise ValueError(
-                f"an error rate must be a share below 0.5, with its whole interval: answers that are wrong half of the "
-                f"time say nothing; got {error_rate!r}"
-            )
+            why = "" if len(rates) == 1 else f" in {error_rate}: answers that are wrong half of the time say nothing"
+            raise ValueError(f"an error rate must be a share below 0.5; got {rate!r}{why}")
     both = confidence if len(rates) == 1 else (1.0 + confidence) / 2  # half of the doubt is left to the rate
     found = [judge(float(rate), both) for rate in rates]
     return Estimate(found[0].value, min(one.low for one in found), max(one.high for one in found))
