@@ -158,7 +158,11 @@ class ItemOut(BaseModel):
 
 
 class Ask(_In):
-    features: Row | None = Field(None, description="Ask about these instead of an item of the pool.")
+    features: Row | None = Field(
+        None,
+        description="Ask about these instead of an item of the pool: a value for each column that is learned from, null "
+        "where it is missing.",
+    )
     item: Number | None = Field(None, description="Ask about this item of the pool instead of the next one.")
     program: StrictBool = Field(
         False, description="Whether a program answers. Programs get no audit questions: people check their answers."
@@ -239,7 +243,9 @@ class ToPredict(_In):
     """Items by number, or rows of features."""
 
     items: list[Number] = Field([], description="Numbers of items of the pool.")
-    rows: list[Row] = Field([], description="Items that need not be in the pool.")
+    rows: list[Row] = Field(
+        [], description="Items that need not be in the pool, with the columns that are learned from."
+    )
 
 
 class Prediction(BaseModel):
