@@ -117,6 +117,9 @@ def test_it_says_what_is_missing_for_the_first_time_and_what_is_left_out(
     assert "missing" not in capsys.readouterr().out
     label._filled(settings, TableProject("rain", [*rows, {"size": "", "note": "b"}], LEVELS))
     assert "size is missing in 1 of 1 rows, but was in none when the columns were fitted" in capsys.readouterr().out
+    known = [{**row, "truth": LEVELS[i % 3]} for i, row in enumerate(rows)]
+    label._filled(settings, TableProject("hail", known, LEVELS, gold="truth"))
+    assert "truth: known levels; to check people with them, set a share of gold questions" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -233,6 +233,11 @@ def _filled(settings: "Settings", table: "TableProject") -> "Project":
             print(f"  {column.sentence}")
         for note in unforeseen(project.columns, table.rows[-count:]) if count else ():
             print(f"  {note}")
+        rules = service.rules(project)
+        if rules.gold_column is not None and not rules.gold:
+            print(
+                f"  {rules.gold_column}: known levels; to check people with them, set a share of gold questions (Set up)"
+            )
         if unread := unread_images(service, project):
             what, verb = ("image", "it counts") if len(unread) == 1 else ("images", "they count")
             print(f"{len(unread):,} {what} could not be read ({_some(unread)}); {verb} as missing")

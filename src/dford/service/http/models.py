@@ -160,8 +160,8 @@ class ItemOut(BaseModel):
 class Ask(_In):
     features: Row | None = Field(
         None,
-        description="Ask about these instead of an item of the pool: a value for each column that is learned from, null "
-        "where it is missing.",
+        description="Ask about these instead of an item of the pool: a value for each column that is learned from, "
+        "null where it is missing.",
     )
     item: Number | None = Field(None, description="Ask about this item of the pool instead of the next one.")
     program: StrictBool = Field(
