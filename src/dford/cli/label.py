@@ -236,7 +236,8 @@ def _filled(settings: "Settings", table: "TableProject") -> "Project":
         rules = service.rules(project)
         if rules.gold_column is not None and not rules.gold:
             print(
-                f"  {rules.gold_column}: known levels; to check people with them, set a share of gold questions (Set up)"
+                f"  {rules.gold_column}: known levels; to check people with them, set a share of gold questions on the "
+                "page, under Set up"
             )
         if unread := unread_images(service, project):
             what, verb = ("image", "it counts") if len(unread) == 1 else ("images", "they count")
