@@ -218,6 +218,15 @@ def test_a_model_trained_on_a_frame_places_rows_too() -> None:
     assert pd.read_csv("levels.csv").level.tolist() == expected.tolist()
 
 
+def test_truths_with_gaps_are_numbers_in_parquet_too() -> None:
+    flags = [None if i % 5 == 0 else bool(i % 2) for i in range(20)]
+    table = pd.DataFrame({"x": range(20), "b": pd.Series(flags, dtype=object)})
+    dford.NewtonLogit(random_state=0).fit(table.assign(c=["u", "v"] * 10), [1, 2] * 10).save("model.dford")
+    table.assign(c=["u", "v"] * 10).to_parquet("new.parquet")
+    assert main(["predict", "model.dford", "new.parquet", "--out", "levels.parquet"]) == 0
+    assert len(pd.read_parquet("levels.parquet")) == 20
+
+
 @pytest.mark.filterwarnings("ignore:n is missing in 1 of 3 rows")
 @pytest.mark.parametrize("out", ["levels.csv", "levels.parquet"])
 @pytest.mark.parametrize(("file", "indexed"), [("new.csv", False), ("new.parquet", False), ("new.parquet", True)])

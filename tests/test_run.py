@@ -173,3 +173,15 @@ def test_a_journal_of_another_pool_or_with_rubbish_in_it_is_refused(tmp_path: Pa
 def test_bad_options_get_one_sentence(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         new().run(Judge(), **{"person": "judge", "budget": 10, **options})
+
+
+@pytest.mark.parametrize("journal", [None, "journal"])
+def test_a_pool_may_grow_during_a_run(journal: str | None, tmp_path: Path) -> None:
+    pool = Pool(X[:30], LEVELS, learner=NewtonLogit(), random_state=0)
+
+    def grow(progress: Progress) -> None:
+        if progress.answers == 1:
+            pool.add(X[30:60])
+
+    file = None if journal is None else tmp_path / journal
+    assert pool.run(Judge(), person="judge", budget=90, journal=file, on_progress=grow).answers == 90

@@ -430,6 +430,11 @@ def test_no_command_makes_a_database_of_an_empty_file_or_of_none(
     assert "there is no database" in capsys.readouterr().err
     assert [one.name for one in tmp_path.iterdir()] == ["empty.db"]
     assert main(["key", "anna"]) == 0, "the first key may come before the first start"
+    place = next(one for one in tmp_path.rglob("*.db") if one != empty)
+    assert main(["verify", "--database", f"sqlite:///{place}?timeout=5"]) == 0
+    for missing in ("sqlite:///missing.db", "sqlite+pysqlite:///missing.db"):
+        assert main(["verify", "--database", missing]) == 2
+        assert "there is no database missing.db" in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_full_disk_is_one_sentence(

@@ -50,7 +50,9 @@ def existing(database: str, **more: Any) -> Iterator["Service"]:
     needs("service", "fastapi", "sqlalchemy")
     from dford.service.settings import Settings
 
-    with opened(Settings.read({"database": _there(database), "request_seconds": _PATIENT, **more})) as service:
+    with _in_words("opened"):
+        place = _there(database)
+    with opened(Settings.read({"database": place, "request_seconds": _PATIENT, **more})) as service:
         yield service
 
 
@@ -62,15 +64,20 @@ def patiently(settings: "Settings") -> Iterator["Service"]:
 
 
 def _there(database: str, may_create: bool = False) -> str:
+    from sqlalchemy import make_url
+
     from dford.service.settings import default_database
 
     database = os.path.expanduser(database or os.environ.get("DFORD_DATABASE", ""))
-    name = database.removeprefix("sqlite:///")
-    if "://" in name:
-        return database
+    name = database
+    if "://" in database:
+        url = make_url(database)
+        name = (url.database or "") if url.get_backend_name() == "sqlite" else ""
+        if name in {"", ":memory:"}:
+            return database
     file = Path(name or default_database())
     if not file.is_file() and (database or not may_create):
-        raise FileNotFoundError(f"there is no database {file}; dford serve --database {file} creates it")
+        raise FileNotFoundError(f"there is no database {file}; dford serve --database {database or file} creates it")
     if file.is_file() and not file.stat().st_size:  # SQLite would make a new database of it
         raise ValueError(f"{file} is empty, so it is not a database, and there are no answers in it; name another file")
     return _or_default(database)

@@ -99,11 +99,11 @@ def _numbers(texts: Any) -> Any:
     """Texts as numbers, in whatever digits they are written; whole ones stay exact."""
     import pandas as pd
 
-    from dford.columns.values import is_missing
+    from dford.columns.values import is_missing, number
 
-    there = [None if is_missing(text) else str(text) for text in texts]
+    there = [None if is_missing(text) else text for text in texts]
     try:
-        whole = pd.array([None if text is None else int(text) for text in there], "Int64")
+        whole = pd.array([None if text is None else int(str(text)) for text in there], "Int64")
     except (ValueError, OverflowError):
-        return [None if text is None else float(text) for text in there]
+        return [None if text is None else number(text) for text in there]
     return whole if None in there else whole.astype("int64")

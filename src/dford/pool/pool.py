@@ -277,7 +277,7 @@ class Pool:
         if person not in self.programs:
             self.programs.append(person)
         progress = Progress(0, budget, 0, 0, "", 0.0)
-        with open_journal(journal, self._placements.X) as kept:
+        with open_journal(journal, lambda item: self._placements.X[item]) as kept:
             for progress in Run(self, answer, person, budget, retries).go(threads, kept):
                 if on_progress is not None:
                     on_progress(progress)

@@ -54,8 +54,8 @@ class _Asked(NamedTuple):
 class Journal:
     """The outcome of each question, on disk before it counts."""
 
-    def __init__(self, X: Rows, file: Any = None) -> None:
-        self._X, self._file, self._known = X, file, dict[str, tuple[_Asked, Outcome]]()
+    def __init__(self, row: Callable[[int], Rows], file: Any = None) -> None:
+        self._row, self._file, self._known = row, file, dict[str, tuple[_Asked, Outcome]]()
         self._pools = set[str]()  # of the questions that were read
 
     def read(self) -> None:
@@ -81,6 +81,8 @@ class Journal:
 
     def find(self, question: ItemQuestion) -> Outcome | None:
         """The earlier outcome of a question, if there is one."""
+        if self._file is None:
+            return None
         now = self._asked(question)
         asked, outcome = self._known.get(question.id, (now, None))
         if not self._pools <= {_pool_of(question.id)} or asked not in {now, now._replace(features=None)}:
@@ -91,7 +93,7 @@ class Journal:
         return outcome
 
     def _asked(self, question: ItemQuestion) -> _Asked:
-        row = self._X[question.item]
+        row = self._row(question.item)
         parts = (row.indices, row.data) if sparse.issparse(row) else (row,)
         features = hashlib.blake2b(b"".join(part.tobytes() for part in parts), digest_size=8).hexdigest()
         return _Asked(question.item, features, str(question.level), question.person)
@@ -113,13 +115,14 @@ def _pool_of(question: str) -> str:
 
 
 @contextmanager
-def open_journal(path: str | os.PathLike[str] | None, X: Rows) -> Iterator[Journal]:
+def open_journal(path: str | os.PathLike[str] | None, row: Callable[[int], Rows]) -> Iterator[Journal]:
+    """The journal at this path, if there is one, of a pool whose items have these rows of features."""
     if path is None:
-        yield Journal(X)
+        yield Journal(row)
         return
     with open(path, "a+b") as file:
         file.seek(0)
-        journal = Journal(X, file)
+        journal = Journal(row, file)
         journal.read()
         yield journal
 

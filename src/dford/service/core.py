@@ -192,13 +192,16 @@ class Service:
         """Do a job that adds something; only once if the request has a key."""
         return self.write(project, partial(once, request=request, job=job))
 
-    def parse(self, project: Project | None, body: bytes, function: Callable[..., T], *given: Any) -> T:
+    def parse(
+        self, project: Project | None, body: bytes, function: Callable[..., T], *given: Any, has_rows: bool = True
+    ) -> T:
         """What a function makes of a project's columns and a body of rows; without columns, it finds them.
 
         A large body goes to a worker process, and so do rows that can name images.
         """
         columns = [] if project is None else project.columns
-        if any(column.kind == "image" for column in columns) or (not columns and self.images.may_have()):
+        names_images = any(column.kind == "image" for column in columns) or (not columns and self.images.may_have())
+        if has_rows and names_images:
             return self.parse_images(project, function, *given)
         return self.workers.run_if_large(len(body), project and project.id, function, columns, *given)
 

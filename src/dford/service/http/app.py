@@ -127,7 +127,8 @@ class _TextRoute(APIRoute):
 
         async def handle_text(request: Request) -> Response:
             try:
-                if b"\\u" in await request.body():  # UTF-8 itself has none
+                body = await request.body()
+                if not body.isascii() or b"\\u" in body or b"\0" in body:  # escaped, as bytes, or in UTF-16
                     json.dumps(await request.json(), ensure_ascii=False).encode()
             except UnicodeEncodeError:
                 sentence = "the body has half of a surrogate pair, which is not a character; leave it out"

@@ -30,7 +30,7 @@ export async function show(main) {
       try {
         await upload.sendTo(json.name);
       } catch (error) {
-        if (!(error instanceof Problem) || error.temporary || upload.sent) throw error;
+        if (!(error instanceof Problem) || error.temporary || upload.sent || upload.images.files.length) throw error;
         name.value = nextName(json.name); // the columns of a project cannot be changed
         throw new Problem(error.status, error.code,
           `${sentenceOf(error)} Project ${json.name} was created, but has no items. Correct this, and create ${name.value} instead.`);

@@ -68,7 +68,7 @@ def add(app: FastAPI) -> None:
         {"name": "rain", ..., "columns": null, ...}
         ```
         """
-        return _out(to.service, to.project)
+        return _out(to.service, to.service.look_up(to.project.name) or to.project)  # its target may have changed
 
     @app.get("/projects/{project}/settings")
     def settings(to: Admin) -> models.RulesOut:

@@ -197,7 +197,10 @@ def add(app: FastAPI) -> None:
         """
         service, project = to.service, to.project
         fold = service.fold(project).near()
-        numbers, rows = service.parse(project, to.body, bodies.to_predict, to.body, service.bounds())
+        has_rows = b"rows" in to.body or b"\\" in to.body  # which could spell it differently
+        numbers, rows = service.parse(
+            project, to.body, bodies.to_predict, to.body, service.bounds(), has_rows=has_rows
+        )  # fmt: skip
         if len(numbers) + len(rows) <= SMALL // 5:  # too few to keep others waiting for the model
             X = [*features(service.database, project, numbers), *rows]
             stale = fold.is_stale()
@@ -272,7 +275,8 @@ def add(app: FastAPI) -> None:
         """
         to.service.with_columns(to.project)
         require_placements(to.project)
-        aim = to.project.target if target is None else target
+        latest = to.service.look_up(to.project.name) or to.project  # dford label may have changed its target
+        aim = latest.target if target is None else target
 
         def make() -> dict[str, Any]:
             fold = to.service.fold(to.project).near()
