@@ -1,5 +1,6 @@
 """Programs that answer: within their budget, in order, and asked nothing twice."""
 
+import re
 import threading
 import warnings
 from pathlib import Path
@@ -154,6 +155,10 @@ def test_a_journal_of_another_pool_or_with_rubbish_in_it_is_refused(tmp_path: Pa
         with pytest.raises(ValueError, match="the journal belongs to another run"):
             pool.run(Judge(), person="judge", budget=10, journal=file)
     line = file.read_text().partition("\n")[0]
+    whole = file.read_text()
+    file.write_text(re.sub(r'"level": "\d"', '"level": []', whole))
+    with pytest.raises(ValueError, match="the journal belongs to another run"):
+        new().run(Judge(), person="judge", budget=10, journal=file)
     strange = [line.replace('"calls": 1', f'"calls": {calls}') for calls in ('"1"', -50)]
     for rubbish in ("rubbish", "[" * 100_000, "[]", *strange):
         file.write_text(f"{rubbish}\n")

@@ -34,7 +34,7 @@ DATABASE = "A SQLite file or a database URL; by default a file in the user's hom
 
 @contextmanager
 def open_database(database: str, may_create: bool = False) -> Iterator["Database"]:
-    """An existing database, closed at the end; the default one, or one with a URL, may be created."""
+    """An existing database, closed at the end; the default one, or one of PostgreSQL, may be created."""
     needs("service", "fastapi", "sqlalchemy")
     from dford.service.store.database import Database
 

@@ -67,7 +67,7 @@ class Journal:
                 one = json.loads(line)
                 outcome = Outcome(one["higher"], operator.index(one["calls"]))
                 if outcome.calls < 1:
-                    raise ValueError("it was called")
+                    raise ValueError("calls")
                 if outcome.higher is not None:
                     split_answer(outcome.higher)
                 asked = _Asked(one["item"], one.get("features"), one["level"], one["person"])
@@ -85,7 +85,7 @@ class Journal:
             return None
         now = self._asked(question)
         asked, outcome = self._known.get(question.id, (now, None))
-        if not self._pools <= {_pool_of(question.id)} or asked not in {now, now._replace(features=None)}:
+        if not self._pools <= {_pool_of(question.id)} or asked not in (now, now._replace(features=None)):
             raise ValueError(
                 "the journal belongs to another run; continue with the same items, random_state, person and number of "
                 "threads, or name a new file"

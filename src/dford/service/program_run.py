@@ -102,12 +102,12 @@ class ProgramRun:
                 await asyncio.gather(*copies, return_exceptions=True)
                 self._release(self._open)
 
-    def expected_error(self) -> float | None:
-        """How far off the levels are expected to be, from all answers so far, unless learning takes long."""
+    def expected_error(self, seconds: float = 0.0) -> float | None:
+        """How far off the levels are expected to be, after waiting this long for the learner to catch up."""
         with suppress(Refusal):  # it is catching up
             fold = self._service.fold(self._project)
             head, items = fold.head()
-            fold.wait(head, _LEARNING, items)
+            fold.wait(head, seconds, items)
             return fold.look(
                 lambda model, _: None if model.placements is None else model.placements.with_audit().expected_error()
             )
@@ -115,7 +115,7 @@ class ProgramRun:
 
     def _is_enough(self) -> bool:
         if self._until is not None and not self.has_enough:
-            expected = self.expected_error()
+            expected = self.expected_error(_LEARNING)
             self.has_enough = expected is not None and expected <= self._until
         return self.has_enough
 

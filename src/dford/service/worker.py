@@ -22,7 +22,7 @@ _NO_ROOM = Refusal(
 
 
 class Workers:
-    """Two workers for all projects, of which a project has one at a time: so it holds up no other project."""
+    """Two workers for all projects, of which a project has one at a time: so one alone holds up no other."""
 
     def __init__(self, seconds: float, imports: Sequence[str] = ()) -> None:
         self._seconds, self._every = seconds, [Worker(seconds, imports) for _ in range(2)]
