@@ -234,7 +234,9 @@ class Fold:
         page = next(log_reader.pages(self._database, self.project, state.sequence, head, most=most), None)
         as_of = state.as_of if retracted else head
         until = head if page is None or len(page.level) < most else int(page.sequence[-1])
-        settled = log_reader.settled(self._database, self.project, state.sequence, until)
+        settled = log_reader.NOTHING_SETTLED
+        if news.settled:
+            settled = log_reader.settled(self._database, self.project, state.sequence, until)
         arrivals = state.arrivals(self._database, self.project, news.items, head)
         if page is None:
             state.as_of = as_of

@@ -141,13 +141,15 @@ class News(NamedTuple):
     """Whether a new retraction takes back an answer."""
     items: int
     """The number of the last item."""
+    settled: bool
+    """Whether something was settled, or undone, since."""
 
 
 def news(database: Database, project: int, sequence: int, as_of: int) -> News:
     """The news for a state up to `sequence` that knows of retractions up to `as_of`."""
     with database.reading() as connection:
         row = connection.execute(_NEWS, {"project": project, "sequence_": sequence, "as_of": as_of}).one()
-    return News(row.sequence, row.retracted, row.item)
+    return News(row.sequence, row.retracted, row.item, row.settled)
 
 
 def _rounds(project: Project, rows: Any) -> Rounds:
@@ -238,4 +240,7 @@ _NEWS = sa.select(
         retractions.c.answer <= sa.bindparam("sequence_"),
     )
     .label("retracted"),
+    sa.exists()
+    .where(settlements.c.project == heads.c.project, settlements.c.sequence > sa.bindparam("sequence_"))
+    .label("settled"),
 ).where(heads.c.project == sa.bindparam("project"))

@@ -8,7 +8,7 @@ from dford.pool.choice import AtHand
 from dford.pool.placements import ProposedQuestion
 from dford.scale import Scale
 from dford.service.learning.fold import Fold
-from dford.service.projects import asking, rules
+from dford.service.projects import asking
 from dford.service.projects.asking import (
     AskedQuestion,
     Claims,
@@ -19,6 +19,7 @@ from dford.service.projects.asking import (
     Wording,
 )
 from dford.service.projects.projects import Project
+from dford.service.projects.rules import Rules
 from dford.service.refusal import busy
 from dford.service.store.database import Database
 from dford.service.store.writer import Writer
@@ -73,13 +74,10 @@ class NextQuestion:
 
     @contextmanager
     def _by_pool(self, fold: Fold, project: Project, request: QuestionRequest) -> Iterator[tuple[Subject, asking.Word]]:
-        with self._database.reading() as connection:
-            current = rules.read(connection, project.id)
-        may_audit = not request.is_program and current.may_audit(request.person)
-        at_hand = AtHand(request.person, may_audit=may_audit, is_program=request.is_program)
-
-        def choose(number: int, assigned: dict[int, bool]) -> tuple[int, Wording] | None:
-            found = fold.look(lambda model, _: model.propose(number, assigned, at_hand, current, request.item))
+        def choose(number: int, assigned: dict[int, bool], rules: Rules) -> tuple[int, Wording] | None:
+            may_audit = not request.is_program and rules.may_audit(request.person)
+            at_hand = AtHand(request.person, may_audit=may_audit, is_program=request.is_program)
+            found = fold.look(lambda model, _: model.propose(number, assigned, at_hand, rules, request.item))
             return None if found is None else (found.item + 1, wording_of(found))
 
         with self._claims.chosen(self._database, project.id, request.item, fold.sequence, choose) as (subject, wording):

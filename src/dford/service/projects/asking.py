@@ -10,9 +10,10 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from dford.pool.answers import AUDIT
-from dford.service.projects import settling
+from dford.service.projects import rules, settling
 from dford.service.projects.columns import PackedRow
 from dford.service.projects.projects import Project
+from dford.service.projects.rules import Rules
 from dford.service.refusal import Refusal, busy, key_reused
 from dford.service.store.database import Database
 from dford.service.store.schema import answers, heads, items, leases, pool, questions, skips
@@ -23,9 +24,6 @@ _SKIPS_LAST = 100  # questions until a skipped item is asked about like any othe
 _SPARE = 8  # free items looked up beyond the claimed ones
 # Statements are built once: building one takes longer than running it.
 _project: Any = sa.bindparam("project_")
-_OPEN = sa.select(
-    sa.func.count(), sa.func.coalesce(sa.func.sum(sa.case((leases.c.person == sa.bindparam("person"), 1), else_=0)), 0)
-).where(leases.c.project == _project)
 _EXPIRE = leases.delete().where(leases.c.project == _project, leases.c.expires <= sa.bindparam("now"))
 _NUMBER = (
     heads.update().where(heads.c.project == _project).values(question=heads.c.question + 1).returning(heads.c.question)
@@ -131,13 +129,13 @@ class Claims:
         project: int,
         wanted: int | None,
         known: int,
-        choose: Callable[[int, dict[int, bool]], tuple[int, Wording] | None],
+        choose: Callable[[int, dict[int, bool], Rules], tuple[int, Wording] | None],
     ) -> Iterator[tuple[Subject, Wording]]:
         """The item that `choose` picks, claimed while the context lasts.
 
-        `choose` gets a number for its draws, new in this process, and the items assigned to someone, with whether the
-        question audits. Items answered since the answer `known` count as assigned, as `choose` would ask the same
-        again; items that were skipped recently do as long as there are others.
+        `choose` gets a number for its draws, new in this process, the items assigned to someone, with whether the
+        question audits, and the rules. Items answered since the answer `known` count as assigned, as `choose` would ask
+        the same again; items that were skipped recently do as long as there are others.
         """
         claimed, turn = self._claimed.setdefault(project, set()), self._choosing.setdefault(project, threading.Lock())
         if not turn.acquire(timeout=_TURN):
@@ -145,24 +143,25 @@ class Claims:
         try:
             here = {"project": project, "now": time.time()}
             with database.reading() as connection:
-                last = int(connection.scalar(_LAST, here) or 0)
-                assigned = {item: purpose == AUDIT for item, purpose in connection.execute(_ASSIGNED, here)}
-                skipped = connection.scalars(_SKIPPED, here | {"after": last - _SKIPS_LAST}).all()
-                unlearned = set(connection.scalars(_ANSWERED_SINCE, here | {"after": known}))
+                rows = connection.execute(_TAKEN, here | {"known": known, "long": _SKIPS_LAST}).all()
+                current = rules.read(connection, project)
                 if wanted is not None:
                     _check_item(connection, here, wanted, claimed)
-            number = self._drawn[project] = max(last, self._drawn.get(project, 0)) + 1
-            taken = dict.fromkeys(claimed | unlearned, False) | assigned
-            found = choose(number, dict.fromkeys(skipped, False) | taken) or choose(number, taken)
-            if found is None or wanted in unlearned:
-                raise NothingFreeError(bool(unlearned))
-            item, wording = found
+                last = max((value for why, value in rows if why == _LAST), default=0)
+                skipped, unlearned, placed, audited = (
+                    {value for why, value in rows if why == kind} for kind in (_SKIPPED, _UNLEARNED, _PLACED, _AUDITED)
+                )
+                number = self._drawn[project] = max(last, self._drawn.get(project, 0)) + 1
+                taken = dict.fromkeys(claimed | unlearned | placed, False) | dict.fromkeys(audited, True)
+                found = choose(number, dict.fromkeys(skipped, False) | taken, current) or choose(number, taken, current)
+                if found is None or wanted in unlearned:
+                    raise NothingFreeError(bool(unlearned))
+                item, wording = found
+                row = connection.execute(_ITEM, here | {"item": item}).one()
             claimed.add(item)
         finally:
             turn.release()
         try:
-            with database.reading() as connection:
-                row = connection.execute(_ITEM, {"project": project, "item": item}).one()
             yield Subject(item, row.turns, row.shown, row.x, known), wording
         finally:
             claimed.discard(item)
@@ -210,16 +209,15 @@ def ask(
     if (before := asked_before(connection, project.id, request)) is not None:
         return before
     here = {"project_": project.id}
-    connection.execute(_EXPIRE, here | {"now": now})
-    waiting, own = connection.execute(_OPEN, here | {"person": request.person}).one()
+    item = subject.item
+    about = {"project": project.id, "now": now, "person": request.person, "item": item, "after": subject.known}
+    waiting, own, same, expired, answered = connection.execute(_MAY_ASK, about).one()
+    if expired:
+        connection.execute(_EXPIRE, here | {"now": now})
     if waiting >= limits.open_questions or own >= limits.open_per_person:
         sentence = f"{waiting} questions are open, {own} of them yours; answer or skip some"
         raise Refusal(429, "too-many-open", sentence, retry_after=1)
-    item = subject.item
-    about = {"project": project.id, "item": item, "after": subject.known}
-    if item is not None and connection.execute(_LEASED, about).first() is not None:
-        return None
-    if subject.known is not None and connection.execute(_ITEM_ANSWERED_SINCE, about).first() is not None:
+    if same or answered:
         return None
     number: int = connection.execute(_NUMBER, here).scalar_one()
     wording, sent = word(number), item is None
@@ -289,32 +287,45 @@ _ITEM = (
     .join(pool, (pool.c.project == items.c.project) & (pool.c.item == items.c.number))
     .where(items.c.project == sa.bindparam("project"), items.c.number == sa.bindparam("item"))
 )
-_LAST = sa.select(heads.c.question).where(heads.c.project == sa.bindparam("project"))
-_ASSIGNED = (
-    sa.select(leases.c.item, questions.c.purpose)
-    .join(questions, (questions.c.project == leases.c.project) & (questions.c.number == leases.c.question))
-    .where(
-        leases.c.project == sa.bindparam("project"), leases.c.expires > sa.bindparam("now"), leases.c.item.is_not(None)
-    )
-)
+_asked = (questions.c.project == leases.c.project) & (questions.c.number == leases.c.question)
+_open = leases.c.project == sa.bindparam("project"), leases.c.expires > sa.bindparam("now")
 
 
-def _items_after(column: sa.Column[int]) -> Any:
+def _items_after(column: sa.Column[int], after: Any, *what: Any) -> Any:
     """The items of the questions in a table whose number in this column is above `after`."""
     table = column.table
     return (
-        sa.select(questions.c.item)
+        sa.select(*what, questions.c.item)
         .join(table, (table.c.project == questions.c.project) & (table.c.question == questions.c.number))
-        .where(
-            table.c.project == sa.bindparam("project"),
-            column > sa.bindparam("after"),
-            questions.c.item.is_not(None),
-        )
+        .where(table.c.project == sa.bindparam("project"), column > after, questions.c.item.is_not(None))
     )
 
 
-_SKIPPED, _ANSWERED_SINCE = _items_after(skips.c.question), _items_after(answers.c.sequence)
-_ITEM_ANSWERED_SINCE = _ANSWERED_SINCE.where(questions.c.item == sa.bindparam("item"))
-_LEASED = sa.select(leases.c.question).where(
-    leases.c.project == sa.bindparam("project"), leases.c.item == sa.bindparam("item")
+# One statement, because on PostgreSQL each takes as long as the choice itself: the last question, the items assigned to
+# someone, for another purpose than an audit or for one, those skipped recently, and those answered since `known`.
+_LAST, _PLACED, _AUDITED, _SKIPPED, _UNLEARNED = range(5)
+_last = sa.select(heads.c.question).where(heads.c.project == sa.bindparam("project"))
+_TAKEN = sa.union_all(
+    sa.select(sa.literal(_LAST), heads.c.question).where(heads.c.project == sa.bindparam("project")),
+    sa.select(sa.case((questions.c.purpose == AUDIT, _AUDITED), else_=_PLACED), leases.c.item)
+    .join(questions, _asked)
+    .where(*_open, leases.c.item.is_not(None)),
+    _items_after(skips.c.question, _last.scalar_subquery() - sa.bindparam("long"), sa.literal(_SKIPPED)),
+    _items_after(answers.c.sequence, sa.bindparam("known"), sa.literal(_UNLEARNED)),
 )
+
+
+def _how_many(which: Any) -> Any:
+    return sa.func.coalesce(sa.func.sum(sa.case((which, 1), else_=0)), 0)
+
+
+_any: Any = leases.alias()
+# How many questions are open, how many of them are this person's or about the item, whether some have expired, and
+# whether the item was answered since `after`.
+_MAY_ASK = sa.select(
+    sa.func.count(),
+    _how_many(leases.c.person == sa.bindparam("person")),
+    _how_many(leases.c.item == sa.bindparam("item")),
+    sa.exists().where(_any.c.project == sa.bindparam("project"), _any.c.expires <= sa.bindparam("now")),
+    _items_after(answers.c.sequence, sa.bindparam("after")).where(questions.c.item == sa.bindparam("item")).exists(),
+).where(*_open)
