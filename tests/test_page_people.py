@@ -125,6 +125,14 @@ def test_admins_see_how_people_answer_and_others_how_much(tmp_path: Path, new_pa
         assert client.get(f"{project}/people", headers=bearer(ann)).status_code == 403
 
 
+def make_nearly_certain(route: Route) -> None:
+    response = route.fetch()
+    found = response.json()
+    for one in found["contested"]:
+        one["probabilities"][one["level"]] = 0.9997
+    route.fulfill(response=response, json=found)
+
+
 def test_an_admin_settles_a_contested_item_and_undoes_it(tmp_path: Path, new_page: Callable[..., Page]) -> None:
     page, rows, right = new_page(), *things(30)
     with serving(tmp_path / "log.db") as client:
@@ -133,8 +141,10 @@ def test_an_admin_settles_a_contested_item_and_undoes_it(tmp_path: Path, new_pag
         answered(client, project, right, 150)
         learned(client, project)
         found = ok(client.get(f"{project}/contested"))["contested"][0]
+        page.route("**/contested", make_nearly_certain)
         page.goto(home(client) + f"#/things/watch?key={root}")
         row = page.locator(".contested > li").first
+        expect(row).to_contain_text("over 99% certain")
         expect(row.locator(".said")).to_contain_text(f"{found['answers'][0]['person']}: ")
         assert row.locator(".said li").count() == len({one["person"] for one in found["answers"]})
         assert row.locator(".said").inner_text().count("above") == len(found["answers"])

@@ -1,7 +1,7 @@
 // Items about which people's answers contradict each other, and how an admin settles them.
 
 import { asProblem } from "./api.js";
-import { busy, el, fill, number, say } from "./dom.js";
+import { busy, certainty, el, fill, number, say } from "./dom.js";
 import { imagePath } from "./images.js";
 import { imagesOf, summary } from "./item.js";
 import { picture } from "./picture.js";
@@ -87,7 +87,7 @@ export class ContestedItems {
       levels.map((level) => el("option", { value: level, selected: level === one.level }, level)));
     const button = el("button", { type: "button", "aria-label": `Settle item ${one.item}` }, "Settle");
     const row = el("li", {}, this.itself(one),
-      el("p", { class: "note" }, `Item ${number(one.item)} · now ${one.level}, ${number(100 * one.probabilities[one.level], 0)}% certain`),
+      el("p", { class: "note" }, `Item ${number(one.item)} · now ${one.level}, ${certainty(one.probabilities[one.level])}`),
       el("ul", { class: "said" }, [...byPerson(one.answers)].map(([person, answers]) => el("li", {},
         el("b", { dir: "auto" }, person), ": ", el("span", { dir: "auto" }, answers.join(", "))))),
       el("p", { class: "settle" }, "Right level: ", select, " ", button));

@@ -126,3 +126,12 @@ export async function busy(button, work) {
 export function number(value, digits = 2) {
   return value == null ? "–" : value.toLocaleString("en", { maximumFractionDigits: digits, signDisplay: "negative" });
 }
+
+/**
+ * How certain a level is; what is not known for sure is never rounded to 100%.
+ * @param {number} probability
+ */
+export function certainty(probability) {
+  const isRounded = probability < 1 && Math.round(100 * probability) === 100;
+  return isRounded ? "over 99% certain" : `${number(100 * probability, 0)}% certain`;
+}
