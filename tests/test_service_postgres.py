@@ -1,10 +1,14 @@
 """The same guarantees on PostgreSQL, from two server processes at once."""
 
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
+from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from dford.cli import main
 from dford.service.projects.answering import SentAnswer
@@ -57,6 +61,40 @@ def test_what_is_settled_and_set_on_one_server_holds_on_the_other(database: str)
         states = [learned(client, project)["digest"] for client in (one, two)]
         assert [one.get(f"{project}/people").json()["people"][0]["gold"] is not None] == [True]
     assert states == [replayed(database)] * 2
+
+
+@pytest.mark.parametrize("keys", [("same", "same"), ("one", "other")])
+def test_two_servers_that_create_the_same_thing_at_once_create_it_once(database: str, keys: tuple[str, str]) -> None:
+    """The second waits for the first, and then sees what it did."""
+    body = {"name": "rain", "levels": ["low", "high"], "seed": 5}
+    created, go = threading.Event(), threading.Event()
+
+    def hold(*given: Any) -> None:
+        created.set()
+        assert go.wait(60)
+
+    with serving(database) as one, serving(database) as two, ThreadPoolExecutor(2) as both:
+        sa.event.listen(one.service.database._write_engine, "commit", hold)
+
+        def create(client: Any, key: str) -> Any:
+            return client.post("/projects", json=body, headers={"Idempotency-Key": key})
+
+        first = both.submit(create, one, keys[0])
+        assert created.wait(60)
+        second = both.submit(create, two, keys[1])
+        try:
+            waiting = sa.text("select count(*) from pg_stat_activity where wait_event_type = 'Lock'")
+            while True:
+                with two.service.database.reading() as connection:
+                    if connection.scalar(waiting):
+                        break
+                time.sleep(0.01)
+        finally:
+            go.set()
+        if keys[0] == keys[1]:
+            assert ok(second.result()) == ok(first.result())
+        else:
+            assert (ok(first.result())["name"], problem(second.result())) == ("rain", (409, "project-exists"))
 
 
 def test_two_servers_one_killed_at_random_moments_lose_nothing(database: str) -> None:

@@ -1,6 +1,7 @@
 """Levels that somebody knows: events of the log, which hold whatever the answers say."""
 
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import sqlalchemy as sa
 from dford import Client, NewtonLogit, Pool
 from dford.service.learning import fold, log_reader
 from dford.service.learning.verify import verify
+from dford.service.projects import asking
+from dford.service.projects.asking import QuestionLimits, QuestionRequest, Subject, Wording
 from dford.service.store import schema
 from dford.service.views import levels as overviews
 from serving import LEVELS, learned, ok, problem, question_for, replayed, serving, set_up
@@ -263,3 +266,38 @@ def test_who_settled_what_and_when_is_in_the_log(file: Path) -> None:
         (2, 2, None, None, "root"),
     ]
     assert 0 < rows[0].at <= rows[1].at
+
+
+def test_what_is_settled_before_a_page_of_answers_about_no_item_is_not_lost(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_reader, "MANY", 5)
+    rows, _ = things(10)
+    log = "level,prediction,propensity,higher,size,weight\n" + "mild,mild,0.5,true,1,1\n" * 10
+    with serving(file) as client:
+        project = new_project(client, rows)
+        settle(client, project, 3, "severe")
+        ok(client.post(f"{project}/log.csv", content=log, headers={"Content-Type": "text/csv"}))
+        digest = learned(client, project)["digest"]
+        assert levels(client, project)[2]["level"] == "severe"
+    assert replayed(file, "things") == digest
+
+
+def test_an_item_that_was_just_settled_is_not_asked_about_while_others_are_learned(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, _ = things(6)
+    with serving(file) as client:
+        project = new_project(client, rows)
+        learned(client, project)
+        service = client.service
+        monkeypatch.setattr(service.fold(service.project("things")), "follow", lambda *_: None)  # it learns nothing now
+        for item in range(1, 6):
+            settle(client, project, item, "mild")
+        asked = question_for(client, project)
+        assert asked["item"] == 6
+        request, word = QuestionRequest("anna"), Wording(1, 1, 0.5)
+        subject = Subject(2, 0, "", b"", 0)
+        job = partial(asking.ask, project=service.project("things"), request=request, subject=subject)
+        limits = QuestionLimits(60, 100, 100)
+        assert service.write(service.project("things"), partial(job, word=lambda _: word, limits=limits)) is None

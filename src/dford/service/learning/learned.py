@@ -85,7 +85,7 @@ class Learned:
         self.learner.learn_many(page.X[own], level, prediction, page.propensity[own], page.higher[own])
         if self.placements is None:
             return
-        for i in range(*part.indices(len(page.level))):
+        for i in (places := range(*part.indices(len(page.level)))):
             if page.item[i]:
                 self.admit(arrivals, arrivals.before(int(page.sequence[i])))
                 self.settle(settled, int(page.sequence[i]), arrivals)
@@ -96,6 +96,7 @@ class Learned:
                         self.placements.number(Voice.of(page.person[i], float(page.confidence[i]))),
                     )
                 )  # fmt: skip
+        self.settle(settled, int(page.sequence[places[-1]]) + 1, arrivals)  # the next page has only what came later
 
     def prepare(self, n: int) -> int:
         """How many of the next n answers can be learned without waiting, after this call."""

@@ -16,7 +16,7 @@ from dford.service.projects.projects import Project
 from dford.service.projects.rules import Rules
 from dford.service.refusal import Refusal, busy, key_reused
 from dford.service.store.database import Database
-from dford.service.store.schema import answers, heads, items, leases, pool, questions, skips
+from dford.service.store.schema import answers, heads, items, leases, pool, questions, settlements, skips
 
 PROGRAM_KEY = "--answer/"  # the key of a program's question, followed by its number among all questions for the program
 _TURN = 5.0  # seconds to wait while others are being asked
@@ -134,12 +134,12 @@ class Claims:
         """The item that `choose` picks, claimed while the context lasts.
 
         `choose` gets a number for its draws, new in this process, the items assigned to someone, with whether the
-        question audits, and the rules. Items answered since the answer `known` count as assigned, as `choose` would ask
-        the same again; items that were skipped recently do as long as there are others.
+        question audits, and the rules. Items answered or settled since `known` count as assigned, as `choose` knows
+        nothing of it; items that were skipped recently do as long as there are others.
         """
         claimed, turn = self._claimed.setdefault(project, set()), self._choosing.setdefault(project, threading.Lock())
         if not turn.acquire(timeout=_TURN):
-            raise busy("too many people are asking right now; try again in a moment")
+            raise busy("another question is still being chosen; try again in a moment")
         try:
             here = {"project": project, "now": time.time()}
             with database.reading() as connection:
@@ -147,21 +147,23 @@ class Claims:
                 current = rules.read(connection, project)
                 if wanted is not None:
                     _check_item(connection, here, wanted, claimed)
-                last = max((value for why, value in rows if why == _LAST), default=0)
-                skipped, unlearned, placed, audited = (
-                    {value for why, value in rows if why == kind} for kind in (_SKIPPED, _UNLEARNED, _PLACED, _AUDITED)
-                )
-                number = self._drawn[project] = max(last, self._drawn.get(project, 0)) + 1
-                taken = dict.fromkeys(claimed | unlearned | placed, False) | dict.fromkeys(audited, True)
-                found = choose(number, dict.fromkeys(skipped, False) | taken, current) or choose(number, taken, current)
-                if found is None or wanted in unlearned:
-                    raise NothingFreeError(bool(unlearned))
-                item, wording = found
-                row = connection.execute(_ITEM, here | {"item": item}).one()
+            last = max((value for why, value in rows if why == _LAST), default=0)
+            skipped, unlearned, placed, audited = (
+                {value for why, value in rows if why == kind} for kind in (_SKIPPED, _UNLEARNED, _PLACED, _AUDITED)
+            )
+            number = self._drawn[project] = max(last, self._drawn.get(project, 0)) + 1
+            taken = dict.fromkeys(claimed | unlearned | placed, False) | dict.fromkeys(audited, True)
+            # no connection is held here: a choice may take longer than a database is given
+            found = choose(number, dict.fromkeys(skipped, False) | taken, current) or choose(number, taken, current)
+            if found is None or wanted in unlearned:
+                raise NothingFreeError(bool(unlearned))
+            item, wording = found
             claimed.add(item)
         finally:
             turn.release()
         try:
+            with database.reading() as connection:
+                row = connection.execute(_ITEM, here | {"item": item}).one()
             yield Subject(item, row.turns, row.shown, row.x, known), wording
         finally:
             claimed.discard(item)
@@ -211,13 +213,13 @@ def ask(
     here = {"project_": project.id}
     item = subject.item
     about = {"project": project.id, "now": now, "person": request.person, "item": item, "after": subject.known}
-    waiting, own, same, expired, answered = connection.execute(_MAY_ASK, about).one()
+    waiting, own, same, expired, changed = connection.execute(_MAY_ASK, about).one()
     if expired:
         connection.execute(_EXPIRE, here | {"now": now})
     if waiting >= limits.open_questions or own >= limits.open_per_person:
         sentence = f"{waiting} questions are open, {own} of them yours; answer or skip some"
         raise Refusal(429, "too-many-open", sentence, retry_after=1)
-    if same or answered:
+    if same or changed:
         return None
     number: int = connection.execute(_NUMBER, here).scalar_one()
     wording, sent = word(number), item is None
@@ -301,8 +303,12 @@ def _items_after(column: sa.Column[int], after: Any, *what: Any) -> Any:
     )
 
 
+def _settled_since(after: Any) -> tuple[Any, ...]:
+    return settlements.c.project == sa.bindparam("project"), settlements.c.sequence > after
+
+
 # One statement, because on PostgreSQL each takes as long as the choice itself: the last question, the items assigned to
-# someone, for another purpose than an audit or for one, those skipped recently, and those answered since `known`.
+# someone, for another purpose than an audit or for one, those skipped recently, and those answered or settled since.
 _LAST, _PLACED, _AUDITED, _SKIPPED, _UNLEARNED = range(5)
 _last = sa.select(heads.c.question).where(heads.c.project == sa.bindparam("project"))
 _TAKEN = sa.union_all(
@@ -312,6 +318,7 @@ _TAKEN = sa.union_all(
     .where(*_open, leases.c.item.is_not(None)),
     _items_after(skips.c.question, _last.scalar_subquery() - sa.bindparam("long"), sa.literal(_SKIPPED)),
     _items_after(answers.c.sequence, sa.bindparam("known"), sa.literal(_UNLEARNED)),
+    sa.select(sa.literal(_UNLEARNED), settlements.c.item).where(*_settled_since(sa.bindparam("known"))),
 )
 
 
@@ -321,11 +328,12 @@ def _how_many(which: Any) -> Any:
 
 _any: Any = leases.alias()
 # How many questions are open, how many of them are this person's or about the item, whether some have expired, and
-# whether the item was answered since `after`.
+# whether the item was answered or settled since `after`.
 _MAY_ASK = sa.select(
     sa.func.count(),
     _how_many(leases.c.person == sa.bindparam("person")),
     _how_many(leases.c.item == sa.bindparam("item")),
     sa.exists().where(_any.c.project == sa.bindparam("project"), _any.c.expires <= sa.bindparam("now")),
-    _items_after(answers.c.sequence, sa.bindparam("after")).where(questions.c.item == sa.bindparam("item")).exists(),
+    _items_after(answers.c.sequence, sa.bindparam("after")).where(questions.c.item == sa.bindparam("item")).exists()
+    | sa.exists().where(*_settled_since(sa.bindparam("after")), settlements.c.item == sa.bindparam("item")),
 ).where(*_open)

@@ -119,7 +119,10 @@ def create(connection: Connection, project: int | None, role: str, name: str) ->
 def renew(connection: Connection, number: str) -> str:
     """A new secret for a key whose first one may never have arrived; from now on only the new one is valid."""
     token = _token(number)
-    connection.execute(keys.update().where(keys.c.id == number).values(hash=_hash(token)))
+    own = keys.c.id == number, keys.c.revoked.is_(None)
+    if not connection.execute(keys.update().where(*own).values(hash=_hash(token))).rowcount:
+        sentence = f"key {number} was revoked since; send another Idempotency-Key to create a new one"
+        raise Refusal(404, "no-such-key", sentence, "Idempotency-Key")
     return token
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from dford.service.refusal import key_reused
+from dford.service.refusal import Refusal, key_reused
 from dford.service.store.schema import requests
 
 _KEPT = 30 * 24 * 3600.0  # seconds that a key is remembered
@@ -32,8 +32,14 @@ def once(connection: Connection, request: Request | None, job: Callable[[Connect
         if before.digest != request.digest:
             raise key_reused()
         return json.loads(before.response)
-    response = job(connection)
     now = time.time()
     connection.execute(requests.delete().where(requests.c.at < now - _KEPT))
-    connection.execute(requests.insert(), {**request._asdict(), "response": json.dumps(response), "at": now})
+    # the key comes first: if another server is at the same request, this waits for it, fails, and is run again
+    connection.execute(requests.insert(), {**request._asdict(), "response": "", "at": now})
+    try:
+        response = job(connection)
+    except Refusal:
+        connection.execute(requests.delete().where(*own))
+        raise
+    connection.execute(requests.update().where(*own).values(response=json.dumps(response)))
     return response

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from dford.service.refusal import Refusal, busy
 from dford.service.store.database import Database, is_down, reason
@@ -140,13 +140,16 @@ class Writer:
             if ready:
                 self._write(ready)
 
-    def _write(self, group: list[Work[Any]]) -> None:
+    def _write(self, group: list[Work[Any]], tries: int = 2) -> None:
         try:
             outcomes = self._commit(group)
         except Exception as error:
             if len(group) > 1 and not is_down(error):
                 for work in group:  # one failed and took the others with it, so do each by itself
                     self._write([work])
+                return
+            if isinstance(error, IntegrityError) and tries > 1:  # another server was first: now it can be seen
+                self._write(group, tries - 1)
                 return
             outcomes = [_unwritten(error)] * len(group)
         for work, outcome in zip(group, outcomes, strict=True):
