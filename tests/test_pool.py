@@ -1,5 +1,6 @@
 """The pool: what is known about items, what is asked next, and what is said about the placements."""
 
+import signal
 import threading
 import warnings
 from pathlib import Path
@@ -25,6 +26,7 @@ from dford.pool.error_rate import RateEvidence, rate_evidence
 from dford.pool.held_out_learners import LEVEL_PARTS, HeldOutLearners, LevelModels
 from dford.pool.items import Items
 from dford.pool.placements import Placements
+from dford.pool.refresh import Refresh
 from dford.pool.reliability import alike
 from dford.scale import Scale
 
@@ -588,6 +590,8 @@ def test_what_could_not_be_learned_is_said_once_and_learned_later(
             answer(pool, y, 1)
         except MemoryError as error:
             notes += error.__notes__
+            pool.save(tmp_path / "at once")
+            np.testing.assert_array_equal(dford.load(tmp_path / "at once").levels_, pool.levels_)
     assert len(notes) == 1
     assert "The answer counts" in notes[0]
     pool.save(tmp_path / "pool")  # while the fourth one fails
@@ -601,7 +605,7 @@ def test_what_could_not_be_learned_is_said_once_and_learned_later(
 
 @pytest.mark.parametrize("given", [0.0, 0.2, None])
 def test_an_answer_counts_as_much_as_its_probability_says_from_the_first_one_on(given: float | None) -> None:
-    """Also if it is given how often answers are wrong: that is meant for those without a probability."""
+    """Also if it is given how often answers are wrong, and then exactly, as far as that allows."""
 
     def believed(said: float) -> float:
         pool = Pool(np.empty((5, 0)), [1, 2], error_rate=given, audit=0.0, random_state=0)
@@ -611,7 +615,37 @@ def test_an_answer_counts_as_much_as_its_probability_says_from_the_first_one_on(
 
     assert believed(0.5) == pytest.approx(0.5, abs=0.002)
     assert believed(0.0) < believed(0.2) < believed(0.4) < 0.5 < believed(0.6) < believed(0.8) < believed(1.0)
-    assert believed(0.75) == pytest.approx(0.75, abs=0.05)
+    assert believed(0.75) == pytest.approx(0.75, abs=0.05 if given is None else 1e-9)
+    if given is not None:
+        assert believed(1.0) == pytest.approx(1.0 - given)
+
+
+def test_a_pool_that_was_interrupted_while_it_waited_can_be_saved_and_goes_on_to_the_bit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = make_synthetic(100, random_state=0)
+    pool, other = fast(X), fast(X)
+    with monkeypatch.context() as patched:
+        patched.setattr(Refresh, "result", lambda _: signal.raise_signal(signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            answer(pool, y, 100)
+    pool.save(tmp_path / "pool")
+    again = dford.load(tmp_path / "pool")
+    answer(other, y, len(again.log_))
+    for _ in range(2):
+        np.testing.assert_array_equal(again.probabilities_, other.probabilities_)
+        answer(other, y, 30)
+        answer(again, y, 30)
+
+
+def test_if_no_answer_is_wrong_nobody_is_asked_what_is_known() -> None:
+    y = np.arange(40) % 6
+    pool = Pool(np.empty((40, 0)), list(range(6)), error_rate=0.0, audit=0.0, random_state=0)
+    for n in range(90):
+        question = pool.ask(person="abc"[n % 3])
+        above = pool.probabilities_[question.item][question.level + 1 :].sum()
+        assert 0.0 < above < 1.0
+        pool.tell(question, bool(y[question.item] > question.level))
 
 
 def test_an_answer_is_yes_no_or_a_probability_of_somebody_with_a_name() -> None:

@@ -185,9 +185,8 @@ def progress_line(now: "Progress", expected: float | None) -> str:
 
 
 def _say(done: "Progress", seconds: float) -> None:
-    print(
-        f"{done.answers:,} answers in {seconds:,.0f} s; {done.asked:,} of {done.budget:,} questions in the budget asked"
-    )
+    answers = "1 answer" if done.answers == 1 else f"{done.answers:,} answers"
+    print(f"{answers} in {seconds:,.0f} s; {done.asked:,} of {done.budget:,} questions in the budget asked")
     if count := done.failures.total():
         some = "; ".join(f"{reason} ({n:,})" for reason, n in done.failures.most_common(_NAMED))
         more = "; and others" if len(done.failures) > _NAMED else ""

@@ -94,7 +94,7 @@ class Placements:
         """The number of a voice, which may be new."""
         if voice not in self.voices:
             self.voices.append(voice)
-            self.reliability = self.reliability.extended(self.voices)
+            self.reliability = self.reliability.extended(self.voices, self.error_rate)
         return self.voices.index(voice)
 
     def propose(
@@ -179,7 +179,8 @@ class Placements:
     ) -> ProposedQuestion:
         belief = self.items.unsettled(np.array([item]))[0] if purpose == GOLD else self.items.belief(item)
         possible = np.flatnonzero(self.audit.belief(item) if purpose == AUDIT else belief)
-        free = np.arange(possible[0], possible[-1]) if cuts is None else cuts  # cuts whose answers are not known
+        free = np.arange(possible[0], possible[-1])  # cuts whose answers are not known
+        free = free if cuts is None else np.intersect1d(free, cuts)
         if not len(free):  # after very many answers, the probability of every other level underflows
             free = np.array([best])
         chances = np.zeros(len(belief) - 1)
@@ -196,11 +197,16 @@ class Placements:
             self._count_guess(answer)
         else:
             self._count_said(answer)
-        if len(self.answers) >= self.next:  # beyond it if what should take effect has failed
-            if self.refresh is not None:
-                self._take_effect(self.refresh.result())
-            self.next = next_stage(len(self.answers), len(self.items))
-            self.refresh = self._begin()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Let the next priors take effect, and begin others, if it is time."""
+        if len(self.answers) < self.next:
+            return
+        if self.refresh is not None:
+            self._take_effect(self.refresh.result())
+        self.next = next_stage(len(self.answers), len(self.items))
+        self.refresh = self._begin()
 
     def _count_said(self, answer: Answer) -> None:
         if answer.purpose == CHECK:
@@ -243,9 +249,14 @@ class Placements:
             self.refresh.result()
 
     def recover(self) -> None:
-        """If priors could not be computed, forget what was half learned: the next ones start from all answers."""
+        """If priors could not be computed, forget what was half learned: the next answer starts from all of them.
+
+        And do what an interrupt came before.
+        """
         if self.refresh is not None and self.refresh.has_failed():
             self.refresh, self.learners, self.learned = None, self.learners.anew(), 0
+            self.next = max(self.next, len(self.answers) + 1)
+        self._go_on()
 
     def release(self) -> None:
         """Let the audit's answers count for their items."""
@@ -355,7 +366,7 @@ class Placements:
         return Refresh(work)
 
     def _take_effect(self, found: Priors) -> None:
-        self.reliability = found.reliability.extended(self.voices)
+        self.reliability = found.reliability.extended(self.voices, self.error_rate)
         audited, says = self.answers["purpose"] == AUDIT, self._says()
         own, others = (self.answers.told(np.flatnonzero(which & says)) for which in (~audited, audited))
         self.items.believe(found.prior, self._evidence(own, len(self.items)))

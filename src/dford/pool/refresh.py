@@ -97,7 +97,8 @@ class Calibration:
         is_one = len(heard) < 2 and not any(voice.eighths for voice in heard)
         if self._given is None and not is_one:
             return by_people(self._told, self._prior, self._voices)
-        return alike(self._evidence.rate(self._given), self._prior.shape[1]).extended(self._voices)
+        found = alike(self._evidence.rate(self._given), self._prior.shape[1])
+        return found.extended(self._voices, self._given)
 
     def fit(
         self, yes: Floats, X: Rows, parts: Ints, drawn: Drawn | None, reliability: Reliability
@@ -170,20 +171,19 @@ class Refresh:
     def __init__(self, work: Callable[[], Priors]) -> None:
         self._found: Priors | None = None
         self._error: BaseException | None = None
-        self._work = work
-        self._thread = threading.Thread(target=self._run, name="dford-pool", daemon=True)  # it can be redone
-        self._thread.start()
+        self._work, self._done = work, threading.Event()  # an interrupted join would take the thread for done
+        threading.Thread(target=self._run, name="dford-pool", daemon=True).start()  # it can be redone
 
     def is_done(self) -> bool:
-        return not self._thread.is_alive()
+        return self._done.is_set()
 
     def has_failed(self) -> bool:
         """Whether there will be no result; it is waited for."""
-        self._thread.join()
+        self._done.wait()
         return self._error is not None
 
     def result(self) -> Priors:
-        self._thread.join()
+        self._done.wait()
         if self._error is not None:
             raise self._error
         assert self._found is not None
@@ -194,3 +194,5 @@ class Refresh:
             self._found = self._work()
         except BaseException as error:
             self._error = error
+        finally:
+            self._done.set()

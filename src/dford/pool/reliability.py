@@ -45,14 +45,16 @@ class Reliability(NamedTuple):
         found: Floats = (sure[self.rows(people)] / best) ** 2
         return found
 
-    def extended(self, voices: Sequence[Voice]) -> "Reliability":
-        """With voices added since, about which nothing is known except how sure they say they are."""
-        first = len(self.rates) - 1
+    def extended(self, voices: Sequence[Voice], rate: float | None = None) -> "Reliability":
+        """With voices added since, about which nothing is known except how sure they say they are.
+
+        If the error rate of all answers is given, a probability counts for as much as it says.
+        """
+        first, n_levels = len(self.rates) - 1, (self.logs.shape[2] + 1) // 2
         new = [voice.eighths for voice in voices[first:]]
         if not new or (first == 0 and not any(new)):  # all are alike
             return self
-        said = _of_kinds(WEIGHTS, self.logs.shape[2])
-        rows = [(said if eighths else self).row(eighths) for eighths in new]
+        rows = [_saying(eighths, rate, n_levels) if eighths else self.row(0) for eighths in new]
         return Reliability(*(np.concatenate(columns) for columns in zip(self, *rows, strict=True)))
 
     def row(self, number: int) -> "Reliability":
@@ -65,6 +67,13 @@ def alike(rate: float, n_levels: int) -> Reliability:
     wrong = wrong if rate > 0.0 else _NEVER
     above = np.arange(1 - n_levels, n_levels) > 0
     return Reliability(np.array([[np.where(above, wrong, right), np.where(above, right, wrong)]]), np.array([rate]))
+
+
+def _saying(eighths: int, rate: float | None, n_levels: int) -> Reliability:
+    """For someone this sure, about whom nothing else is known; nobody is surer than the given rate allows."""
+    if rate is None:
+        return _of_kinds(WEIGHTS, 2 * n_levels - 1).row(eighths)
+    return alike(min(max(rate, 1.0 - eighths / 8), _MOST), n_levels)
 
 
 def by_people(told: AnswerColumns, prior: Floats, voices: Sequence[Voice]) -> Reliability:

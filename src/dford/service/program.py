@@ -199,7 +199,8 @@ def read_answer(line: bytes, number: int) -> Said:
         raise ProgramFailure(f"{_shown(line)} is not JSON") from None
     if not isinstance(answer, dict) or not isinstance(answer.get("higher"), bool):
         raise ProgramFailure(f'{_shown(line)} does not say "higher": true or false')
-    if answer.get("id", number) != number:
+    said = answer.get("id", number)
+    if said != number or said is True:  # which equals 1
         raise ProgramFailure(f"{_shown(line)} has another id than the question, which is {number}")
     sure = answer.get("confidence")
     if sure is not None and (type(sure) not in {int, float} or not 0.5 <= sure <= 1):
