@@ -250,7 +250,7 @@ seen = []
 sys.addaudithook(lambda event, given: seen.append((event, given)))
 for file in files:
     dford.load(file)
-allowed = {"open", "builtins.id", "object.__getattr__", "object.__setattr__"}
+allowed = {"open", "builtins.id", "object.__getattr__", "object.__setattr__", "_thread.start_joinable_thread"}
 print(*sorted({event for event, given in seen} - allowed))
 exec("pass")
 assert "exec" in {event for event, given in seen}  # so it would have been seen
