@@ -3,6 +3,7 @@
 import json
 import math
 import unicodedata
+import zlib
 from collections import Counter
 from typing import Any
 
@@ -66,8 +67,6 @@ def test_places_never_change() -> None:
         z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & mask
         z = (z ^ (z >> 27)) * 0x94D049BB133111EB & mask
         return z ^ (z >> 31)
-
-    import zlib
 
     golden = 0x9E3779B97F4A7C15
     h = mix(zlib.crc32(b"text") * golden & mask)
@@ -363,6 +362,20 @@ def test_a_category_is_the_same_in_a_file_and_in_a_frame(fitted: list[Any], late
     columns = Columns({"c": "category"}).fit({"c": fitted})
     assert columns.transform({"c": later}).tolist() == columns.transform({"c": fitted}).tolist()
     assert columns.features({"c": ["1.00.0", "yes", "001"]})[:, -1].tolist() == [1, 1, 1]
+
+
+def test_one_of_many_categories_is_the_same_in_a_file_and_in_a_frame() -> None:
+    codes = [str(code) for code in range(10_001, 10_031)] * 3
+    columns = Columns({"zip": "category"}).fit({"zip": codes})
+    X = columns.transform({"zip": codes})
+    for later in ([f"{code}.0" for code in codes], [float(code) for code in codes]):
+        assert (columns.transform({"zip": later}) != X).nnz == 0
+    assert (columns.transform({"zip": ["010001"]}) != columns.transform({"zip": ["10001"]})).nnz == 2
+    before = Columns.from_json(columns.to_json().replace(columns.columns_[0].made_by, ""))
+    assert (before.transform({"zip": codes}) != X).nnz == 0
+    assert before.transform({"zip": ["10001.0"]}).indices.tolist() == [zlib.crc32(b"zip=10001.0") % PLACES], (
+        "what was stored before keeps its places"
+    )
 
 
 def test_a_column_without_any_known_category_is_reported() -> None:

@@ -72,6 +72,16 @@ def test_a_csv_file_is_previewed_then_stored_as_previewed(file: Path) -> None:
         assert problem(client.put("/projects/sheet/columns", json=changed)) == (409, "columns-set")
 
 
+def test_many_categories_are_read_the_same_whether_they_are_previewed_or_stored(file: Path) -> None:
+    rows = [{"size": n % 7, "zip": f"{n % 30:05}"} for n in range(60)]
+    with serving(file) as client:
+        ok(client.post("/projects", json={"name": "sheet", "levels": LEVELS}))
+        ok(client.post("/projects/sheet/items", json={"items": rows}))
+        columns = ok(client.get("/projects/sheet"))["columns"]
+        assert columns[1]["categories"] == []
+        assert ok(client.put("/projects/sheet/columns", json={"columns": columns}))["columns"] == columns
+
+
 @pytest.mark.parametrize(
     ("text", "code"),
     [

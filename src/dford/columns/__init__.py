@@ -1,6 +1,6 @@
 """What turns a table into features: numbers, categories, texts, vectors, images and dates."""
 
-from dford.columns.column import KINDS, Column, Kind
+from dford.columns.column import KINDS, SPELLED_ALIKE, Column, Kind
 from dford.columns.columns import Columns, Described, read_columns
 from dford.columns.image_reader import ImageReader
 from dford.columns.reading import read_column
@@ -8,6 +8,7 @@ from dford.columns.values import ColumnError
 
 __all__ = [
     "KINDS",
+    "SPELLED_ALIKE",
     "Column",
     "ColumnError",
     "Columns",

@@ -19,6 +19,8 @@ KINDS = ("number", "category", "text", "vector", "image", "date", "shown")
 Kind = str | Sequence[str]
 """One of these, or the categories of a column in order."""
 _PARTS = ("day", "year", "month", "weekday", "hour")
+SPELLED_ALIKE = "spelling 1"
+"""Makes the places of categories without a list, the same for 3 and 3.0; earlier versions hashed them as written."""
 
 
 class Column(NamedTuple):
@@ -50,7 +52,7 @@ class Column(NamedTuple):
     size: int = 0
     note: str = ""
     made_by: str = ""
-    """What computed the numbers of an image."""
+    """What computed the numbers of an image, or the places of categories without a list."""
 
     @property
     def is_sparse(self) -> bool:
@@ -165,6 +167,8 @@ class Column(NamedTuple):
     def sparse(self, given: Values) -> sparse.csr_matrix:
         """The places of texts and of categories without a list."""
         found = ["" if values.is_missing(value) else values.word(value) for value in given]
+        if self.made_by == SPELLED_ALIKE:
+            found = [values.spelled_alike(word) for word in found]
         return (texts.text_rows if self.kind == "text" else texts.token_rows)(found, self.name)
 
     def _strange(self, value: Any, r: int, expected: str, code: str) -> ColumnError:

@@ -7,7 +7,7 @@ from collections.abc import Sequence, Set
 from typing import Any
 
 from dford.columns import values
-from dford.columns.column import KINDS, Column, Kind
+from dford.columns.column import KINDS, SPELLED_ALIKE, Column, Kind
 from dford.columns.image_reader import ImageReader
 from dford.columns.values import ColumnError, Values
 
@@ -84,8 +84,9 @@ def _make(name: str, kind: str, there: Sequence[Any], lost: bool) -> Column:
         return Column(name, kind, mean=math.fsum(numbers) / max(len(numbers), 1), missing=lost)
     if kind == "category":
         different = sorted({values.word(value) for value in there})
-        listed = len(different) <= _MOST_CATEGORIES
-        return Column(name, kind, categories=tuple(different) if listed else (), missing=lost and listed, other=listed)
+        if len(different) > _MOST_CATEGORIES:
+            return Column(name, kind, made_by=SPELLED_ALIKE)
+        return Column(name, kind, categories=tuple(different), missing=lost, other=True)
     if kind == "vector":
         sizes = {len(values.vector(value) or ()) for value in there}
         if len(sizes) != 1 or 0 in sizes:

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from fastapi import FastAPI
 
-from dford.columns import Column, ImageReader
+from dford.columns import SPELLED_ALIKE, Column, ImageReader
 from dford.service.core import Service
 from dford.service.http import models
 from dford.service.http.access import Admin, Reading, Repeat, Server
@@ -142,4 +142,5 @@ def column_out(column: Column) -> models.Column:
 def _column_in(column: models.Column, images: ImageReader | None) -> Column:
     if column.kind == "image":
         return find_columns([{column.name: ""}], {column.name: "image"}, images)[0]
-    return Column(**column.model_dump() | {"categories": tuple(column.categories)})
+    found = Column(**column.model_dump() | {"categories": tuple(column.categories)})
+    return found._replace(made_by=SPELLED_ALIKE) if found.kind == "category" and not found.categories else found
