@@ -320,6 +320,24 @@ def test_no_hint_is_given_if_the_kind_was_given() -> None:
     assert Columns({"x": "category"}).fit([{"x": "5%"}, {"x": "6%"}]).columns_[0].note == ""
 
 
+@pytest.mark.parametrize(
+    ("values", "what"),
+    [([1.5, None, math.inf, 3.0], "numbers, but inf in row 3"), ([0.5, -math.inf], "numbers, but -inf in row 2"),
+     ([1.0, 1e41], "numbers, but 1e.41 in row 2"), ([[1.0, 2.0], [0.5, math.nan]], "vectors, but .0.5, nan. in row 2"),
+     ([np.array([1.0, 2]), np.array([np.inf, 1])], "vectors, but .inf  1.. in row 2"),
+     (["[1, 2]", "[1, null]"], "vectors, but .1, null. in row 2")],
+)  # fmt: skip
+def test_a_number_that_is_not_finite_never_turns_its_column_into_text(values: list[Any], what: str) -> None:
+    with pytest.raises(ColumnError, match=f"column 'x' has {what}, where one is missing, infinite or above 1e.40"):
+        Columns().fit({"x": values, "note": ["a word"] * len(values)})
+    assert Columns({"x": "text"}).fit({"x": values}).columns_[0].kind == "text"
+
+
+@pytest.mark.parametrize("values", [[["a", "b"], [1, 2]], [math.inf, "many"], [[], [1]], ["inf", "1.5", "nine"]])
+def test_what_is_no_number_anyway_may_be_text(values: list[Any]) -> None:
+    assert Columns().fit({"x": values}).columns_[0].kind in {"text", "category"}
+
+
 def test_a_given_order_becomes_one_number() -> None:
     rows = [{"size": size} for size in ("S", "L", None, "S")]
     columns = Columns({"size": ["S", "M", "L"]}).fit(rows)

@@ -60,6 +60,8 @@ def read_column(
         return column._replace(mean=mean)
     if kind is None:
         kind, note = _guess(name, there)
+        if kind in {"category", "text"}:
+            _refuse_gaps(name, given)
         if kind == "image" and (images is None or all(images.see(word) is None for word in dict.fromkeys(there))):
             what = "no image folder is given" if images is None else "none of them can be read from the image folder"
             kind, note = "shown", f"it names images, but {what}"
@@ -129,6 +131,23 @@ def _guess(name: str, there: Sequence[Any]) -> tuple[str, str]:
     if repeats and longest <= _LONGEST_CATEGORY and (different <= _MOST_CATEGORIES or not any(map(_is_prose, words))):
         return "category", _hint(words)
     return "text", _hint(words)
+
+
+def _refuse_gaps(name: str, given: Values) -> None:
+    """Refuse what would be numbers or vectors, if each of them were finite: as text, that would be lost in silence."""
+    there = [(row, value) for row, value in enumerate(given) if not values.is_missing(value)]
+    for what, is_meant, is_read in (
+        ("numbers", values.is_meant_as_number, lambda value: not math.isnan(values.number(value))),
+        ("vectors", values.is_meant_as_vector, lambda value: values.vector(value) is not None),
+    ):
+        strange = next(((row, value) for row, value in there if not is_read(value)), None)
+        if strange is not None and all(is_meant(value) for _, value in there):
+            row, value = strange
+            sentence = (
+                f"column {name!r} has {what}, but {str(value)[:40]} in row {row + 1}, where one is missing, infinite or "
+                f"above {values.LARGEST:g}; correct it, or leave the whole value out"
+            )
+            raise ColumnError(sentence, f"not-a-{what[:-1]}", name, row)
 
 
 def _hint(words: Sequence[str]) -> str:

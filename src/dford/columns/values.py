@@ -62,17 +62,29 @@ def moment(value: Any) -> datetime | None:
 
 def vector(value: Any) -> list[float] | None:
     """The numbers of a list, of an array, or of a text such as [0.5, 1]."""
+    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "iuf":  # a shortcut
+        return value.tolist() if len(value) and (abs(value) <= LARGEST).all() else None
+    numbers = [number(one) for one in _listed(value)]
+    return numbers if numbers and not any(map(math.isnan, numbers)) else None
+
+
+def _listed(value: Any) -> Sequence[Any]:
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
             value = json.loads(value)
         except (ValueError, RecursionError):
-            return None
-    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "iuf":  # a shortcut
-        return value.tolist() if len(value) and (abs(value) <= LARGEST).all() else None
-    if isinstance(value, (str, bytes)) or not isinstance(value, (Sequence, np.ndarray)):
-        return None
-    numbers = [number(one) for one in value]
-    return numbers if numbers and not any(map(math.isnan, numbers)) else None
+            return ()
+    return () if isinstance(value, (str, bytes)) or not isinstance(value, (Sequence, np.ndarray)) else value
+
+
+def is_meant_as_number(value: Any) -> bool:
+    """Whether it is a number, or would be if it were not missing, infinite or too large."""
+    return is_missing(value) or isinstance(value, (float, np.floating)) or not math.isnan(number(value))
+
+
+def is_meant_as_vector(value: Any) -> bool:
+    """The same for all of a list."""
+    return len(_listed(value)) > 0 and all(map(is_meant_as_number, _listed(value)))
 
 
 def word(value: Any) -> str:
