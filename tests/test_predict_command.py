@@ -1,7 +1,9 @@
 """`dford predict`: a user's own table, texts and all, from `dford run --save` to the levels of new rows."""
 
 import csv
+import json
 import re
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -218,13 +220,47 @@ def test_a_model_trained_on_a_frame_places_rows_too() -> None:
     assert pd.read_csv("levels.csv").level.tolist() == expected.tolist()
 
 
-def test_truths_with_gaps_are_numbers_in_parquet_too() -> None:
+def save_model(table: dict[str, list[Any]]) -> None:
+    n = len(next(iter(table.values())))
+    dford.NewtonLogit(random_state=0).fit(
+        [{name: table[name][i] for name in table} for i in range(n)], [1, 2] * (n // 2)
+    ).save("model.dford")
+
+
+def test_what_has_a_type_in_parquet_keeps_it() -> None:
+    exact = [Decimal(f"12345678901234567.{i:03}") for i in range(20)]
     flags = [None if i % 5 == 0 else bool(i % 2) for i in range(20)]
-    table = pd.DataFrame({"x": range(20), "b": pd.Series(flags, dtype=object)})
-    dford.NewtonLogit(random_state=0).fit(table.assign(c=["u", "v"] * 10), [1, 2] * 10).save("model.dford")
-    table.assign(c=["u", "v"] * 10).to_parquet("new.parquet")
+    table = {"price": exact, "phone": [f"+49170{i * i}" for i in range(20)], "text": [f"{i * 7 % 5}.20" for i in range(20)],
+             "flag": flags, "c": ["u", "v"] * 10}  # fmt: skip
+    save_model(table)
+    parquet.write_table(pa.table(table), "new.parquet")
     assert main(["predict", "model.dford", "new.parquet", "--out", "levels.parquet"]) == 0
-    assert len(pd.read_parquet("levels.parquet")) == 20
+    assert parquet.read_table("levels.parquet").select(list(table)).to_pydict() == table
+
+
+@pytest.mark.parametrize(("most", "kind"), [(2**63 - 1, "int64"), (2**64 - 1, "uint64"), (2**64, "str")])
+def test_whole_numbers_in_a_csv_file_stay_exact_in_parquet(most: int, kind: str) -> None:
+    save_model({"n": [n * n for n in range(12)], "c": ["u", "v"] * 6})
+    Path("new.csv").write_text(f"n,c\n{most},u\n3,v\n")
+    assert main(["predict", "model.dford", "new.csv", "--out", "levels.parquet"]) == 0
+    placed = pd.read_parquet("levels.parquet")["n"]
+    assert list(map(str, placed)) == [str(most), "3"]
+    assert kind == "str" or placed.dtype == kind
+
+
+def test_vectors_and_carriage_returns_are_read_again_from_csv() -> None:
+    random = np.random.default_rng(0)
+    table = {
+        "v": random.normal(size=(20, 1_100)).tolist(),
+        "note": [f"line {i}\rand another of {i}" for i in range(20)],
+    }
+    save_model(table)
+    parquet.write_table(pa.table(table), "new.parquet")
+    assert main(["predict", "model.dford", "new.parquet", "--out", "levels.csv"]) == 0
+    with open("levels.csv", newline="", encoding="utf-8") as file:
+        placed = list(csv.DictReader(file))
+    assert [json.loads(row["v"]) for row in placed] == table["v"]
+    assert [row["note"] for row in placed] == table["note"]
 
 
 @pytest.mark.filterwarnings("ignore:n is missing in 1 of 3 rows")

@@ -6,10 +6,10 @@ import os
 import re
 import tempfile
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 
 @contextmanager
@@ -43,6 +43,11 @@ def atomic_write(path: str | os.PathLike[str], follow: bool = True) -> Iterator[
             os.fsync(parent)
         finally:
             os.close(parent)
+
+
+def quoting(texts: Iterable[str]) -> Literal[0, 2]:
+    """How pandas should quote these in a CSV file: it would leave a lone carriage return bare, which ends a line."""
+    return csv.QUOTE_NONNUMERIC if any("\r" in text for text in texts) else csv.QUOTE_MINIMAL
 
 
 def read_csv(source: Any, as_text: Sequence[str] = (), **options: Any) -> Any:

@@ -1,6 +1,5 @@
 """The log: rounds in order, as plain columns. Everything else can be rebuilt from it."""
 
-import csv
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +13,7 @@ from scipy import sparse
 
 from dford import sparse_rows
 from dford.feedback import Question, as_names, difference, split_names
-from dford.files import atomic_write, read_parquet
+from dford.files import atomic_write, quoting, read_parquet
 from dford.log_columns import (
     ABOUT,
     COLUMNS,
@@ -294,10 +293,8 @@ class FeedbackLog:
         frame = self.to_frame(feature_names)
         with atomic_write(path) as draft:
             if suffix == ".csv":
-                # to the bit: all digits, and quotes around a lone carriage return, which pandas would leave out
                 texts = {*frame.columns, *map(str, self.scale.names), *(about.person or "" for about in self._about)}
-                quoting = csv.QUOTE_NONNUMERIC if any("\r" in text for text in texts) else csv.QUOTE_MINIMAL
-                frame.to_csv(draft, index=False, float_format="%.17g", quoting=quoting)
+                frame.to_csv(draft, index=False, float_format="%.17g", quoting=quoting(texts))  # all digits
             else:
                 frame.to_parquet(draft, index=False)
 

@@ -1,11 +1,12 @@
 """`dford predict`: the levels of new rows, from a model that knows its columns."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from dford.cli import _tables
 from dford.cli._shared import check_ending, keep_whole, writing_to
-from dford.files import atomic_write
+from dford.files import atomic_write, quoting
 
 if TYPE_CHECKING:
     import typer
@@ -47,7 +48,7 @@ def add(program: "typer.Typer") -> None:
             out.parent.mkdir(parents=True, exist_ok=True)
             with atomic_write(out) as draft:
                 if out.suffix == ".csv":
-                    rows.to_csv(draft, index=False)
+                    _write_csv(rows, draft)
                 else:
                     rows.to_parquet(draft, index=False)
         print(f"{len(rows):,} levels: {out}")
@@ -62,8 +63,30 @@ def _load(path: Path, learner: str | None) -> "OrdinalLearner":
     return load(path, learner=own_learner(learner) if learner and is_own(learner) else None)
 
 
+def _write_csv(rows: Any, path: Path) -> None:
+    """Write them, with vectors as texts that are read as such again."""
+    import pandas as pd
+
+    texts = [name for name in rows if not pd.api.types.is_numeric_dtype(rows[name])]
+    for name in texts:
+        rows[name] = rows[name].map(_as_json)
+    rows.to_csv(path, index=False, quoting=quoting([*rows, *(str(text) for name in texts for text in rows[name])]))
+
+
+def _as_json(value: Any) -> Any:
+    """The text of a list, however deep; anything else as it is."""
+    return json.dumps(value.tolist(), default=_plain) if hasattr(value, "tolist") and value.ndim else value
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
 def _predict(model: "OrdinalLearner", path: Path, file: Path, target: str | None, typed: bool) -> Any:
-    """The rows of the file, with their levels and probabilities. If `typed`, numbers are no longer texts."""
+    """The rows of the file, with their levels and probabilities.
+
+    If `typed`, numbers in a CSV file are no longer texts; what has a type already keeps it.
+    """
     import pandas as pd
 
     from dford.columns import ColumnError
@@ -90,20 +113,25 @@ def _predict(model: "OrdinalLearner", path: Path, file: Path, target: str | None
     if vectors_file(file).is_file():
         rows = rows.drop(columns=VECTORS)  # not a column of the file itself
     for column in columns.columns_:
-        if typed and column.kind == "number" and not pd.api.types.is_numeric_dtype(rows[column.name]):
+        if typed and isinstance(table, dict) and column.kind == "number":
             rows[column.name] = _numbers(rows[column.name])
     return rows.assign(**added)
 
 
 def _numbers(texts: Any) -> Any:
-    """Texts as numbers, in whatever digits they are written; whole ones stay exact."""
+    """Texts as numbers, in whatever digits they are written; whole ones stay exact, if need be as texts."""
     import pandas as pd
 
     from dford.columns.values import is_missing, number
 
     there = [None if is_missing(text) else text for text in texts]
     try:
-        whole = pd.array([None if text is None else int(str(text)) for text in there], "Int64")
-    except (ValueError, OverflowError):
+        whole = [None if text is None else int(text) for text in there]
+    except ValueError:
         return [None if text is None else number(text) for text in there]
-    return whole if None in there else whole.astype("int64")
+    known = [one for one in whole if one is not None] or [0]
+    least, most = min(known), max(known)
+    if least < -(2**63) or most >= (2**63 if least < 0 else 2**64):
+        return there
+    found = pd.array(whole, kind := "Int64" if most < 2**63 else "UInt64")
+    return found if None in whole else found.astype(kind.lower())
