@@ -6,6 +6,7 @@ import os
 import struct
 import subprocess
 import sys
+import warnings
 import zlib
 from pathlib import Path
 from typing import Any
@@ -287,3 +288,17 @@ def test_a_column_of_images_is_one_also_if_the_first_ones_cannot_be_read(tmp_pat
     (said,) = Columns(files=tmp_path).fit(names).describe()
     what = "it names images, but none of them can be read from the image folder"
     assert said.sentence == f"photo: shown, not learned from: {what}"
+
+
+@pytest.mark.parametrize("more", [{}, {"note": "a text of words"}], ids=["dense", "sparse"])
+def test_images_that_cannot_be_read_are_reported(tmp_path: Path, more: dict[str, str]) -> None:
+    drawn().save(tmp_path / "a.png")
+    kinds = {"n": "number", "image": "image", **dict.fromkeys(more, "text")}
+    rows = [{"n": n, "image": name, **more} for n, name in enumerate(["a.png", "gone.png", "", "lost.png"])]
+    columns = Columns(kinds, files=tmp_path).fit(rows)
+    with pytest.warns(UserWarning, match=r"^2 of the 3 images in image cannot be read, such as 'gone.png'; they count"):
+        columns.transform(rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        columns.transform(rows[:1] + rows[2:3])
+        columns.features(rows)

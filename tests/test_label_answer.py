@@ -87,13 +87,15 @@ def seen(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_a_program_gets_from_a_file_to_levels_and_people_continue(tmp_path: Path) -> None:
-    with answering(tmp_path, "--budget", "40", "--threads", "2", "--out", "levels.csv") as process:
+    (tmp_path / "photos").mkdir()
+    more = "--threads", "2", "--out", "levels.csv", "--files", "photos"
+    with answering(tmp_path, "--budget", "40", *more) as process:
         out, err = ended(process)
     assert err == ""
     assert "judge answers up to 40 questions; press Ctrl-C to stop\n" in out
     assert re.search(r"40 answers in \d+ s; 40 of 40 questions in the budget asked\n", out)
     assert "It is unknown how often judge is wrong: no person has answered yet, so its answers are trusted.\n" in out
-    assert "yourself: dford label items.csv --database log.db. " in out
+    assert "yourself: dford label items.csv --files photos --database log.db. " in out
     assert out.endswith("Levels: levels.csv\n")
     asked = seen(tmp_path)
     assert sorted(one["id"] for one in asked) == list(range(1, 41))

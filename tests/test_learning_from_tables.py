@@ -231,6 +231,14 @@ def test_sparse_rows_come_back_from_bytes_and_texts(places: list[list[int]]) -> 
         assert (again != X).nnz == 0
 
 
+def test_a_pool_of_no_rows_has_only_numbers() -> None:
+    table, _ = frame(20)
+    with pytest.raises(ValueError, match="the table has no rows, from which to see what its columns are"):
+        Pool(table.iloc[:0], levels=[1, 2, 3], random_state=0)
+    numbers = table.select_dtypes("number")
+    assert len(Pool(numbers.iloc[:0], levels=[1, 2, 3], random_state=0).add(numbers)) == 20
+
+
 def test_a_pool_takes_a_table_and_continues_from_a_file(tmp_path: Path) -> None:
     rows, y = reviews(150)
     pool = Pool(rows[:140], levels=[1, 2, 3, 4], random_state=0)

@@ -160,11 +160,10 @@ def add(program: "typer.Typer") -> None:
         if answer:
             from dford.cli._answering import read_answering
 
-            page = shlex.join(
-                ["dford", "label", str(file)]
-                + (["--project", project] if project else [])
-                + (["--database", database] if database else [])
-            )
+            folder_of_images = None if files == file else files
+            said = {"project": project, "files": folder_of_images, "encoder": encoder, "database": database}
+            options = [word for option, value in said.items() if value for word in (f"--{option}", str(value))]
+            page = shlex.join(["dford", "label", str(file), *options])
             _answer(table, out, read_answering(answer, name, budget, time_limit, threads, until, page), given)
         elif name or budget is not None:
             raise typer.BadParameter(

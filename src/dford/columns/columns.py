@@ -97,6 +97,8 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         table, said = read_table(X), dict(self.kinds or {})
         if unknown := set(said) - set(table):
             raise ColumnError(f"there is no column {min(unknown)!r}", "unknown-column", min(unknown))
+        if table and not length(table):
+            raise ColumnError("the table has no rows, from which to see what its columns are; give it some first")
         said = {name: order or "category" for name, order in categories_of(X, list(table)).items()} | said
         images = self._images()
         self._take([read_column(name, given, said.get(name), images) for name, given in table.items()])
@@ -105,9 +107,10 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> Any:
         """The features of every row: an array, or a sparse matrix if there are texts."""
         table = self._table(X)
-        for sentence in self.unforeseen(table):
+        features = self.features(table)
+        for sentence in [*self.unforeseen(table), *self._unread(table, features)]:
             warnings.warn(sentence, stacklevel=2)
-        return self.features(table)
+        return features
 
     def unforeseen(self, X: Any) -> list[str]:
         """One sentence for each column that has missing values here, but had none when it was fitted.
@@ -136,8 +139,24 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     )
         return found
 
+    def _unread(self, table: Table, features: Any) -> list[str]:
+        """One sentence for each column with images that could not be read, according to its last feature."""
+        found, end = [], 0
+        for column in self.columns_:
+            end += column.width
+            if column.kind != "image":
+                continue
+            named, last = ~is_lost(table[column.name]), features[:, [end - 1]]
+            unread = np.flatnonzero(named & ((last.toarray() if sparse.issparse(last) else last)[:, 0] == 1))
+            if len(unread):
+                found.append(
+                    f"{len(unread)} of the {named.sum()} images in {column.name} cannot be read, such as "
+                    f"{str(table[column.name][unread[0]])[:40]!r}; they count as missing"
+                )
+        return found
+
     def features(self, X: Any) -> Any:
-        """Like `transform`, without a warning about missing values."""
+        """Like `transform`, without a warning about what is missing."""
         table = self._table(X)
         n, learned = length(table), [column for column in self.columns_ if column.is_learned_from]
         images = self._images() if any(column.kind == "image" for column in learned) else None
