@@ -80,6 +80,18 @@ def test_a_damaged_parquet_file_is_one_sentence(tmp_path: Path) -> None:
         FeedbackLog.read(file, [1, 2, 3])
 
 
+def test_a_named_index_of_a_parquet_file_is_a_column_of_the_log(tmp_path: Path) -> None:
+    log, file = FeedbackLog([1, 2, 3], ["size", "age"]), tmp_path / "log.parquet"
+    for n in range(4):
+        log.append(Question("", np.array([n / 3, 40.0 - n]), 1, 2, 0.5, n), n > 1)
+    log.to_frame().set_index("age").to_parquet(file)
+    assert FeedbackLog.read(file, [1, 2, 3]).to_frame().equals(log.to_frame())
+    table = parquet.read_table(file)
+    parquet.write_table(table.append_column("size", table["size"]), file)
+    with pytest.raises(ValueError, match="log.parquet has the column 'size' twice; remove or rename one"):
+        FeedbackLog.read(file, [1, 2, 3])
+
+
 def test_many_threads_can_save_to_one_file(tmp_path: Path) -> None:
     X, y = make_synthetic(50, random_state=0)
     model, errors = NewtonLogit(random_state=0).fit(X, y), list[BaseException]()
@@ -163,6 +175,7 @@ ABOUT = "level,prediction,propensity,higher,item,person,time,confidence,x0\n1,2,
         (PLAIN + "1,2,0.5,False,1_000,1\n", "row 2 of the log: x0 must be a number; got '1_000'"),
         (PLAIN.replace("0.5", "1.5"), "a probability greater than 0 and at most 1; got 1.5"),
         ("", "the file is empty; a log begins with the names of its columns: level,prediction,propensity,higher,"),
+        (re.sub("^", ",", PLAIN, count=1), "the first column has no name, as if it were an index; remove it, or write"),
         ("abc\n", "a log needs the columns level, prediction, propensity, higher and features"),
         (PLAIN.replace("0.5", "True"), "row 1 of the log: propensity must be a number; got True"),
         (ABOUT + "1,2,0.5,True,a7,ann,,0.8,1\n", "row 2 of the log: an item must be a whole number, 0 or more; got a7"),

@@ -6,6 +6,7 @@ import os
 import re
 import tempfile
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -68,31 +69,40 @@ def read_csv(source: Any, as_text: Sequence[str] = (), **options: Any) -> Any:
 
 
 def read_parquet(path: str | os.PathLike[str]) -> Any:
-    """The frame that pandas reads; a damaged file is a ValueError or an OSError."""
+    """The frame that pandas reads; a damaged file is a ValueError or an OSError.
+
+    A named index is a column like any other; one without a name is none, nor one that counts the rows.
+    """
     try:
         import pandas as pd
     except ImportError:
         raise ImportError('reading a Parquet file needs pandas: run pip install "dford[lab]"') from None
     try:
-        return pd.read_parquet(path)
+        _refuse_twice(path)
+        frame = pd.read_parquet(path)
     except (LookupError, NotImplementedError, RuntimeError, TypeError) as error:
         raise ValueError(f"{Path(path).name} cannot be read as Parquet: {error!r}") from None
-
-
-def read_parquet_rows(path: str | os.PathLike[str]) -> Any:
-    """The columns of a Parquet file as a frame of pandas, with whole numbers exact even where some are missing.
-
-    A named index is a column like any other; one without a name is none, nor one that counts the rows.
-    """
-    frame = read_parquet(path)
-    import pandas as pd
-    from pyarrow import parquet, types
-
     index, frame = frame.index, frame.reset_index(drop=True)
     for name in () if isinstance(index, pd.RangeIndex) else index.names:
         if name is not None and name not in frame:
             frame[name] = index.get_level_values(name)
-    frame = frame[[name for name in frame if not is_index(str(name))]].rename(columns=str)
+    return frame[[name for name in frame if not is_index(str(name))]].rename(columns=str)
+
+
+def _refuse_twice(path: str | os.PathLike[str]) -> None:
+    from pyarrow import parquet
+
+    counts = Counter(parquet.read_schema(path).names)
+    if twice := [name for name, count in counts.items() if count > 1]:
+        raise ValueError(f"{Path(path).name} has the column {twice[0]!r} twice; remove or rename one")
+
+
+def read_parquet_rows(path: str | os.PathLike[str]) -> Any:
+    """The same, with whole numbers exact even where some are missing."""
+    frame = read_parquet(path)
+    import pandas as pd
+    from pyarrow import parquet, types
+
     for field in parquet.read_schema(path):
         if types.is_integer(field.type) and field.name in frame and frame[field.name].dtype.kind == "f":
             exact = parquet.read_table(path, columns=[field.name])[field.name].to_pylist()

@@ -227,6 +227,8 @@ def _header(source: Any) -> list[str]:
         source.seek(0)
     if twice := [name for place, name in enumerate(names) if name in names[:place]]:
         raise ValueError(f"the file has the column {twice[0]!r} twice; remove or rename one")
+    if not names[0]:  # a log begins with its own columns
+        raise ValueError("the first column has no name, as if it were an index; remove it, or write with index=False")
     return names
 
 
