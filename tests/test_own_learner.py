@@ -109,8 +109,11 @@ def test_a_custom_learner_is_tuned_run_and_loaded_on_the_command_line(shop: Path
     assert "Perceptron()" in said
     status, _, errors = command("run", *TABLE, "--learner", mine, "--save", "perceptron.py")
     assert (status, errors) == (2, "dford: --save: perceptron.py holds the learner Perceptron; write somewhere else\n")
-    status, _, errors = command("run", *TABLE, "--learner", mine, "--save", "mine.dford")
+    status, _, errors = command("run", *TABLE, "--learner", mine, "--save", "mine.dford", "--log", "log.csv")
     assert (status, errors) == (0, "")
+    status, said, errors = command("evaluate", "log.csv", "mine.dford", "--learner", mine)
+    assert status == 0, errors
+    assert "mean absolute error" in said
     words = ("predict", "mine.dford", "things.csv", "--out", "levels.csv")
     assert command(*words)[0] == 2, "a file holds no class"
     # in a process that has seen none of this

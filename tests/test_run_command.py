@@ -87,6 +87,21 @@ def test_numbers_become_levels(
     assert seen == [expected]
 
 
+def test_a_level_above_the_last_cut_is_one_even_if_it_never_occurs(tmp_path: Path) -> None:
+    table, model = tmp_path / "six.csv", tmp_path / "model.dford"
+    pd.DataFrame({"x": [0, 2, 1, 5, 3, 9], "y": [5, 7, 9, 10, 13, 20]}).to_csv(table, index=False)
+    assert main(["run", str(table), "--target", "y", "--cuts", "7,9,12,40", "--save", str(model)]) == 0
+    assert dford.load(model).classes_.tolist() == [1, 2, 3, 4, 5]
+
+
+def test_levels_that_are_numbers_are_exact(tmp_path: Path) -> None:
+    (file := tmp_path / "large.csv").write_text("".join(["x,y\n", *(f"{n * n},{2**53 + n}\n" for n in range(4))]))
+    assert load_table(file, "y").target_names == [2**53 + n for n in range(4)]
+    (file := tmp_path / "words.csv").write_text("x,y\n1,1_0\n2,20\n")
+    with pytest.raises(ValueError, match="y contains words"):
+        load_table(file, "y")
+
+
 def test_a_saved_model_is_judged_by_answers(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model, log = str(tmp_path / "model.dford"), str(tmp_path / "log.csv")
     options = ["--target", "rating", "--levels", "bad,ok,good", "--learner", "newton", "--save", model, "--log", log]

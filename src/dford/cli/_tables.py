@@ -4,10 +4,13 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dford.cli._names import LEARNERS
 from dford.cli._shared import read_levels
+
+if TYPE_CHECKING:
+    from dford.learners import OrdinalLearner
 
 FILE = "A .csv with a header line, or a .parquet; vectors in a .npy file of the same name beside it become a column."
 TARGET = "The column with the levels."
@@ -17,6 +20,7 @@ CUTS = "Cut numbers at these values; each belongs to the level below."
 STEPS = "Cut numbers at every multiple of S."
 KIND = "How to read a column: number, category, text, vector, image, date or shown; may be repeated."
 OWN = "your own as file.py:Class or package.module:Class"
+MODEL = f"The model's class, if it is {OWN}."
 
 Discretise = Callable[[Any], Any] | None
 
@@ -47,6 +51,8 @@ class TableOptions(NamedTuple):
             raise typer.BadParameter(f"give only one of {' and '.join(given)}")
         names = None if self.levels is None else read_levels(self.levels)
         discretise = _discretiser(self.equal_frequency, self.cuts, self.steps)
+        if self.cuts is not None:  # one that never occurs is still a level
+            names = [str(level) for level in range(1, self.cuts.count(",") + 3)]
         return load_table(path, self.target, levels=names, discretise=discretise, kinds=read_kinds(self.kind))
 
 
@@ -83,6 +89,18 @@ def check_learner(name: str, option: str = "--learner") -> None:
         raise typer.BadParameter(
             f"{name!r} is not one of {', '.join(LEARNERS)}; you can also give {OWN}", param_hint=option
         )
+
+
+def load_model(path: Path, learner: str | None) -> "OrdinalLearner":
+    """A saved model, perhaps of the user's own class."""
+    from dford.experiments.own_learner import is_own, own_learner
+    from dford.learners import load
+
+    if learner is not None:
+        check_learner(learner)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no model {path}")
+    return load(path, learner=own_learner(learner) if learner and is_own(learner) else None)
 
 
 def read_kinds(said: Sequence[str]) -> dict[str, str]:

@@ -2,9 +2,9 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import dford
+from dford.cli import _tables
 from dford.cli._shared import POLICY, console, new_table, read_log, read_policy
 
 if TYPE_CHECKING:
@@ -23,13 +23,14 @@ def add(program: "typer.Typer") -> None:
         log: Annotated[Path, typer.Argument(metavar="LOG", help="A .csv or .parquet file of answers.")],
         model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that save() wrote.")],
         policy: Annotated[str, typer.Option(metavar="NAME:SHARE", help=POLICY)] = "",
+        learner: Annotated[str | None, typer.Option(metavar="NAME", help=_tables.MODEL)] = None,
     ) -> None:
         """Estimate the error of a saved model from a log of answers. No label is needed.
 
         The questions may come from another model. The answers must not be ones that this model learned from, or it
         looks better than it is; if they are, the output says so first.
         """
-        _evaluate(log, model, read_policy(policy))
+        _evaluate(log, model, _tables.load_model(model, learner), read_policy(policy))
 
 
 def _warning(overlap: "Overlap", name: str) -> str:
@@ -45,10 +46,9 @@ def _warning(overlap: "Overlap", name: str) -> str:
     )
 
 
-def _evaluate(path: Path, model_path: Path, policy: "Policy | None") -> None:
+def _evaluate(path: Path, model_path: Path, model: Any, policy: "Policy | None") -> None:
     from dford.evaluation import offpolicy
 
-    model = dford.load(model_path)
     if not hasattr(model, "classes_"):
         raise ValueError(f"{model_path} holds a learner that has not learned anything yet")
     log = read_log(path, model.classes_.tolist())

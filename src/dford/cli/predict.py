@@ -28,9 +28,7 @@ def add(program: "typer.Typer") -> None:
         target: Annotated[
             str | None, typer.Option(metavar="NAME", help="A column to ignore; models of dford run know theirs.")
         ] = None,
-        learner: Annotated[
-            str | None, typer.Option(metavar="NAME", help=f"The model's class, if it is {_tables.OWN}.")
-        ] = None,
+        learner: Annotated[str | None, typer.Option(metavar="NAME", help=_tables.MODEL)] = None,
     ) -> None:
         """Predict the level of every row of a table.
 
@@ -41,9 +39,7 @@ def add(program: "typer.Typer") -> None:
         """
         check_ending(out, "levels", option="--out")
         keep_whole({"the model": model, **_tables.files_of(table)}, {"--out": out})
-        if learner is not None:
-            _tables.check_learner(learner)
-        rows = _predict(_load(model, learner), model, table, target, typed=out.suffix == ".parquet")
+        rows = _predict(_tables.load_model(model, learner), model, table, target, typed=out.suffix == ".parquet")
         with writing_to(out.parent):
             out.parent.mkdir(parents=True, exist_ok=True)
             with atomic_write(out) as draft:
@@ -52,15 +48,6 @@ def add(program: "typer.Typer") -> None:
                 else:
                     rows.to_parquet(draft, index=False)
         print(f"{len(rows):,} levels: {out}")
-
-
-def _load(path: Path, learner: str | None) -> "OrdinalLearner":
-    from dford.experiments.own_learner import is_own, own_learner
-    from dford.learners import load
-
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no model {path}")
-    return load(path, learner=own_learner(learner) if learner and is_own(learner) else None)
 
 
 def _write_csv(rows: Any, path: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dford.columns import Column, ColumnError, Columns, Kind
-from dford.columns.values import is_missing
+from dford.columns.values import is_missing, number
 from dford.columns.vectors import VECTORS, vectors_beside
 from dford.datasets._bunch import Loaded, bunch
 from dford.files import csv_lines, read_parquet_rows
@@ -41,10 +41,10 @@ def load_table(
     target : str
         The column with the levels.
     levels : sequence of str, optional
-        The target's values, lowest first. They must include all that occur.
+        The target's values, lowest first. They must include all that occur. With `discretise`, those that it makes.
     discretise : callable, optional
-        Turns a numeric target into levels 1..K, as `at_cuts` does. Without it and `levels`, the numbers that occur are
-        the levels.
+        Turns a numeric target into levels 1..K, as `at_cuts` does. Without `levels`, K is the highest one that occurs.
+        Without both, the numbers that occur are the levels.
     kinds : dict, optional
         The kinds of columns by name, if they should not be read from the values: see `Columns`.
     return_X_y : bool
@@ -135,22 +135,23 @@ def _levels(
     """The level of every row, and all levels in order, both by the user's names."""
     words = [str(value) for value in column]
     values = [_number(word) for word in words]
+    if None in values and (levels is None or discretise is not None):
+        raise ValueError(f"{target} contains words; name its levels, lowest first (--levels low,medium,high)")
+    if discretise is not None:
+        values = discretise(np.array(values, dtype=np.float64)).tolist()
+        words = [str(value) for value in values]
+        levels = levels or [str(level) for level in range(1, max(values) + 1)]
     if levels is not None:
         known: list[Any] = [str(name) for name in levels]
         found: Sequence[Any] = words
         numbers = [_number(name) for name in known]
-        if None not in numbers and [str(number) for number in numbers] == known and None not in values:
+        if None not in numbers and [str(one) for one in numbers] == known and None not in values:
             known, found = numbers, values  # 5 and 5.0 are the same number, but 05 is a name
         if strange := [one for one in found if one not in known]:
             raise ValueError(
                 f"{target} has {strange[0]!r}, which is not one of the levels {', '.join(map(str, known))}"
             )
         return np.array(found), known
-    if None in values:
-        raise ValueError(f"{target} contains words; name its levels, lowest first (--levels low,medium,high)")
-    if discretise is not None:
-        y = discretise(np.array(values, dtype=np.float64))
-        return y, list(range(1, int(y.max()) + 1))
     if len(names := np.unique(np.array(values)).tolist()) > MOST_LEVELS:
         raise ValueError(
             f"{target} has {len(names)} different numbers, but at most {MOST_LEVELS} levels are possible; cut them, "
@@ -160,11 +161,10 @@ def _levels(
 
 
 def _number(word: str) -> int | float | None:
-    """The number that a text stands for, or None; nan and inf count as words."""
+    """The number that a text stands for, or None; nan, inf and 1_000 count as words."""
+    if math.isnan(value := number(word)):
+        return None
     try:
-        value = float(word)
+        return int(word)  # exact, however large
     except ValueError:
-        return None
-    if not math.isfinite(value):
-        return None
-    return int(value) if value.is_integer() else value
+        return int(value) if value.is_integer() else value
