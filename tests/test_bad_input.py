@@ -75,6 +75,19 @@ def test_huge_and_tiny_rows_are_refused_or_survived(learner: Any, kernel: dict[s
             assert set(model.predict(X)) <= {"low", "mid", "top"}
 
 
+@pytest.mark.parametrize("kind", [object, str, list])
+def test_texts_in_an_array_are_refused_in_favour_of_a_table(kind: Any) -> None:
+    words = [["a", 1.5], ["b", 2.5], ["c", 3.5]]
+    X: Any = words if kind is list else np.array(words, dtype=kind)
+    for learn in (
+        lambda: NewtonLogit(random_state=0).fit(X, [1, 2, 3]),
+        lambda: NewtonLogit(random_state=0).fit([[1, 2], [3, 4], [5, 6]], [1, 2, 3]).predict(X),
+        lambda: Pool(X, levels=[1, 2, 3], random_state=0),
+    ):
+        with pytest.raises(ValueError, match="an array must hold numbers only, but has 'a'; for texts and categories"):
+            learn()
+
+
 def test_the_row_that_is_too_large_is_named() -> None:
     with pytest.raises(ValueError, match=r"row 17 of X is too large: k\(x, x\) is 1e\+200"):
         DFORD().fit(row(1e100), y)

@@ -322,13 +322,14 @@ def test_no_hint_is_given_if_the_kind_was_given() -> None:
 
 @pytest.mark.parametrize(
     ("values", "what"),
-    [([1.5, None, math.inf, 3.0], "numbers, but inf in row 3"), ([0.5, -math.inf], "numbers, but -inf in row 2"),
-     ([1.0, 1e41], "numbers, but 1e.41 in row 2"), ([[1.0, 2.0], [0.5, math.nan]], "vectors, but .0.5, nan. in row 2"),
-     ([np.array([1.0, 2]), np.array([np.inf, 1])], "vectors, but .inf  1.. in row 2"),
-     (["[1, 2]", "[1, null]"], "vectors, but .1, null. in row 2")],
+    [([1.5, None, math.inf, 3.0], "numbers, but row 3 has inf"), ([0.5, -math.inf], "numbers, but row 2 has -inf"),
+     ([1.0, 1e41], "numbers, but row 2 has 1e.41"),
+     ([[1.0, 2.0], [0.5, math.nan]], "vectors, but row 2 has .0.5, nan."),
+     ([np.array([1.0, 2]), np.array([np.inf, 1])], "vectors, but row 2 has .inf  1.."),
+     (["[1, 2]", "[1, null]"], "vectors, but row 2 has .1, null.")],
 )  # fmt: skip
 def test_a_number_that_is_not_finite_never_turns_its_column_into_text(values: list[Any], what: str) -> None:
-    with pytest.raises(ColumnError, match=f"column 'x' has {what}, where one is missing, infinite or above 1e.40"):
+    with pytest.raises(ColumnError, match=f"column 'x' has {what}, which cannot be learned from"):
         Columns().fit({"x": values, "note": ["a word"] * len(values)})
     assert Columns({"x": "text"}).fit({"x": values}).columns_[0].kind == "text"
 

@@ -230,8 +230,8 @@ def save_model(table: dict[str, list[Any]]) -> None:
 def test_what_has_a_type_in_parquet_keeps_it() -> None:
     exact = [Decimal(f"12345678901234567.{i:03}") for i in range(20)]
     flags = [None if i % 5 == 0 else bool(i % 2) for i in range(20)]
-    table = {"price": exact, "phone": [f"+49170{i * i}" for i in range(20)], "text": [f"{i * 7 % 5}.20" for i in range(20)],
-             "flag": flags, "c": ["u", "v"] * 10}  # fmt: skip
+    texts = {"phone": [f"+49170{i * i}" for i in range(20)], "size": [f"{i * 7 % 5}.20" for i in range(20)]}
+    table: dict[str, list[Any]] = {"price": exact, **texts, "flag": flags, "c": ["u", "v"] * 10}
     save_model(table)
     parquet.write_table(pa.table(table), "new.parquet")
     assert main(["predict", "model.dford", "new.parquet", "--out", "levels.parquet"]) == 0

@@ -108,6 +108,17 @@ def test_levels_that_were_named_keep_their_order_and_no_other_is_added() -> None
         stream.learn_one({"x": 1.0}, "excellent")
 
 
+@pytest.mark.parametrize("known", [[1], [1, 2]])
+def test_levels_without_an_order_are_refused_and_leave_no_trace(known: list[int]) -> None:
+    stream = Ordinal(DFORD(random_state=0))
+    for level in known:
+        stream.learn_one({"a": 1.0}, level)
+    with pytest.raises(ValueError, match=r"levels of several types, such as 1 and 'high', cannot be sorted; give the"):
+        stream.learn_one({"a": 2.0}, "high")
+    stream.learn_one({"a": 2.0}, 3)
+    assert stream.predict_one({"a": 2.0}) in {*known, 3}
+
+
 def test_a_refused_row_leaves_no_trace() -> None:
     stream: Any = Ordinal(DFORD(levels=[1, 2], random_state=0))
     stream.learn_one({"x": 1.0}, 2)

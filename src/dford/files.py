@@ -82,7 +82,8 @@ def read_parquet(path: str | os.PathLike[str]) -> Any:
         frame = pd.read_parquet(path)
     except (LookupError, NotImplementedError, RuntimeError, TypeError) as error:
         raise ValueError(f"{Path(path).name} cannot be read as Parquet: {error!r}") from None
-    index, frame = frame.index, frame.reset_index(drop=True)
+    index: Any = frame.index
+    frame = frame.reset_index(drop=True)
     for name in () if isinstance(index, pd.RangeIndex) else index.names:
         if name is not None and name not in frame:
             frame[name] = index.get_level_values(name)

@@ -74,7 +74,7 @@ class Ordinal(base.Classifier):  # type: ignore[misc]
         if y not in scale.index:
             if model.levels is not None:
                 scale.number(y)
-            scale = Scale(sorted([*scale.names, y]))
+            scale = Scale(_in_order([*scale.names, y]))
         if len(scale) > len(model._scale) or len(columns) > model.n_features_in_:
             room = max(model.n_features_in_, _room(model, len(columns)))
             model._grow(scale, room if len(columns) > model.n_features_in_ else model.n_features_in_)
@@ -90,13 +90,23 @@ class Ordinal(base.Classifier):  # type: ignore[misc]
     def _first_scale(self, y: Any) -> Scale | None:
         if self.learner.levels is not None:
             return Scale(self.learner.levels)
-        if y not in self._levels:
-            self._levels.append(y)
-        if len(self._levels) < 2:
+        levels = self._levels if y in self._levels else [*self._levels, y]
+        scale = Scale(_in_order(levels)) if len(levels) > 1 else None
+        self._levels = levels
+        if scale is None:
             return None
-        scale = Scale(sorted(self._levels))
         scale.warn_if_guessed(stacklevel=4)
         return scale
+
+
+def _in_order(levels: list[Any]) -> list[Any]:
+    try:
+        return sorted(levels)
+    except TypeError:
+        raise ValueError(
+            f"levels of several types, such as {levels[0]!r} and {levels[-1]!r}, cannot be sorted; give the learner "
+            "levels=[...], lowest first"
+        ) from None
 
 
 def _room(model: OrdinalLearner, n_features: int) -> int:

@@ -120,5 +120,5 @@ def _numbers(texts: Any) -> Any:
     least, most = min(known), max(known)
     if least < -(2**63) or most >= (2**63 if least < 0 else 2**64):
         return there
-    found = pd.array(whole, kind := "Int64" if most < 2**63 else "UInt64")
-    return found if None in whole else found.astype(kind.lower())
+    found: Any = pd.array(whole, "Int64" if most < 2**63 else "UInt64")
+    return found if None in whole else found.astype(found.dtype.numpy_dtype)

@@ -3,7 +3,7 @@
 import itertools
 import math
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 from dford.columns import values
@@ -133,19 +133,22 @@ def _guess(name: str, there: Sequence[Any]) -> tuple[str, str]:
     return "text", _hint(words)
 
 
+_FINITE: Sequence[tuple[str, Callable[[Any], bool], Callable[[Any], bool]]] = (
+    ("numbers", values.is_meant_as_number, lambda value: not math.isnan(values.number(value))),
+    ("vectors", values.is_meant_as_vector, lambda value: values.vector(value) is not None),
+)
+
+
 def _refuse_gaps(name: str, given: Values) -> None:
     """Refuse what would be numbers or vectors, if each of them were finite: as text, that would be lost in silence."""
     there = [(row, value) for row, value in enumerate(given) if not values.is_missing(value)]
-    for what, is_meant, is_read in (
-        ("numbers", values.is_meant_as_number, lambda value: not math.isnan(values.number(value))),
-        ("vectors", values.is_meant_as_vector, lambda value: values.vector(value) is not None),
-    ):
-        strange = next(((row, value) for row, value in there if not is_read(value)), None)
-        if strange is not None and all(is_meant(value) for _, value in there):
-            row, value = strange
+    for what, is_meant, is_read in _FINITE:
+        strange = [(row, value) for row, value in there if not is_read(value)]
+        if strange and all(is_meant(value) for _, value in there):
+            row, value = strange[0]
             sentence = (
-                f"column {name!r} has {what}, but {str(value)[:40]} in row {row + 1}, where one is missing, infinite or "
-                f"above {values.LARGEST:g}; correct it, or leave the whole value out"
+                f"column {name!r} has {what}, but row {row + 1} has {str(value)[:40]}, which cannot be learned from; "
+                "correct it, or leave it empty"
             )
             raise ColumnError(sentence, f"not-a-{what[:-1]}", name, row)
 

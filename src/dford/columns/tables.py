@@ -1,12 +1,13 @@
 """Tables of any kind as columns of values: pandas and polars frames, Arrow tables, arrays, rows as dicts."""
 
+import math
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dford.columns.values import Values, word
+from dford.columns.values import Values, number, word
 from dford.feedback import as_names
 from dford.log_columns import invented
 
@@ -82,6 +83,17 @@ def has_more_than_numbers(X: Any) -> bool:
 def all_are_numbers(X: Any) -> bool:
     """Whether all values of a frame are numbers, whatever its types say about them."""
     return all(isinstance(column, np.ndarray) for column in read_table(X).values())
+
+
+def refuse_words(X: Any) -> None:
+    """Refuse texts in an array, in which every column is learned from as numbers."""
+    if isinstance(X, (np.ndarray, list, tuple)):
+        for value in np.asarray(X, dtype=object).flat:
+            if isinstance(value, str) and math.isnan(number(value)):
+                raise ValueError(
+                    f"an array must hold numbers only, but has {str(value)[:40]!r}; for texts and categories, pass a "
+                    "frame or a list of dicts"
+                )
 
 
 def has_missing_numbers(X: Any) -> bool:

@@ -68,7 +68,7 @@ def vector(value: Any) -> list[float] | None:
     return numbers if numbers and not any(map(math.isnan, numbers)) else None
 
 
-def _listed(value: Any) -> Sequence[Any]:
+def _listed(value: Any) -> Any:
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
             value = json.loads(value)

@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dford.columns import Column, Columns
-from dford.columns.tables import has_missing_numbers, has_more_than_numbers, read_table
+from dford.columns.tables import has_missing_numbers, has_more_than_numbers, read_table, refuse_words
 from dford.feedback import difference
 from dford.learners._forms.form import Form, Rows
 from dford.log import FeedbackLog
@@ -109,6 +109,7 @@ class RowReader(BaseEstimator):  # type: ignore[misc]
                     input_name="X",
                 )
             except (TypeError, ValueError):
+                refuse_words(X)
                 if not anew:
                     self._refuse_column(X)
                 raise

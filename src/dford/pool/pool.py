@@ -14,7 +14,7 @@ from sklearn.utils import check_array, check_random_state
 from dford import persistence
 from dford.arrays import Floats, Ints
 from dford.columns import Columns
-from dford.columns.tables import has_more_than_numbers
+from dford.columns.tables import has_more_than_numbers, refuse_words
 from dford.estimates import Estimate
 from dford.feedback import split_names
 from dford.learners import Auto, LiveLearner
@@ -163,10 +163,14 @@ class Pool:
             )
         if self.columns_ is not None:
             values, names = self.columns_.transform(X), None
-        rows = check_array(
-            values, dtype=np.float64, order="C", ensure_all_finite="allow-nan", ensure_min_features=0,
-            ensure_min_samples=0, input_name="X", accept_sparse="csr",
-        )  # fmt: skip
+        try:
+            rows = check_array(
+                values, dtype=np.float64, order="C", ensure_all_finite="allow-nan", ensure_min_features=0,
+                ensure_min_samples=0, input_name="X", accept_sparse="csr",
+            )  # fmt: skip
+        except ValueError:
+            refuse_words(values)
+            raise
         placements, is_first = self._placements, not len(self)
         if not is_first and sparse.issparse(rows) != sparse.issparse(placements.X):
             rows = rows.toarray() if sparse.issparse(rows) else sparse.csr_matrix(rows)
