@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,73 @@ def test_watch_updates_while_people_answer(tmp_path: Path, new_page: Callable[..
         page.get_by_text("Show as table").nth(1).click()
         cells = last.all_inner_texts()
         assert [float(cell) for cell in cells] == [12, *(round(cut, 3) for cut in state["thresholds"])]
+
+
+def test_a_level_written_from_right_to_left_leaves_its_sentence_in_order(
+    tmp_path: Path, new_page: Callable[..., Page]
+) -> None:
+    page = new_page()
+    with serving(tmp_path / "log.db") as client:
+        set_up(client, learner="NewtonLogit", levels=["ضعيف", "جيد", "ممتاز", "رائع"])
+        page.goto(home(client) + "#/rain/watch")
+        note = page.locator(".unsure .note").first
+        link, level = note.locator("a").bounding_box(), note.locator("bdi").bounding_box()
+        assert link is not None
+        assert level is not None
+        assert link["x"] + link["width"] <= level["x"]
+        page.goto(home(client) + "#/rain/answer")
+        asked_about(page)
+        levels = page.locator(".buttons bdi").all_inner_texts()
+        page.keyboard.press("ArrowLeft")
+        expect(page.locator(".last bdi")).to_have_text(levels[0])
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_a_long_name_leaves_everybody_a_button_to_revoke(
+    tmp_path: Path, new_page: Callable[..., Page], width: int
+) -> None:
+    page = new_page(viewport={"width": width, "height": 700})
+    with serving(tmp_path / "log.db") as client:
+        set_up(client, learner="NewtonLogit")
+        page.goto(home(client) + "#/rain/setup")
+        for name in ("ben", "a" * 200):
+            page.get_by_label("Person's name").fill(name)
+            page.get_by_role("button", name="Create link").click()
+            button = page.get_by_role("button", name=f"Revoke the key for {name}")
+            expect(button).to_be_visible()
+        box = page.get_by_role("button", name="Revoke the key for ben").bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= width
+
+
+@pytest.mark.parametrize("ends", [range(19), [n // 5 for n in range(19)], [0] * 19, [0, 1, 1.1, 9]])
+def test_each_name_in_a_chart_stands_beside_its_own_line(
+    tmp_path: Path, new_page: Callable[..., Page], ends: Any
+) -> None:
+    """Or nowhere, if there is no room."""
+    page = new_page()
+    with serving(tmp_path / "log.db") as client:
+        page.goto(home(client))
+        rows = [{"answers": answers, "values": list(ends)} for answers in (1, 10)]
+        chart = {"label": "", "names": [f"level {n} | " for n in range(len(ends))], "rows": rows}
+        page.evaluate(
+            "async (chart) => (await import('/page/chart.js')).draw(document.querySelector('main'), chart)", chart
+        )
+        names = page.locator(".chart > text", has_text="level").evaluate_all(
+            """found => found.map(one => [one.textContent, one.getBoundingClientRect().top,
+                one.getBoundingClientRect().bottom])"""
+        )
+        lines = page.locator(".chart .line").evaluate_all("found => found.map(one => one.getBoundingClientRect().top)")
+        box = page.locator(".chart").bounding_box()
+        assert box is not None
+        assert len(names) >= min(len(ends), 8)
+        for name, top, bottom in names:
+            assert box["y"] <= top
+            assert bottom <= box["y"] + box["height"]
+            middle, own = (top + bottom) / 2, lines[int(name.split()[1])]
+            assert abs(middle - own) <= min(abs(middle - line) for line in lines) + 6
+        edges = sorted(top for _, top, _ in names)
+        assert all(below - above > 14 for above, below in pairwise(edges))
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 360), ("dark", 1920)])  # no style depends on both

@@ -1,7 +1,7 @@
 // One item, one question, one key press.
 
 import { asProblem } from "./api.js";
-import { el, fill, notice, number, say, setText } from "./dom.js";
+import { bdi, el, fill, notice, number, say, setText } from "./dom.js";
 import { imagePath, Images } from "./images.js";
 import * as item from "./item.js";
 import { picture } from "./picture.js";
@@ -200,9 +200,9 @@ class AnswerView {
     const { level, shown, item: of } = question;
     const k = this.levels.indexOf(level);
     const above = this.levels[k + 1];
-    fill(this.meaningOfNo, k ? `${level} or lower` : level);
-    fill(this.meaningOfYes, k + 2 < this.levels.length ? `${above} or higher` : above);
-    fill(this.heading, "Is it above ", el("em", {}, level), "?");
+    fill(this.meaningOfNo, bdi(level), k ? " or lower" : null);
+    fill(this.meaningOfYes, bdi(above), k + 2 < this.levels.length ? " or higher" : null);
+    fill(this.heading, "Is it above ", el("em", { dir: "auto" }, level), "?");
     item.show(this.item, this.project.description, shown, of === null ? []
       : item.imagesOf(this.project.description, shown).map((image) => picture(this.images, of, image)));
     this.zoom.set(false);
@@ -263,8 +263,9 @@ class AnswerView {
 
   showLastAct() {
     const { last } = this.recent;
-    const what = last && (last.act === "skip" ? "skipped" : `${last.higher ? "above" : "not above"} ${last.question.level}`);
-    this.last.textContent = last ? `Last: ${what}` : "";
+    if (!last) fill(this.last);
+    else if (last.act === "skip") fill(this.last, "Last: skipped");
+    else fill(this.last, `Last: ${last.higher ? "above" : "not above"} `, bdi(last.question.level));
     this.undo.disabled = !last;
   }
 }

@@ -3,6 +3,7 @@
 import { el, fill, number, scrollable, svgEl } from "./dom.js";
 
 const [HEIGHT, LEFT, BELOW, ABOVE, RIGHT, LINE] = [240, 44, 28, 10, 12, 15];
+const SLACK = 4; // pixels by which a name may be nearer to another line than to its own
 
 /**
  * @typedef {object} Row
@@ -16,7 +17,7 @@ const [HEIGHT, LEFT, BELOW, ABOVE, RIGHT, LINE] = [240, 44, 28, 10, 12, 15];
  * @param {Element} box
  * @param {object} chart
  * @param {string} chart.label
- * @param {string[]} chart.names written beside their lines if there are several
+ * @param {string[]} chart.names written beside their lines if there are several, as far as there is room
  * @param {Row[]} chart.rows
  * @param {number | null} [chart.least] where the vertical axis begins
  */
@@ -52,21 +53,42 @@ export function draw(box, { label, names, rows, least = null }) {
     rows.length > 1 ? null
       : rows[0].values.map((value) => svgEl("circle", { class: "point", r: 3, cx: x(first), cy: y(value) })),
     names.length === 1 ? null
-      : apart(lastRow.values.map(y)).map((at, k) => svgEl("text", { x: width - right + 6, y: at + 4 }, names[k])));
+      : beside(lastRow.values.map(y)).map(({ k, at }) =>
+        svgEl("text", { x: width - right + 6, y: at + 4 }, names[k])));
   const open = box.querySelector("details")?.open ?? false;
   fill(box, svg, el("details", { open }, el("summary", {}, "Show as table"), table(names, rows)));
 }
 
 /**
- * Heights of names, moved apart if they would overlap.
+ * Heights of names beside lines that end at these heights, without the names that would stand beside other lines.
+ * @param {number[]} ends
+ */
+function beside(ends) {
+  const isNear = (/** @type {number} */ at, /** @type {number} */ end) =>
+    Math.abs(at - end) <= Math.min(...ends.map((other) => Math.abs(at - other))) + SLACK;
+  /** @type {{ k: number, at: number }[]} */
+  let found = [];
+  for (const k of ends.map((_, i) => i).sort((a, b) => ends[a] - ends[b])) {
+    const some = [...found.map((one) => one.k), k];
+    const heights = apart(some.map((one) => ends[one]));
+    if (!heights || !heights.every((at, i) => isNear(at, ends[some[i]]))) continue;
+    found = heights.map((at, i) => ({ k: some[i], at }));
+  }
+  return found;
+}
+
+/**
+ * Heights in ascending order, moved up and down alike where they would overlap; null if there are too many.
  * @param {number[]} heights
  */
 function apart(heights) {
-  const order = heights.map((_, k) => k).sort((a, b) => heights[a] - heights[b]);
-  const found = [...heights];
-  order.forEach((k, i) => { if (i) found[k] = Math.max(found[k], found[order[i - 1]] + LINE); });
-  const over = Math.max(0, found[order[order.length - 1]] - (HEIGHT - BELOW));
-  return found.map((at) => at - over);
+  const last = heights.length - 1;
+  const [lowest, highest] = [HEIGHT - BELOW - last * LINE, ABOVE];
+  if (lowest < highest) return null;
+  const [down, up] = [[...heights], [...heights]];
+  for (let i = 1; i <= last; i++) down[i] = Math.max(down[i], down[i - 1] + LINE);
+  for (let i = last - 1; i >= 0; i--) up[i] = Math.min(up[i], up[i + 1] - LINE);
+  return heights.map((_, i) => (Math.min(down[i], lowest + i * LINE) + Math.max(up[i], highest + i * LINE)) / 2);
 }
 
 /**

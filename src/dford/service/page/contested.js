@@ -1,7 +1,7 @@
 // Items about which people's answers contradict each other, and how an admin settles them.
 
 import { asProblem } from "./api.js";
-import { busy, certainty, el, fill, number, say } from "./dom.js";
+import { bdi, busy, certainty, el, fill, number, say } from "./dom.js";
 import { imagePath } from "./images.js";
 import { imagesOf, summary } from "./item.js";
 import { picture } from "./picture.js";
@@ -87,9 +87,11 @@ export class ContestedItems {
       levels.map((level) => el("option", { value: level, selected: level === one.level }, level)));
     const button = el("button", { type: "button", "aria-label": `Settle item ${one.item}` }, "Settle");
     const row = el("li", {}, this.itself(one),
-      el("p", { class: "note" }, `Item ${number(one.item)} · now ${one.level}, ${certainty(one.probabilities[one.level])}`),
+      el("p", { class: "note" }, `Item ${number(one.item)} · now `, bdi(one.level),
+        `, ${certainty(one.probabilities[one.level])}`),
       el("ul", { class: "said" }, [...byPerson(one.answers)].map(([person, answers]) => el("li", {},
-        el("b", { dir: "auto" }, person), ": ", el("span", { dir: "auto" }, answers.join(", "))))),
+        el("b", { dir: "auto" }, person), ": ", answers.flatMap(({ level, higher }, i) =>
+          [`${i ? ", " : ""}${higher ? "above" : "not above"} `, bdi(level)])))),
       el("p", { class: "settle" }, "Right level: ", select, " ", button));
     button.addEventListener("click", () => this.act(button, async () => {
       const settled = await this.project.send("PUT", `/settled/${one.item}`, { json: { level: select.value } });
@@ -105,14 +107,17 @@ export class ContestedItems {
   settledRow(one) {
     const { item, lowest, highest, person, at } = one;
     const button = el("button", { type: "button", "aria-label": `Undo settling item ${item}` }, "Undo");
-    const level = lowest === highest ? lowest : `${lowest} to ${highest}`;
+    const level = lowest === highest ? [bdi(lowest)] : [bdi(lowest), " to ", bdi(highest)];
     const when = new Date(1000 * at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
     const row = el("li", {}, this.itself(one),
-      el("p", { class: "note" }, `Item ${number(item)} · settled at ${level} by ${person}, ${when} `, button));
+      el("p", { class: "note" }, `Item ${number(item)} · settled at `, level, " by ", bdi(person), `, ${when} `, button));
     button.addEventListener("click", () => this.act(button, async () => {
       await this.project.send("DELETE", `/settled/${item}`);
       say(`Item ${item} is no longer settled.`);
-      row.replaceWith(el("li", {}, this.itself(one), el("p", { class: "note" }, `Item ${number(item)} · no longer settled`)));
+      const now = el("li", { tabindex: "-1" }, this.itself(one),
+        el("p", { class: "note" }, `Item ${number(item)} · no longer settled`));
+      row.replaceWith(now);
+      now.focus();
     }));
     return row;
   }
@@ -123,9 +128,8 @@ export class ContestedItems {
  * @param {Server.GivenAnswer[]} answers
  */
 function byPerson(answers) {
-  /** @type {Map<string, string[]>} */
+  /** @type {Map<string, Server.GivenAnswer[]>} */
   const said = new Map();
-  for (const { person, level, higher } of answers)
-    said.set(person, [...said.get(person) ?? [], `${higher ? "above" : "not above"} ${level}`]);
+  for (const one of answers) said.set(one.person, [...said.get(one.person) ?? [], one]);
   return said;
 }

@@ -56,6 +56,12 @@ function complete(element, properties, children) {
   return element;
 }
 
+/**
+ * A name inside a sentence, which it leaves in order even if it is written from right to left.
+ * @param {string} name
+ */
+export const bdi = (name) => el("bdi", {}, name);
+
 export const byId = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
 /**
@@ -86,15 +92,17 @@ export function say(sentence) {
 /**
  * Shown until it is dismissed, or for some seconds.
  * @param {string} sentence
+ * @returns {Element}
  */
 export function notice(sentence, seconds = 0) {
-  const shown = [...byId("notices").children].some((one) => one.querySelector("span")?.textContent === sentence);
-  if (shown) return;
+  const shown = [...byId("notices").children].find((one) => one.querySelector("span")?.textContent === sentence);
+  if (shown) return shown;
   const close = () => { box.remove(); };
   const box = el("p", { class: "notice" }, el("span", {}, sentence),
     el("button", { type: "button", onclick: close, "aria-label": "Dismiss this message" }, "×"));
   byId("notices").append(box);
   if (seconds) setTimeout(close, 1000 * seconds);
+  return box;
 }
 
 /**
@@ -106,17 +114,21 @@ export function scrollable(label, ...children) {
   return el("div", { class: "wide", tabindex: "0", role: "group", "aria-label": label }, ...children);
 }
 
+/** @type {WeakMap<HTMLButtonElement, Element>} */
+const failures = new WeakMap(); // what is shown of the latest attempt
+
 /**
- * Disable a form's button while its work is in progress, and show what goes wrong.
+ * Disable a form's button while its work is in progress, and show what goes wrong, until the next attempt.
  * @param {HTMLButtonElement} button
  * @param {() => Promise<void>} work
  */
 export async function busy(button, work) {
   button.disabled = true;
+  failures.get(button)?.remove();
   try {
     await work();
   } catch (error) {
-    notice(sentenceOf(error));
+    failures.set(button, notice(sentenceOf(error)));
   } finally {
     button.disabled = false;
   }

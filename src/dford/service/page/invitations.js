@@ -64,7 +64,7 @@ export class Invitations {
     fill(this.list, keys.length ? el("div", { class: "wide" }, el("table", {},
       el("caption", {}, "Access keys of this project"),
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Name"), el("th", { scope: "col" }, "Role"), el("td", {}))),
-      el("tbody", {}, keys.map((key) => el("tr", {}, el("th", { scope: "row" }, key.name), el("td", {}, key.role),
+      el("tbody", {}, keys.map((key) => el("tr", {}, el("th", { scope: "row", dir: "auto", class: "shown" }, key.name), el("td", {}, key.role),
         el("td", {}, key.revoked ? "revoked" : this.revokeButton(key))))))) : null);
   }
 

@@ -3,7 +3,7 @@
 import { asProblem } from "./api.js";
 import { draw } from "./chart.js";
 import { ContestedItems } from "./contested.js";
-import { certainty, el, fill, number, setText } from "./dom.js";
+import { bdi, certainty, el, fill, number, setText } from "./dom.js";
 import { imagePath, Images } from "./images.js";
 import { imagesOf, summary } from "./item.js";
 import { PeopleFigures } from "./people.js";
@@ -196,7 +196,7 @@ class WatchView {
     return el("ul", { class: "unsure" }, unsure.map(({ item, shown, level, probabilities, sureness }) => el("li", {},
       imagesOf(description, shown).map((image) => picture(this.images, item, image)),
       el("p", { dir: "auto", class: "shown" }, summary(description, shown)),
-      el("p", { class: "note" }, el("a", { href: `#/${this.project.name}/answer?item=${item}` }, `Item ${number(item)}`), ` · ${level} · `,
+      el("p", { class: "note" }, el("a", { href: `#/${this.project.name}/answer?item=${item}` }, `Item ${number(item)}`), " · ", bdi(level), " · ",
         probabilities ? certainty(sureness) : `${number(sureness)} from a threshold`))));
   }
 }
