@@ -157,6 +157,7 @@ def test_an_admin_settles_a_contested_item_and_undoes_it(tmp_path: Path, new_pag
         page.get_by_label(f"Undo settling item {found['item']}").click()
         # the row says so too, until the list is read again
         expect(page.locator("#spoken")).to_have_text(f"Item {found['item']} is no longer settled.")
+        expect(page.locator(".contested > li:focus")).to_contain_text("no longer settled")
         assert levels(client, project)[found["item"] - 1]["settled_by"] == ""
 
 
@@ -234,3 +235,15 @@ def test_people_see_their_own_figures_if_the_project_says_so(tmp_path: Path, new
         expect(guest.locator(".people > li")).to_have_count(1)
         expect(guest.locator(".people > li")).to_contain_text("ann")
         expect(guest.locator(".bars", has_text="dan")).to_contain_text("30")
+        asked = list[str]()
+        guest.on("request", lambda request: asked.append(request.url))
+        guest.get_by_text("Figures").click()
+        with guest.expect_response("**/state"), guest.expect_response("**/state"):
+            pass
+        assert not any(url.endswith("/mine") for url in asked), "nothing is new"
+        answered(client, project, right, 3)
+        with guest.expect_response("**/mine"):
+            pass
+        expect(guest.locator(".people dl")).to_be_visible()
+        expect(guest.locator(".people > li")).to_contain_text("31 answers")
+        expect(guest.locator(".people dl")).to_be_visible()

@@ -40,6 +40,8 @@ class People(BaseModel):
 
 
 class Mine(BaseModel):
+    sequence: int = Field(description="The sequence number of the last answer included.")
+    stale: bool = Field(description=STALE)
     figures: Figures | None
 
 

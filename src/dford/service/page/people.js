@@ -25,12 +25,14 @@ export class PeopleFigures {
     this.isAsking = false;
     /** @type {Server.People | null} */
     this.shown = null;
+    /** @type {{ sequence: number, stale: boolean } | null} */
+    this.latest = null; // what the figures include
   }
 
   // The server updates them now and then: show what it has, until it has learned everything.
   async refresh() {
     const { sequence } = this.project.state;
-    const isLatest = this.shown?.sequence === sequence && !this.shown.stale;
+    const isLatest = this.latest?.sequence === sequence && !this.latest.stale;
     if (!this.isWanted || this.isAsking || !sequence || isLatest) return;
     this.isAsking = true;
     try {
@@ -45,24 +47,39 @@ export class PeopleFigures {
 
   /** @param {Server.People} shown */
   show(shown) {
-    this.shown = shown;
-    if (shown.people.length) fill(this.box, el("ul", { class: "people" }, shown.people.map(row)));
+    this.shown = this.latest = shown;
+    if (shown.people.length) fillRows(this.box, shown.people);
   }
 
   /** @param {Server.Mine} mine */
-  showOwn({ figures }) {
-    if (figures) fill(this.own, el("ul", { class: "people" }, row(figures)));
+  showOwn(mine) {
+    this.latest = mine;
+    if (mine.figures) fillRows(this.own, [mine.figures]);
   }
 }
 
-/** @param {Server.Figures} figures */
-function row(figures) {
+/**
+ * What is open stays open.
+ * @param {Element} box
+ * @param {Server.Figures[]} people
+ */
+function fillRows(box, people) {
+  const open = [...box.querySelectorAll("details[open]")].map((one) => one.getAttribute("data-of"));
+  fill(box, el("ul", { class: "people" }, people.map((one) => row(one, open.includes(one.name)))));
+}
+
+/**
+ * @param {Server.Figures} figures
+ * @param {boolean} open whether the details are shown
+ */
+function row(figures, open) {
   return el("li", {},
     el("p", {}, el("b", { dir: "auto" }, figures.name), " ", el("span", { class: "note" }, activity(figures))),
     figures.flag ? el("p", { class: "flag" }, OFTEN_WRONG) : null,
     el("p", {}, inWords(figures)),
-    el("details", {}, el("summary", {}, "Figures"), el("dl", { class: "plain" }, details(figures).map(([term, value]) =>
-      el("div", {}, el("dt", {}, term), el("dd", {}, value))))));
+    el("details", { open, "data-of": figures.name }, el("summary", {}, "Figures"),
+      el("dl", { class: "plain" }, details(figures).map(([term, value]) =>
+        el("div", {}, el("dt", {}, term), el("dd", {}, value))))));
 }
 
 /** @param {Server.Figures} figures */

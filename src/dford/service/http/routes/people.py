@@ -48,8 +48,9 @@ def add(app: FastAPI) -> None:
         require_placements(to.project)
         if not to.service.rules(to.project).own_figures:
             raise Refusal(403, "not-shown", "this project does not show people their own figures", "project")
-        people = _figures(to)["people"]
-        return {"figures": next((one for one in people if one["name"] == to.person), None)}
+        found = _figures(to)
+        own = next((one for one in found["people"] if one["name"] == to.person), None)
+        return {"sequence": found["sequence"], "stale": found["stale"], "figures": own}
 
 
 def _figures(to: Access) -> dict[str, Any]:
