@@ -120,7 +120,7 @@ def test_levels_that_do_not_fit_are_refused(learner: Any) -> None:
     refuses(model, lambda: model.fit(X, ["low"] * 30), "at least two levels")
     for levels, labels, sentence in (
         (["a"], y, "at least two levels"),
-        (["a", "b", "a"], y, "must be distinct"),
+        (["a", "b", "a"], y, "must be distinct; 'a' appears twice"),
         ([1, 2, 3], np.tile([1, 2, 4], 10), "4 is not a level"),
         ([1, 2, 3], np.tile([1, 2, 2.5], 10), "2.5 is not a level"),
         ([1.0, np.nan], y, "NaN is not a level"),

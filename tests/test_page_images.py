@@ -359,6 +359,19 @@ def test_images_whose_responses_were_lost_are_added_once_to_a_new_project(
     assert ok(photos.get("/projects/holiday"))["columns"] is None  # the images decide
 
 
+def test_a_new_project_whose_images_were_all_refused_is_reported(
+    photos: Any, new_page: Callable[..., Page], tmp_path: Path
+) -> None:
+    page, bad = new_page(), tmp_path / "bad.png"
+    bad.write_bytes(b"\x89PNG\r\n\x1a\nand no more")
+    page.goto(home(photos) + "#/new")
+    page.set_input_files("#file", bad)
+    page.get_by_role("button", name="Create project").click()
+    expect(page.locator("#notices")).to_contain_text(re.compile("^bad.png was not added: "))
+    expect(page.locator("#notices")).to_contain_text("Project bad was created, but has no items.")
+    expect(page.get_by_label("Project name")).to_have_value("bad-2")
+
+
 def test_without_an_image_only_one_csv_file_is_taken(
     photos: Any, new_page: Callable[..., Page], tmp_path: Path
 ) -> None:

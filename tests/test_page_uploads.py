@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 from browsing import home
+from dford.service.csv_rows import read_rows
 from serving import ok, serving, set_up
 
 
@@ -64,6 +66,30 @@ def test_an_empty_line_is_an_item_if_there_is_only_one_column(tmp_path: Path, ne
             assert page.evaluate("async (text) => (await import('/page/csv.js')).parts(text)", text) == [expected]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a,b\r1,2\r3,4\r",
+        "a,b\r\n1,2\r3,4\n\r5,6",
+        "a\tb\n1\t2\n\t\n3\t4\n",
+        'a,b\r"1\r2",""\r\r\n"x""\n",\r,\r',
+        "\r\ra\r1\r\r2\r\r",
+        "a\n \n\n2",
+    ],
+)
+def test_a_file_is_cut_where_the_server_sees_the_end_of_a_line(
+    tmp_path: Path, new_page: Callable[..., Page], text: str
+) -> None:
+    page, rows = new_page(), read_rows(text.encode())
+    with serving(tmp_path / "log.db") as client:
+        page.goto(home(client))
+        parts = page.evaluate("async (text) => (await import('/page/csv.js')).parts(text)", text)
+        assert [read_rows(part["text"].encode()) for part in parts] == [rows]
+        assert parts[0]["count"] == len(rows)
+        long = page.evaluate("async (n) => (await import('/page/csv.js')).parts('a,b\\r' + '1,2\\r'.repeat(n))", 5001)
+        assert [part["count"] for part in long] == [5000, 1]
+
+
 def test_items_are_added_once_and_again_only_if_chosen_again(tmp_path: Path, new_page: Callable[..., Page]) -> None:
     file, page = tmp_path / "more.csv", new_page()
     file.write_text("size,colour,note\n" + "".join(f'{n},red,5" of rain {n}\n' for n in range(9)))
@@ -81,8 +107,53 @@ def test_items_are_added_once_and_again_only_if_chosen_again(tmp_path: Path, new
             button.click()
             expect(page.locator("#notices")).to_contain_text("9 items were added")
             assert ok(client.get(f"{project}/state"))["items"] == items
+            expect(page.locator("dt:text-is('Items') + dd")).to_have_text(str(items))
             page.unroute("**/items.csv")
             page.get_by_role("button", name="Dismiss this message").click()
+
+
+def test_nobody_is_told_to_try_again_what_is_refused_for_good(tmp_path: Path, new_page: Callable[..., Page]) -> None:
+    file, page = tmp_path / "more.csv", new_page()
+    with serving(tmp_path / "log.db") as client:
+        set_up(client, learner="NewtonLogit")
+        page.goto(home(client) + "#/rain/setup")
+        file.write_text("size,weight\n1,2\n")
+        page.set_input_files("#file", file)
+        expect(page.locator(".drop .note")).to_have_text("There is no column 'weight' in this project")
+        expect(page.get_by_role("button", name="Add items")).to_be_disabled()
+        file = tmp_path / "most.csv"
+        file.write_text("size,colour,note\n" + "1,red,a\n" * 5000 + "tall,red,b\n")
+        page.set_input_files("#file", file)
+        page.get_by_role("button", name="Add items").click()
+        expect(page.locator("#notices")).to_contain_text("Column 'size' takes a number; got 'tall'.")
+        expect(page.locator(".drop .note")).to_have_text(
+            "Stopped after 5,000 of 5,001 items. Those were added: leave them out of the corrected file."
+        )
+
+
+def test_a_new_project_is_called_after_its_file_unless_somebody_named_it(
+    tmp_path: Path, new_page: Callable[..., Page]
+) -> None:
+    files, page = [tmp_path / f"{name}.csv" for name in ("wines", "beers", "teas")], new_page()
+    for file in files:
+        file.write_text("price\n1\n2\n")
+    with serving(tmp_path / "log.db") as client:
+        page.goto(home(client) + "#/new")
+        name = page.get_by_label("Project name")
+        for file in files[:2]:
+            page.set_input_files("#file", file)
+            expect(name).to_have_value(file.stem)
+        name.fill("drinks")
+        page.set_input_files("#file", files[2])
+        expect(page.get_by_text("2 items in teas.csv.")).to_be_visible()
+        expect(name).to_have_value("drinks")
+        page.get_by_label("Level 2", exact=True).fill("low")
+        page.get_by_role("button", name="Create project").click()
+        expect(page.locator("#notices")).to_contain_text("Levels must be distinct; 'low' appears twice.")
+        page.get_by_label("Level 2", exact=True).fill("middle")
+        page.get_by_role("button", name="Create project").click()
+        expect(page.locator(".question em")).to_be_visible()
+        expect(page.locator("#notices")).to_be_empty()
 
 
 def test_an_invitation_whose_response_was_lost_makes_one_key(tmp_path: Path, new_page: Callable[..., Page]) -> None:

@@ -70,6 +70,9 @@ def test_a_csv_file_is_previewed_then_stored_as_previewed(file: Path) -> None:
         assert ok(client.get("/projects/sheet/items", params={"after": 1}))[0]["shown"]["note"] == "two"
         changed = {"columns": [{"name": "size", "kind": "number"}]}
         assert problem(client.put("/projects/sheet/columns", json=changed)) == (409, "columns-set")
+        for path in ("preview.csv", "items.csv"):
+            other = client.post(f"/projects/sheet/{path}", **{**csv, "content": "size,weight\n1,2\n"})
+            assert problem(other) == (422, "unknown-column")
 
 
 def test_many_categories_are_read_the_same_whether_they_are_previewed_or_stored(file: Path) -> None:

@@ -34,7 +34,8 @@ class Scale:
         except TypeError:
             raise TypeError(f"levels must be names or numbers; got {self.names!r}") from None
         if len(self.index) < len(self.names):
-            raise ValueError(f"levels must be distinct; got {self.names!r}")
+            twice = next(name for i, name in enumerate(self.names) if name in self.names[:i])
+            raise ValueError(f"levels must be distinct; {twice!r} appears twice")
         if any(isinstance(name, str) and "\0" in name for name in self.names):
             raise ValueError(f"the name of a level cannot contain a null character; got {self.names!r}")
         for name in self.names:

@@ -38,7 +38,7 @@ export class Problem extends Error {
       return far ? `The server is still learning from earlier answers (${far} so far)` : "The server is getting ready";
     }
     if (this.code === "no-key") return "Your access key is not valid, or was revoked";
-    return this.sentence.replace(/[.\s]+$/, "").replace(/^./, (first) => first.toUpperCase());
+    return this.sentence.replace(/[.\s]+$/, "");
   }
 }
 
@@ -140,7 +140,8 @@ export async function send(method, path, options = {}) {
 function refusal({ status, headers }, reply) {
   try {
     const { code, sentence } = JSON.parse(reply);
-    if (code && sentence) return new Problem(status, code, sentence, Number(headers.get("Retry-After")) || 0);
+    const asText = String(sentence).replace(/^./, (first) => first.toUpperCase());
+    if (code && sentence) return new Problem(status, code, asText, Number(headers.get("Retry-After")) || 0);
   } catch { /* not in the form of the server's own refusals */ }
   return foreignReply(status);
 }

@@ -17,7 +17,8 @@ function delimiter(text) {
 }
 
 /**
- * The header and the records, not split at line ends inside quotes. Quotes are only special at the start of a value.
+ * The header and the records, as the server sees them: a line ends with \n, \r or both, except inside quotes, and only
+ * a line without any character is empty. Quotes are only special at the start of a value.
  * @param {string} text
  */
 function records(text) {
@@ -31,18 +32,20 @@ function records(text) {
     if (c === '"' && (quoted || starts)) {
       if (quoted && text[i + 1] === '"') i++;
       else quoted = !quoted;
-    } else if (c === "\n" && !quoted) {
+    } else if ((c === "\n" || c === "\r") && !quoted) {
+      if (c === "\r" && text[i + 1] === "\n") i++;
       found.push(text.slice(begin, i + 1));
       begin = i + 1;
     }
-    starts = !quoted && (c === parting || c === "\n");
+    starts = !quoted && (c === parting || begin === i + 1);
   }
   if (begin < text.length) found.push(text.slice(begin));
   const [header = "", ...rows] = found;
-  if (!alone) return { header, rows: rows.filter((row) => row.trim() !== "") };
-  while (rows.at(-1)?.trim() === "") rows.pop();
+  const isEmpty = (/** @type {string | undefined} */ row) => row !== undefined && /^[\r\n]+$/.test(row);
+  if (!alone) return { header, rows: rows.filter((row) => !isEmpty(row)) };
+  while (isEmpty(rows.at(-1))) rows.pop();
   // a missing value, in quotes as it may be the last of a part
-  return { header, rows: rows.map((row) => (row.trim() === "" ? '""\n' : row)) };
+  return { header, rows: rows.map((row) => (isEmpty(row) ? '""\n' : row)) };
 }
 
 /**
@@ -51,7 +54,7 @@ function records(text) {
  */
 export function parts(text) {
   const { header, rows } = records(text.replace(/^[\r\n]+/, ""));
-  const start = header.endsWith("\n") ? header : `${header}\n`;
+  const start = /[\r\n]$/.test(header) ? header : `${header}\n`;
   const found = [];
   let count = 0;
   let part = start;

@@ -37,6 +37,7 @@ export class ImageFiles {
     this.sent = new Map(); // how many images each file that was sent contained
     /** @type {File[]} */
     this.files = [];
+    this.added = 0; // images, at the latest attempt
   }
 
   /**
@@ -58,15 +59,17 @@ export class ImageFiles {
    * @returns {Promise<number>} how many images there are now
    */
   async sendTo(project, say) {
-    let [images, done] = [0, 0];
+    let done = 0;
+    this.added = 0;
     /** @type {string[]} */
     const refused = [];
-    const progress = () => `${number(done)} of ${counted(this.files.length, "file")} sent, ${counted(images, "image")}.`;
+    const progress = () => `${number(done)} of ${counted(this.files.length, "file")} sent, ${counted(this.added, "image")}.`;
     try {
       for (const file of this.files) {
         say(`${progress()} Sending ${file.name}…`);
         try {
-          images += await this.sendFile(project, file);
+          const count = await this.sendFile(project, file);
+          this.added += count;
           done += 1;
         } catch (error) {
           const problem = asProblem(error);
@@ -75,13 +78,14 @@ export class ImageFiles {
         }
       }
     } catch (error) {
-      say(`Stopped: ${progress()} Try again to continue: nothing is added twice.`);
-      throw error;
+      const problem = asProblem(error);
+      say(`Stopped: ${progress()}${problem.temporary ? " Try again to continue: nothing is added twice." : ""}`);
+      throw problem;
     }
     say([progress(), ...refused].join(" "));
-    if (!images) throw new Problem(422, "no-image", refused.join(" "));
+    if (!this.added) throw new Problem(422, "no-image", refused.join(" "));
     if (refused.length) notice(refused.join(" "));
-    return images;
+    return this.added;
   }
 
   /**

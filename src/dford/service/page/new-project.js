@@ -10,13 +10,17 @@ import { Upload } from "./upload.js";
 export async function show(main) {
   await send("GET", "/projects"); // refused for those who may not create projects
   const keys = new IdempotencyKeys();
+  let [ofFile, isTyped] = ["", false]; // the latest name that a file suggested; whether somebody chose the name
   const upload = new Upload((text) => send("POST", "/preview.csv", { text }), (known) => {
     rest.disabled = !known;
     if (!known) return;
-    if (!name.value) name.value = validName(upload.name);
+    const found = validName(upload.name);
+    if (!name.value || (!isTyped && found !== ofFile)) name.value = found;
+    ofFile = found;
     say("The items have been read. Now name the levels.");
   });
   const name = nameInput("name");
+  name.addEventListener("input", () => { isTyped = true; });
   const levels = new LevelsEditor(["low", "middle", "high"]);
   const button = el("button", { class: "main" }, "Create project");
   const rest = el("fieldset", { class: "plain", disabled: true },
@@ -30,7 +34,7 @@ export async function show(main) {
       try {
         await upload.sendTo(json.name);
       } catch (error) {
-        if (!(error instanceof Problem) || error.temporary || upload.sent || upload.images.files.length) throw error;
+        if (!(error instanceof Problem) || error.temporary || upload.added) throw error;
         name.value = nextName(json.name); // the columns of a project cannot be changed
         throw new Problem(error.status, error.code,
           `${sentenceOf(error)} Project ${json.name} was created, but has no items. Correct this, and create ${name.value} instead.`);

@@ -2,7 +2,7 @@
 
 import { download } from "./api.js";
 import { AskingForm } from "./asking.js";
-import { busy, el, fill, notice, number } from "./dom.js";
+import { busy, el, fill, notice, number, setText } from "./dom.js";
 import { Invitations } from "./invitations.js";
 import { Upload } from "./upload.js";
 
@@ -16,14 +16,22 @@ export async function show(main, project) {
   const invitations = new Invitations(project);
   const asking = project.description.choice === "pool" ? new AskingForm(project) : null;
   fill(main, el("p", { role: "status" }, "Loading…"));
+  const items = el("dd", {}, number(project.state.items));
+  const listeners = new AbortController();
+  const { signal } = listeners;
+  project.addEventListener("state", () => setText(items, number(project.state.items)), { signal });
   await Promise.all([invitations.load(), asking?.load()]); // first: what comes later would replace what was typed
   fill(main, el("h1", { tabindex: "-1" }, `Set up ${project.name}`), el("div", { class: "setup" },
-    scaleAndColumns(project), invitations.section, asking && asking.section, downloads(project), addItems(project)));
-  return () => {}; // nothing needs to be stopped
+    scaleAndColumns(project, items), invitations.section, asking && asking.section, downloads(project),
+    addItems(project)));
+  return () => listeners.abort();
 }
 
-/** @param {Project} project */
-function scaleAndColumns({ description, state }) {
+/**
+ * @param {Project} project
+ * @param {Element} items how many there are
+ */
+function scaleAndColumns({ description }, items) {
   /** @type {[string, string[]][]} */
   const kinds = [["Images", ["image"]], ["Numbers", ["number"]], ["Categories", ["category", "order"]], ["Texts", ["text", "words"]],
     ["Vectors", ["vector"]], ["Dates", ["date"]], ["Shown only", ["shown"]]];
@@ -33,7 +41,7 @@ function scaleAndColumns({ description, state }) {
   const pair = (term, value) => el("div", {}, el("dt", {}, term), el("dd", { dir: "auto" }, value));
   return el("section", { class: "card" }, el("h2", {}, "Scale and columns"), el("dl", { class: "plain" },
     pair("Levels, lowest first", description.levels.join(", ")), pair("Learner", description.learner),
-    pair("Items", number(state.items)), named.filter(([, names]) => names).map(([title, names]) => pair(title, names))));
+    el("div", {}, el("dt", {}, "Items"), items), named.filter(([, names]) => names).map(([title, names]) => pair(title, names))));
 }
 
 /** @param {Project} project */

@@ -1,6 +1,6 @@
 // Items from files, chosen or dropped: a CSV file, previewed as the server would read it and sent in parts, or images.
 
-import { IdempotencyKeys, Problem, projectPath, send } from "./api.js";
+import { asProblem, IdempotencyKeys, Problem, projectPath, send } from "./api.js";
 import { parts } from "./csv.js";
 import { el, fill, number, scrollable } from "./dom.js";
 import { haveImages, ImageFiles } from "./image-files.js";
@@ -41,7 +41,7 @@ export class Upload {
     this.name = ""; // of the file, without its ending
     this.file = ""; // identifies the file
     this.count = 0;
-    this.sent = 0;
+    this.sent = 0; // how many items of it, at the latest attempt
     /** @type {import("./csv.js").Part[]} */
     this.parts = []; // empty until a file was read
     /** @type {{ column: Server.Column, select: HTMLSelectElement }[]} */
@@ -74,6 +74,11 @@ export class Upload {
   // Whether there is something to send.
   get isKnown() {
     return this.parts.length > 0 || this.images.files.length > 0;
+  }
+
+  // How many items the latest attempt has added.
+  get added() {
+    return this.images.files.length ? this.images.added : this.sent;
   }
 
   clear() {
@@ -198,8 +203,11 @@ export class Upload {
         this.note.textContent = `${number(this.sent)} of ${number(this.count)} items sent.`;
       }
     } catch (error) {
-      this.note.textContent = `Stopped after ${number(this.sent)} of ${number(this.count)} items. Try again to continue: nothing is added twice.`;
-      throw error;
+      const problem = asProblem(error);
+      const next = problem.temporary ? "Try again to continue: nothing is added twice."
+        : this.sent ? "Those were added: leave them out of the corrected file." : "";
+      this.note.textContent = `Stopped after ${number(this.sent)} of ${number(this.count)} items. ${next}`;
+      throw problem;
     }
     return this.sent;
   }

@@ -20,11 +20,7 @@ def encode(
     columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], field: str, images: ImageReader | None = None
 ) -> list[PackedRow]:
     """The features of rows, which errors refer to as `field`."""
-    known = {column.name for column in columns}
-    for i, row in enumerate(rows):
-        if unknown := row.keys() - known:
-            sentence = f"there is no column {min(unknown)!r} in this project"
-            raise Refusal(422, "unknown-column", sentence, f"{field}.{i}")
+    check_known(columns, rows, field)
     try:
         X = Columns.of(columns, images=images).features(_table(columns, rows))
     except ColumnError as error:
@@ -32,6 +28,15 @@ def encode(
     if sparse.issparse(X):
         return [sparse_rows.pack(X[i]) for i in range(X.shape[0])]
     return [row.tobytes() for row in X]
+
+
+def check_known(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], field: str) -> None:
+    """Refuse rows with a column that the project does not have."""
+    known = {column.name for column in columns}
+    for i, row in enumerate(rows):
+        if unknown := row.keys() - known:
+            sentence = f"there is no column {min(unknown)!r} in this project"
+            raise Refusal(422, "unknown-column", sentence, f"{field}.{i}")
 
 
 def unforeseen(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -14,7 +14,7 @@ from dford.columns import Column, Columns, Kind
 from dford.log import FeedbackLog
 from dford.log_columns import ABOUT, COLUMNS, MAY_HAVE, About, about_columns, read_rounds
 from dford.service.csv_rows import read_rows
-from dford.service.projects.columns import check_columns, encode, find_columns, unforeseen
+from dford.service.projects.columns import check_columns, check_known, encode, find_columns, unforeseen
 from dford.service.projects.image_source import ImageSource
 from dford.service.projects.items import Ready
 from dford.service.projects.keys import name_problem
@@ -113,8 +113,10 @@ def csv_items(columns: Sequence[Column], content: bytes, bounds: Bounds) -> Read
 def preview_csv(columns: Sequence[Column], content: bytes, bounds: Bounds) -> dict[str, Any]:
     """How a file would be read."""
     rows, _ = bounds.without_gold(read_rows(content, bounds.rows), "body")
+    chosen = list(columns) or find_columns(rows, images=bounds.images.reader())
+    check_known(chosen, rows, "body")
     return {
-        "columns": list(columns) or find_columns(rows, images=bounds.images.reader()),
+        "columns": chosen,
         "rows": rows[:5],
         "count": len(rows),
     }
