@@ -301,3 +301,16 @@ def test_an_item_that_was_just_settled_is_not_asked_about_while_others_are_learn
         job = partial(asking.ask, project=service.project("things"), request=request, subject=subject)
         limits = QuestionLimits(60, 100, 100)
         assert service.write(service.project("things"), partial(job, word=lambda _: word, limits=limits)) is None
+
+
+def test_a_snapshot_of_what_is_settled_before_any_answer_is_verified(file: Path) -> None:
+    rows, right = things(6)
+    with serving(file, snapshot_every=1) as client:
+        project = new_project(client, rows)
+        learned(client, project)
+        settle(client, project, 1, "calm")
+        learned(client, project)
+    with serving(file) as client:
+        answer(client, project, right, 1)
+        digest = learned(client, project)["digest"]
+    assert replayed(file, "things") == digest

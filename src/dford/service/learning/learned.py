@@ -96,7 +96,8 @@ class Learned:
                         self.placements.number(Voice.of(page.person[i], float(page.confidence[i]))),
                     )
                 )  # fmt: skip
-        self.settle(settled, int(page.sequence[places[-1]]) + 1, arrivals)  # the next page has only what came later
+        if places:  # the next page has only what is settled later
+            self.settle(settled, int(page.sequence[places[-1]]) + 1, arrivals)
 
     def prepare(self, n: int) -> int:
         """How many of the next n answers can be learned without waiting, after this call."""
