@@ -19,6 +19,7 @@ def estimate(value: float, low: float, high: float) -> dict[str, float]:
 
 
 VAGUE, NOBODY = estimate(0.15, 0.0, 0.44), estimate(0.0, -0.55, 0.55)
+OTHERS = {"agreement": estimate(0.8, 0.5, 0.9)}
 
 
 @pytest.fixture(scope="module")
@@ -53,11 +54,11 @@ def words(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Any:
             "items.",
         ),
         (
-            {"answers": 400, "agreement": estimate(0.8, 0.5, 0.9)},
+            {"answers": 400, **OTHERS},
             "Too early to tell: only 3 of the 400 answers could be judged.",
         ),
         (
-            {"answers": 400, "agreement": estimate(0.8, 0.5, 0.9), "judged": 0},
+            {"answers": 400, **OTHERS, "judged": 0},
             "Too early to tell: none of the 400 answers could be judged.",
         ),
         (
@@ -67,10 +68,14 @@ def words(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Any:
         ),
         (
             {"error_rate": estimate(0.05, 0.01, 0.1), "strictness": estimate(0.25, 0.1, 0.4)},
+            "About 5% of the answers are wrong.",
+        ),
+        (
+            {"error_rate": estimate(0.05, 0.01, 0.1), "strictness": estimate(0.25, 0.1, 0.4), **OTHERS},
             "About 5% of the answers are wrong; a little stricter than the others.",
         ),
         (
-            {"error_rate": estimate(0.05, 0.01, 0.1), "strictness": estimate(-1.2, -1.5, -0.9)},
+            {"error_rate": estimate(0.05, 0.01, 0.1), "strictness": estimate(-1.2, -1.5, -0.9), **OTHERS},
             "About 5% of the answers are wrong; much more lenient than the others.",
         ),
         (
@@ -78,6 +83,7 @@ def words(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Any:
                 "gold": estimate(0.9, 0.8, 0.95),
                 "error_rate": estimate(0.1, 0.0, 0.2),
                 "strictness": estimate(0.0, -0.3, 0.3),
+                **OTHERS,
             },
             "Right about 90% of the items whose level is known; about 10% of the answers are wrong; about as strict as "
             "the others.",

@@ -99,7 +99,7 @@ export function inWords({ answers, agreement, error_rate: wrong, strictness, gol
     tells(agreement) && `agrees with the others in ${percent(agreement.value)} of the cases asked about again, mostly difficult ones`,
     tells(gold) && `right about ${percent(gold.value)} of the items whose level is known`,
     tells(wrong) && `about ${percent(wrong.value)} of the answers are wrong`,
-    strictnessInWords(strictness),
+    agreement && strictnessInWords(strictness), // without others, there is nobody to compare with
   ].filter(Boolean).join("; ");
   if (!said && answers < FEW) return "Too few answers to tell yet.";
   const alone = agreement ? "" : ", and nobody else has answered about the same items";
