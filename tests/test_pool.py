@@ -1,6 +1,5 @@
 """The pool: what is known about items, what is asked next, and what is said about the placements."""
 
-import signal
 import threading
 import warnings
 from pathlib import Path
@@ -625,8 +624,12 @@ def test_a_pool_that_was_interrupted_while_it_waited_can_be_saved_and_goes_on_to
 ) -> None:
     X, y = make_synthetic(100, random_state=0)
     pool, other = fast(X), fast(X)
+
+    def interrupt(_: Refresh) -> Any:
+        raise KeyboardInterrupt
+
     with monkeypatch.context() as patched:
-        patched.setattr(Refresh, "result", lambda _: signal.raise_signal(signal.SIGINT))
+        patched.setattr(Refresh, "result", interrupt)
         with pytest.raises(KeyboardInterrupt):
             answer(pool, y, 100)
     pool.save(tmp_path / "pool")
