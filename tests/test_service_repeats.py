@@ -104,6 +104,8 @@ def test_a_key_made_again_is_the_same_one_with_another_secret(file: Path) -> Non
             for one in (first, second)
         ]
         assert answers == [401, 200]
+        assert client.delete(f"/projects/rain/keys/{first['id']}", headers=root).status_code == 204
+        assert problem(client.post("/projects/rain/keys", **new)) == (404, "no-such-key"), "it would open nothing"
 
 
 def test_two_people_may_use_the_same_key(file: Path) -> None:
