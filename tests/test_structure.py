@@ -40,8 +40,8 @@ FLOORS = {
     ],
     "dford.pool": [
         {"questions", "agreement", "items", "filling"},
-        {"answers", "asked", "audit", "held_out_learners", "people", "reliability"},
-        {"choice", "contested", "error_rate", "forecast", "judged", "run"},
+        {"answers", "apart", "asked", "audit", "held_out_learners", "people", "reliability"},
+        {"choice", "contested", "forecast", "judged", "run"},
         {"refresh"},
         {"placements"},
         {"saving"},

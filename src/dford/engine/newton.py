@@ -29,8 +29,7 @@ import numpy as np
 from dford.arrays import Bools, Floats, Ints
 from dford.engine import rounds
 from dford.engine._compiled import compiled, fma, inlined, live, place, released
-from dford.engine.elementary import cos_one, exp_one
-from dford.engine.logistic import mode_of_bit, mode_of_gap, sigmoid
+from dford.engine.elementary import cos_one, exp_one, mode_of_bit, mode_of_gap, sigmoid
 from dford.engine.rounds import CUTS, PENDING, ROUNDS, SEEN
 from dford.engine.sketch import remember
 from dford.engine.vectors import add_dot_spread, add_first, dot_first, square
