@@ -378,6 +378,13 @@ def test_what_is_no_table_is_refused_in_one_sentence(given: Any, sentence: str) 
         assert "\n" not in str(caught.value)
 
 
+def test_a_sparse_matrix_that_is_a_mapping_is_no_dict_of_columns() -> None:
+    rows = sparse.dok_matrix(np.array([[0.0, 1.0], [2.0, 0.0], [3.0, 1.0]]))
+    assert len(Pool(rows, levels=[1, 2]).add(rows)) == 6
+    model = NewtonLogit(levels=[1, 2], covariance="diagonal", random_state=0).fit(rows, [1, 2, 2])
+    assert (model.predict(rows) == model.predict(rows.tocsr())).all()
+
+
 def test_a_pool_needs_a_row_for_each_item() -> None:
     for flat in ([], [1, 2], [None], ["a"], np.arange(3.0), pd.Series([1, 2]), pl.Series([1, 2])):
         with pytest.raises(ValueError, match=r"^X must have a row for each item and a column for each feature;.*$"):

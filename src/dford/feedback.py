@@ -50,12 +50,17 @@ def _same_row(a: Any, b: Any) -> bool:
 
 def split_names(x: Any) -> tuple[Any, list[str] | None]:
     """The values of a row, and the names of its features if it is a dict, a pandas Series or a frame of one row."""
-    if isinstance(x, Mapping):
+    if is_dict(x):
         return list(x.values()), as_names(x)
     if hasattr(x, "iloc") and x.ndim == 1:
         return x.to_numpy(), as_names(x.index)
     labels = labels_of(x)
     return x, None if labels is None else as_names(labels)
+
+
+def is_dict(x: Any) -> bool:
+    """Whether it is a dict; some sparse matrices are Mappings, too."""
+    return isinstance(x, Mapping) and not hasattr(x, "shape")
 
 
 def labels_of(X: Any) -> Any:

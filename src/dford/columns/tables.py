@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dford.columns.values import Values, is_missing, number, word
-from dford.feedback import as_names, check_columns, labels_of
+from dford.feedback import as_names, check_columns, is_dict, labels_of
 from dford.log_columns import invented
 
 Table = dict[str, Values]
@@ -18,7 +18,7 @@ Table = dict[str, Values]
 
 def read_table(X: Any) -> Table:
     """The columns of X by name; those without names are called x0, x1, ..."""
-    if isinstance(X, Mapping):
+    if is_dict(X):
         check_columns(X)  # by position, whatever index a Series has
         return _with_names(
             {name: one if isinstance(one, (list, tuple, np.ndarray)) else _values(one) for name, one in X.items()}
@@ -41,7 +41,7 @@ def read_table(X: Any) -> Table:
 
 def checked_table(X: Any) -> Any:
     """X if it is a table, where a dict of columns becomes a list of rows; anything else is refused."""
-    if isinstance(X, Mapping):
+    if is_dict(X):
         table = read_table(X)
         return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
     if isinstance(X, (str, os.PathLike)):
@@ -87,7 +87,7 @@ def _categories(column: Any, kind: Any) -> Any:
 
 def has_more_than_numbers(X: Any) -> bool:
     """Whether X is a table with columns that are not numbers; numbers that name categories are not."""
-    if isinstance(X, Mapping) or (isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping)):
+    if is_dict(X) or (isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping)):
         return True
     if labels_of(X) is None:
         return False
@@ -101,16 +101,14 @@ def all_are_numbers(X: Any) -> bool:
 
 def refuse_array(X: Any) -> None:
     """Say in one sentence what an array or a list of rows holds besides numbers, if it does."""
-    of_sparse = X.data if hasattr(X, "nnz") else ()
-    for value in np.asarray(X if isinstance(X, (np.ndarray, list, tuple)) else of_sparse, dtype=object).flat:
-        if isinstance(value, complex):
-            raise ValueError(
-                f"Complex data not supported: an array must hold real numbers, but has {value}; pass both parts as "
-                "features"
-            )
+    is_list = isinstance(X, (np.ndarray, list, tuple))
+    values = np.asarray(X, dtype=object).ravel().tolist() if is_list else []
+    if getattr(getattr(X, "dtype", None), "kind", "") == "c" or any(isinstance(value, complex) for value in values):
+        raise ValueError("Complex data not supported: an array must hold real numbers; pass both parts as features")
+    for value in values:
         if isinstance(value, (list, tuple, np.ndarray)):
             raise ValueError(f"all rows must have one number for each feature; got {value!r:.40}")
-        if not isinstance(value, Real) and not is_missing(value) and math.isnan(number(value)):
+        if not isinstance(value, (Real, Mapping)) and not is_missing(value) and math.isnan(number(value)):
             raise ValueError(
                 f"an array must hold numbers only, but has {str(value)[:40]!r}; for texts, categories and dates, pass "
                 "a frame or a list of dicts"
@@ -134,7 +132,7 @@ def _has_missing(numbers: NDArray[Any]) -> bool:
 
 def as_table(x: Any) -> Any:
     """A single row, which may be a dict, a Series or a vector, as a table."""
-    if isinstance(x, Mapping):
+    if is_dict(x):
         return [x]
     if hasattr(x, "iloc") and x.ndim == 1:
         return [dict(zip(as_names(x.index) or invented(len(x)), x.tolist(), strict=True))]
