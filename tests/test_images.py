@@ -285,8 +285,9 @@ def test_a_column_of_images_is_one_also_if_the_first_ones_cannot_be_read(tmp_pat
     names = [{"photo": f"{n}.png"} for n in range(8)]
     assert [one.kind for one in Columns(files=tmp_path).fit(names).describe()] == ["image"]
     (tmp_path / "7.png").unlink()
-    (said,) = Columns(files=tmp_path).fit(names).describe()
     what = "it names images, but none of them can be read from the image folder"
+    with pytest.warns(UserWarning, match=rf"^nothing is learned from 'photo' \({what}\)$"):
+        (said,) = Columns(files=tmp_path).fit(names).describe()
     assert said.sentence == f"photo: shown, not learned from: {what}"
 
 

@@ -3,6 +3,7 @@
 import io
 import os
 import zipfile
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 import drawing
 from dford.columns import Columns
 from dford.columns import images as descriptors
+from dford.service import table_project
 from dford.service.core import Service
 from dford.service.projects.items import features
 from dford.service.settings import Settings
@@ -203,6 +205,27 @@ def test_without_the_encoder_of_its_columns_a_project_refuses_images(photos: Pat
         refused = client.post("/projects/photos/items", json={"items": [{"photo": "02.png", "size": 1}]})
         assert refused.json()["code"] == "no-encoder"
         assert "encoded by descriptor 1, but nothing here reads images" in refused.json()["sentence"]
+
+
+def test_a_folder_again_is_compared_once_with_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not once for each of its rows, which would take hours for a large folder."""
+    hashed = []
+
+    def counted(given: Iterable[Any]) -> set[Any]:
+        found = list(given)
+        hashed.append(len(found))
+        return set(found)
+
+    monkeypatch.setattr(table_project, "set", counted, raising=False)
+    service = Service(Settings(database=str(tmp_path / "log.db")))
+    try:
+        rows = [{"size": str(n)} for n in range(300)]
+        fill_project(service, TableProject("things", rows, ["1", "2", "3"], by_content=True))
+        assert fill_project(service, TableProject("things", rows, by_content=True))[1] == 0
+        assert fill_project(service, TableProject("things", rows[::-1], by_content=True))[1] == 0
+    finally:
+        service.close()
+    assert sum(hashed) <= 2 * len(rows)
 
 
 def test_a_folder_that_changed_adds_what_is_new(photos: Path, tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ FLOORS = {
         {"image_reader"},
         {"column"},
         {"reading"},
+        {"described"},
         {"columns"},
     ],
     "dford.pool": [

@@ -1,6 +1,6 @@
 """What passes between the learner and the person who answers."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,12 +50,38 @@ def _same_row(a: Any, b: Any) -> bool:
 
 def split_names(x: Any) -> tuple[Any, list[str] | None]:
     """The values of a row, and the names of its features if it is a dict, a pandas Series or a frame of one row."""
-    if isinstance(x, Mapping):
+    if is_dict(x):
         return list(x.values()), as_names(x)
     if hasattr(x, "iloc") and x.ndim == 1:
         return x.to_numpy(), as_names(x.index)
-    labels = getattr(x, "column_names", getattr(x, "columns", None))  # of Arrow tables, and of frames
+    labels = labels_of(x)
     return x, None if labels is None else as_names(labels)
+
+
+def is_dict(x: Any) -> bool:
+    """Whether it is a dict; some sparse matrices are Mappings, too."""
+    return isinstance(x, Mapping) and not hasattr(x, "shape")
+
+
+def labels_of(X: Any) -> Any:
+    """The column labels of an Arrow table or of a frame; None if it is neither."""
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError("a LazyFrame has no rows yet; pass what its .collect() returns")
+    return getattr(X, "column_names", getattr(X, "columns", None))
+
+
+def check_columns(columns: Mapping[Any, Any]) -> None:
+    """Refuse a dict that is not a table: one of columns that are equally long."""
+    for name, column in columns.items():
+        if isinstance(column, (str, bytes, Mapping, Set)) or not hasattr(column, "__len__"):
+            raise ValueError(
+                f"a dict must have a list of values for each column, but {name!r} has {str(column)[:40]!r}; put a "
+                "single row into a list"
+            )
+    sizes = {len(column): name for name, column in columns.items()}
+    if len(sizes) > 1:
+        (one, first), (two, second), *_ = sizes.items()
+        raise ValueError(f"all columns must be equally long, but {first!r} has {one:,} values and {second!r} {two:,}")
 
 
 def as_names(labels: Iterable[Any]) -> list[str] | None:

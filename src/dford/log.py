@@ -2,7 +2,8 @@
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Self
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dford import sparse_rows
-from dford.feedback import Question, as_names, difference, split_names
+from dford.feedback import Question, as_names, check_columns, difference, labels_of, split_names
 from dford.files import atomic_write, quoting, read_parquet
 from dford.log_columns import (
     ABOUT,
@@ -76,13 +77,13 @@ class FeedbackLog:
         *,
         item: int | None = None,
         person: str | None = None,
-        time: float | None = None,
+        time: float | datetime | None = None,
         confidence: float | None = None,
     ) -> None:
         """Add an answered question and, if known, which item it is about, who answered, when, and how sure they were.
 
-        The time is in seconds since 1970, as from `time.time()`, and the confidence is between 0.5 and 1. An answer
-        with the confidence 0.5 is a guess, and says nothing.
+        The time is in seconds since 1970, as from `time.time()`, or a datetime with a time zone, and the confidence is
+        between 0.5 and 1. An answer with the confidence 0.5 is a guess, and says nothing.
         """
         values, names = split_names(question.x)
         if names is not None and names != self.feature_names:
@@ -325,22 +326,28 @@ class FeedbackLog:
 
     @classmethod
     def from_frame(cls, frame: Any, levels: Sequence[Any]) -> Self:
-        """Read the log from a pandas or polars frame with the columns of `to_frame`.
+        """Read the log from a pandas or polars frame, or a dict of columns, with the columns of `to_frame`.
 
         Columns called x0, x1, ..., in this order, are features without names. Columns called `item`, `person` and
         `time` describe the answers if all three are there, and are features otherwise; the same goes for `confidence`.
         """
-        if missing := [name for name in COLUMNS if name not in list(frame.columns)]:
+        if isinstance(frame, Mapping):
+            check_columns(frame)
+            labels = list(frame)
+        else:
+            found = labels_of(frame)
+            labels = [] if found is None else list(found)
+        if missing := [name for name in COLUMNS if name not in labels]:
             raise ValueError(
                 f"a log needs the columns {', '.join(COLUMNS)} and features; {', '.join(missing)} not found"
             )
-        more = about_columns(frame.columns)
-        if not more and (some := [name for name in ABOUT if name in list(frame.columns)]):
+        more = about_columns(labels)
+        if not more and (some := [name for name in ABOUT if name in labels]):
             warnings.warn(
                 f"a log has all of {', '.join(ABOUT)}, or none; {' and '.join(some)} was read as a feature",
                 stacklevel=2,
             )
-        names = [name for name in frame.columns if name not in COLUMNS and name not in more]
+        names = [name for name in labels if name not in COLUMNS and name not in more]
         rest = sparse_rows.find_column(names)
         names = [name for name in names if rest is None or name != rest[0]]
         unnamed = names == invented(len(names))
@@ -349,11 +356,11 @@ class FeedbackLog:
         level, prediction, propensity, higher = (np.asarray(frame[name]) for name in COLUMNS)
         columns = level, prediction, read_numbers(propensity, "propensity"), read_yes_or_no(higher)
         features = [_feature(np.asarray(frame[name]), name) for name in names]
-        rows: Any = np.stack(features, axis=1) if features else np.empty((len(frame), 0))
+        rows: Any = np.stack(features, axis=1) if features else np.empty((len(level), 0))
         if rest is not None:
             more_rows = sparse_rows.from_texts(np.asarray(frame[rest[0]]), rest[1])
             rows = sparse.hstack([sparse.csr_matrix(rows), more_rows], "csr")
-        about = read_about(*(frame[name] for name in more)) if more else [UNKNOWN] * len(frame)
+        about = read_about(*(frame[name] for name in more)) if more else [UNKNOWN] * len(level)
         for row, (x, *answer) in enumerate(zip(rows, *columns, about, strict=True), 1):
             try:
                 log._add(x, *answer)

@@ -4,7 +4,10 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
+from decimal import Decimal
 from itertools import islice
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -121,27 +124,38 @@ def read_rounds(source: Any, levels: Sequence[Any], **options: Any) -> Any:
 
 def checked_about(item: Any, person: Any, time: Any, confidence: Any = None) -> About:
     """What is known about an answer; raises an error that says what is impossible."""
-    if item is not None and (isinstance(item, (bool, np.bool_, str)) or not 0 <= item < 2**63 or item != int(item)):
+    if item is not None and (not _is_number(item) or not 0 <= item < 2**63 or item != int(item)):
         raise ValueError(f"an item must be a whole number, 0 or more; got {item}")
     if person is not None and not isinstance(person, str):
         raise TypeError(f"a person must be a name; got {person!r}")
     if person is not None and person.encode(errors="ignore").decode() != person:  # half of a pair of surrogates
         raise ValueError(f"the name of a person must be text that can be written to a file; got {person!r}")
-    if time is not None and not 0 <= time < 1e11:
-        raise ValueError(f"a time must be in seconds since 1970; got {time!r}")
     return About(
         None if item is None else int(item),
         person or None,
-        None if time is None else round(float(time), 6),
+        None if time is None else _checked_time(time),
         checked_confidence(confidence),
     )
+
+
+def _checked_time(given: Any) -> float:
+    """A time in seconds since 1970, to the microsecond."""
+    is_moment = isinstance(given, datetime) and given.tzinfo is not None
+    seconds = given.timestamp() if is_moment else given
+    if not _is_number(seconds) or not 0 <= seconds < 1e11:
+        raise ValueError(f"a time must be in seconds since 1970, or a datetime with a time zone; got {given!r}")
+    return round(float(seconds), 6)
+
+
+def _is_number(given: Any) -> bool:
+    return isinstance(given, (Real, Decimal)) and not isinstance(given, bool)
 
 
 def checked_confidence(given: Any) -> float | None:
     """How sure a person is of an answer, if they say so."""
     if given is None:
         return None
-    if isinstance(given, (bool, np.bool_)) or not isinstance(given, (int, float, np.number)) or not 0.5 <= given <= 1:
+    if not _is_number(given) or not 0.5 <= given <= 1:
         raise ValueError(f"a confidence must be between 0.5 (a guess) and 1 (certain); got {given!r}")
     return float(given)
 

@@ -33,15 +33,15 @@ class Scale:
             self.index = {name: i + 1 for i, name in enumerate(self.names)}
         except TypeError:
             raise TypeError(f"levels must be names or numbers; got {self.names!r}") from None
+        for name in self.names:
+            if name is None or (is_na := type(name).__name__ == "NAType") or name != name:  # NA equals nothing
+                what = "None" if name is None else "NA" if is_na else "NaN"
+                raise ValueError(f"{what} is not a level; remove it from levels, or the rows that have it")
         if len(self.index) < len(self.names):
             twice = next(name for i, name in enumerate(self.names) if name in self.names[:i])
             raise ValueError(f"levels must be distinct; {twice!r} appears twice")
         if any(isinstance(name, str) and "\0" in name for name in self.names):
             raise ValueError(f"the name of a level cannot contain a null character; got {self.names!r}")
-        for name in self.names:
-            if name is None or name != name:
-                what = "None" if name is None else "NaN"
-                raise ValueError(f"{what} is not a level; remove it from levels, or the rows that have it")
         if len(self.names) < 2:
             raise ValueError(f"a scale needs at least two levels; got {len(self.names)} class(es): {self.names!r}")
         self.array = np.array(self.names)
@@ -107,8 +107,9 @@ class Scale:
         if y.dtype.kind in "iu" and _is_narrow(y):
             lowest = int(y.min())
             return cls(lowest + place for place in np.flatnonzero(np.bincount(_above(y, lowest).ravel())).tolist())
-        assert_all_finite(y, input_name="y")
-        if y.dtype == object:
+        if y.dtype != object:
+            assert_all_finite(y, input_name="y")
+        else:
             names = cls(list(dict.fromkeys(y.ravel().tolist()))).names
             if (kinds := {type(name) for name in names}) == {int}:
                 return cls(sorted(names))

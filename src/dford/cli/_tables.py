@@ -1,6 +1,7 @@
 """What the commands that read the user's table share: its target, its columns, and its learner."""
 
 import math
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -53,7 +54,9 @@ class TableOptions(NamedTuple):
         discretise = _discretiser(self.equal_frequency, self.cuts, self.steps)
         if self.cuts is not None:  # one that never occurs is still a level
             names = [str(level) for level in range(1, self.cuts.count(",") + 3)]
-        return load_table(path, self.target, levels=names, discretise=discretise, kinds=read_kinds(self.kind))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "nothing is learned from")  # which the commands print of each column
+            return load_table(path, self.target, levels=names, discretise=discretise, kinds=read_kinds(self.kind))
 
 
 def files_of(table: Path) -> dict[str, Path]:

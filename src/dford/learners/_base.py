@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dford.arrays import Floats, Ints
 from dford.columns import Columns
 from dford.columns.scaling import scaled_as_they_come
+from dford.columns.tables import checked_table
 from dford.engine import loops, rounds, vectors
 from dford.learners import _saving
 from dford.learners._forms.form import Form, Rows, missing, refuse_large, writable
@@ -207,7 +208,10 @@ class OrdinalLearner(ClassifierMixin, RowReader):  # type: ignore[misc]
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if anew:
             self._validate_params()
+        X = checked_table(X)
         columns = self._read_columns(X) if anew else self._columns
+        if anew and columns is not None:
+            columns.warn_of_unlearned(stacklevel=4)
         X, names = self._rows(X if not anew or columns is None else columns.transform(X), anew), X
         scale = Scale.infer(y, self.levels, classes) if anew else self._scale
         y = self._labels(scale.labels(y))

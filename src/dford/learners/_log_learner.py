@@ -10,7 +10,7 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from dford.arrays import Bools, Floats, Ints
-from dford.columns.tables import as_table
+from dford.columns.tables import as_table, checked_table
 from dford.engine import counter, rounds, vectors
 from dford.estimates import Estimate
 from dford.feedback import Question, split_names
@@ -108,6 +108,7 @@ class LogLearner(OrdinalLearner):
         higher : sequence of bool
             The answers. If any of them is invalid, none is learned.
         """
+        X = checked_table(X)
         if not np.shape(X)[0]:
             return self
         if not self.__sklearn_is_fitted__():

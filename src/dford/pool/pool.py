@@ -15,7 +15,7 @@ from sklearn.utils import check_array, check_random_state
 from dford import persistence
 from dford.arrays import Floats, Ints
 from dford.columns import Columns
-from dford.columns.tables import has_more_than_numbers, refuse_words
+from dford.columns.tables import checked_table, has_more_than_numbers, refuse_array
 from dford.estimates import Estimate
 from dford.feedback import split_names
 from dford.learners import Auto, LiveLearner, OrdinalLearner
@@ -53,8 +53,8 @@ class Pool:
     ----------
     X : array or sparse matrix of shape (n_items, n_features), or a table
         The items' features. Some may be missing (NaN); without any columns, items are placed by their answers alone.
-        A table (a pandas or polars frame, or a list of dicts) may also have texts, categories, dates and vectors, which
-        `Columns` turns into features.
+        A table (a pandas or polars frame, a list of dicts, or a dict of columns) may also have texts, categories, dates
+        and vectors, which `Columns` turns into features.
     levels : sequence
         The scale, lowest first.
     learner : LiveLearner, optional
@@ -150,8 +150,11 @@ class Pool:
         if len(self._scale) > _MOST_LEVELS:
             raise ValueError(f"a pool has at most {_MOST_LEVELS:,} levels; got {len(self._scale):,}")
         persistence.pack({"levels": self._scale.names}, {})  # what cannot be saved is refused before anyone answers
-        earlier = log.columns_ if isinstance(log, Pool) else None
-        self.columns_: Columns | None = earlier or (Columns().fit(X) if has_more_than_numbers(X) else None)
+        X = checked_table(X)
+        self.columns_: Columns | None = log.columns_ if isinstance(log, Pool) else None
+        if self.columns_ is None and has_more_than_numbers(X):
+            self.columns_ = Columns().read(X)
+            self.columns_.warn_of_unlearned(stacklevel=3)
         if self.columns_ is not None and self.columns_.is_sparse_ and isinstance(learner, Auto):
             learner = clone(learner).set_params(dense=self.columns_.n_dense_)
         self._placements = Placements(self._scale, learner, error_rate, self.audit, self.seed_)
@@ -187,23 +190,26 @@ class Pool:
 
     def add(self, X: Any) -> Self:
         """Add items with the same features. Their numbers continue after the existing ones."""
-        if isinstance(X, (str, os.PathLike)):
-            raise TypeError(f"X must be a table, not a file; read it first, for example pandas.read_csv({str(X)!r})")
+        X = checked_table(X)
         values, names = split_names(X)
-        if isinstance(values, (list, tuple, np.ndarray)) and len(values) and np.isscalar(values[0]):
-            raise ValueError(
-                "X must have a row for each item and a column for each feature; if there is only one, pass a table, "
-                f"for example pandas.DataFrame({{'x': X}}); got {str(values[0])[:40]!r} as the first row"
-            )
+        first = next(iter(values), None) if isinstance(values, (list, tuple)) else None
         if self.columns_ is not None:
             values, names = self.columns_.transform(X), None
+        elif isinstance(first, Mapping):
+            raise ValueError("X must be an array or a frame of numbers, as the first items were; got dicts")
+        elif np.ndim(values if first is None else first) < (2 if first is None else 1):
+            raise ValueError(
+                "X must have a row for each item and a column for each feature; if there is only one, pass a table, "
+                f"for example pandas.DataFrame({{'x': X}}); got {str(values[0] if len(values) else values)[:40]!r} as "
+                "the first row"
+            )
         try:
             rows = check_array(
                 values, dtype=np.float64, order="C", ensure_all_finite="allow-nan", ensure_min_features=0,
                 ensure_min_samples=0, input_name="X", accept_sparse="csr",
             )  # fmt: skip
-        except ValueError:
-            refuse_words(values)
+        except (TypeError, ValueError):
+            refuse_array(values)
             raise
         placements, is_first = self._placements, not len(self)
         if not is_first and sparse.issparse(rows) != sparse.issparse(placements.X):

@@ -57,7 +57,8 @@ def fill_project(service: Service, table: TableProject) -> tuple[Project, int]:
         before = [] if found is None else list(connection.scalars(_SHOWN, {"project": found.id}))
     known = len(before)
     if table.by_content:
-        rows = [json.loads(one) for one in before] + [row for row in rows if json.dumps(row) not in set(before)]
+        there = set(before)
+        rows = [json.loads(one) for one in before] + [row for row in rows if json.dumps(row) not in there]
     shown = [json.dumps(row) for row in rows]
     try:
         packed = encode(columns, rows[known:], "rows", images)  # before the transaction, as images take long

@@ -76,7 +76,7 @@ def find_columns(
 ) -> list[Column]:
     """The columns of rows, with the given kinds, or else judged by their values."""
     try:
-        return list(Columns(kinds, files=images).fit(rows).columns_)
+        return list(Columns(kinds, files=images).read(rows).columns_)
     except ColumnError as error:
         raise Refusal(422, error.code, str(error), "columns") from None
 

@@ -143,4 +143,4 @@ def _column_in(column: models.Column, images: ImageReader | None) -> Column:
     if column.kind == "image":
         return find_columns([{column.name: ""}], {column.name: "image"}, images)[0]
     found = Column(**column.model_dump() | {"categories": tuple(column.categories)})
-    return found._replace(made_by=SPELLED_ALIKE) if found.kind == "category" and not found.categories else found
+    return found._replace(made_by=SPELLED_ALIKE) if found.is_sparse else found
