@@ -24,7 +24,7 @@ def encode(
     except ColumnError as error:
         raise Refusal(422, error.code, str(error), f"{field}.{error.row}.{error.column}") from None
     if sparse.issparse(X):
-        return [sparse_rows.pack(X[i]) for i in range(X.shape[0])]
+        return sparse_rows.pack(X)
     return [row.tobytes() for row in X]
 
 
