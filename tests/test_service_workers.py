@@ -63,7 +63,7 @@ def test_another_project_waits_for_no_more_than_one_turn_of_each() -> None:
         with workers.turn(project):
             order.append(project)
 
-    with ExitStack() as first, ExitStack() as second, ThreadPoolExecutor(9) as threads:
+    with ThreadPoolExecutor(9) as threads, ExitStack() as first, ExitStack() as second:
         first.enter_context(workers.turn(1))
         second.enter_context(workers.turn(2))
         for project in (1, 1, 1, 1, 2, 2, 2, 2):
