@@ -225,7 +225,7 @@ def test_sparse_rows_come_back_from_bytes_and_texts(places: list[list[int]]) -> 
     X = X.tocsr()
     X.sort_indices()
     for again in (
-        sparse_rows.unpack([sparse_rows.pack(X[r]) for r in range(len(places))], 100),
+        sparse_rows.unpack(sparse_rows.pack(X), 100),
         sparse_rows.from_texts(sparse_rows.to_texts(X), 100),
     ):
         assert again.shape == X.shape

@@ -100,7 +100,7 @@ def test_uploaded_images_become_items_once_and_are_kept_by_their_hash(photos: Pa
         assert (first["count"], more["first"], more["count"]) == (1, 2, 3)
         listed = ok(client.get("/projects/photos/items"))
         assert [one["shown"]["name"] for one in listed] == ["beach.png", "0.png", "1.png", "2.png"]
-        assert len(list((tmp_path / "log.db-images").iterdir())) == 3, "the same image is kept once"
+        assert len(list((tmp_path / "log.db-images" / "1").iterdir())) == 3, "the same image is kept once"
         for number, name in ((1, "0.png"), (4, "2.png")):
             assert client.get(f"/projects/photos/items/{number}/images/image").content == images[name]
         refused = client.post("/projects/photos/images?name=x.png", content=b"<svg onload=alert(1)>")
@@ -146,11 +146,10 @@ def test_the_server_itself_decodes_no_image(
     with serving(tmp_path / "other.db") as client:
         ok(client.post("/projects", json={"name": "first", "levels": LEVELS}))
         ok(client.post("/projects/first/images", content=(photos / "00.png").read_bytes()))
-        ok(client.post("/projects", json={"name": "second", "levels": LEVELS}))
         stored = ok(client.get("/projects/first/items"))[0]["shown"]["image"]
-        table = f"photo\n{stored}\n"
-        assert ok(client.post("/projects/second/preview.csv", content=table))["columns"][0]["kind"] == "image"
-        ok(client.post("/projects/second/items.csv", content=table))
+        table = f"image,name\n{stored},again\n"
+        assert ok(client.post("/projects/first/preview.csv", content=table))["columns"][0]["kind"] == "image"
+        ok(client.post("/projects/first/items.csv", content=table))
 
 
 def test_one_project_does_not_hold_up_the_uploads_of_another(photos: Path, tmp_path: Path) -> None:
@@ -200,8 +199,7 @@ def test_without_the_encoder_of_its_columns_a_project_refuses_images(photos: Pat
     with serving(tmp_path / "log.db", files=str(photos)) as client:
         project_of(client, photos, "00.png", "01.png")
     with serving(tmp_path / "log.db") as client:
-        service = client.service
-        service.images = service.images._replace(uploads="", files="")
+        client.service._uploads = ""
         refused = client.post("/projects/photos/items", json={"items": [{"photo": "02.png", "size": 1}]})
         assert refused.json()["code"] == "no-encoder"
         assert "encoded by descriptor 1, but nothing here reads images" in refused.json()["sentence"]

@@ -315,7 +315,8 @@ def test_a_home_that_no_shell_has_put_in_is_found_by_every_part(
     assert (settings.database, settings.files) == (str(tmp_path / "log.db"), str(tmp_path / "images"))
     with serving("~/log.db") as client:
         set_up(client)
-        assert client.service.images.uploads == str(tmp_path / "log.db-images")
+        source = client.service.image_source(client.service.project("rain"), is_everywhere=False)
+        assert source.uploads == str(tmp_path / "log.db-images" / "1")
     for database in ("~/log.db", ""):
         monkeypatch.setenv("DFORD_DATABASE", "~/log.db")
         assert main(["verify", "--database", database]) == 0

@@ -156,8 +156,9 @@ class FeedbackLog:
 
     def rounds(self) -> Iterator[tuple[bytes, int, int, float, bool, About]]:
         """The same with the features as bytes, levels by their places from 1, and what else is known."""
-        for x, answer, about in zip(self._rows, self._answers, self._about, strict=True):
-            yield (sparse_rows.pack(x) if self.is_sparse else x.tobytes(), *answer, about)
+        packed = sparse_rows.pack(self.X) if self.is_sparse else [x.tobytes() for x in self._rows]
+        for x, answer, about in zip(packed, self._answers, self._about, strict=True):
+            yield x, *answer, about
 
     @property
     def X(self) -> Any:  # noqa: N802

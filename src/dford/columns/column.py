@@ -171,12 +171,18 @@ class Column(NamedTuple):
         if images is None or images.made_by != self.made_by:
             now = "nothing here reads images" if images is None else f"here it is {images.made_by}"
             raise ColumnError(f"the images of {self.name!r} were encoded by {self.made_by}, but {now}", "no-encoder")
-        rows = np.zeros((len(given), self.size + 1))
+        rows, seen = np.zeros((len(given), self.size + 1)), dict[str, int]()
         for r, value in enumerate(given):
-            found = None if values.is_missing(value) else images.see(str(value))
+            name = None if values.is_missing(value) else str(value)
+            if name in seen:  # decoding takes long
+                rows[r] = rows[seen[name]]
+                continue
+            found = None if name is None else images.see(name)
             rows[r, -1] = found is None
             if found is not None:
                 rows[r, :-1] = found
+            if name is not None:
+                seen[name] = r
         return rows
 
     def sparse(self, given: Values) -> sparse.csr_matrix:

@@ -37,7 +37,11 @@ CODES = {
     (401, "no-key"): "The request has no key, or one that is unknown or revoked.",
     (403, "foreign"): "The server has no keys, and the request is for another host, comes through a proxy, or comes "
     "from another site's page.",
-    (403, "not-allowed"): "The key's role is too low, or the key is for one project and the request for all of them.",
+    (
+        403,
+        "not-allowed",
+    ): "The key's role is too low, or the key is for one project and the request for all of them; or "
+    "items name images that only an admin of all projects may name.",
     (403, "not-shown"): "The project does not show people their own figures.",
     (403, "not-yours"): "Another person was asked this question or gave this answer, and the key is not an admin's.",
     (404, "http-404"): "There is nothing at this path.",
@@ -81,6 +85,7 @@ CODES = {
     (422, "invalid"): "The request does not have the form described here; `field` says where.",
     (422, "no-column"): "No row has a column that is learned from. Where its value is missing, send null.",
     (422, "no-encoder"): "The images were encoded by an encoder that this server does not have.",
+    (422, "no-folder"): "The server has no image folder, or no such folder in it.",
     (422, "not-a-category"): "A column of ordered categories got a value that is not one of them.",
     (422, "not-a-date"): "A column of dates got something else.",
     (

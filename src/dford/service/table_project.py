@@ -50,7 +50,7 @@ def fill_project(service: Service, table: TableProject) -> tuple[Project, int]:
     if found is not None:
         _compare(found, table, asking)
     rows, gold = _without_gold(table, asking, new["levels"] if found is None else found.levels)
-    images = service.images.reader()
+    images = service.image_source(found, is_everywhere=True).reader()
     columns = found.columns if found is not None and found.columns else find_columns(rows, table.kinds, images)
     check_columns(columns, service.settings.features_per_item)
     with service.database.reading() as connection:

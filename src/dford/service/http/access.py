@@ -12,6 +12,7 @@ from dford.service.http.guard import Caller
 from dford.service.http.validation import IDEMPOTENCY_KEY
 from dford.service.projects.keys import Holder
 from dford.service.projects.projects import Project
+from dford.service.projects.uploads import Bounds
 from dford.service.refusal import Refusal
 from dford.service.store import idempotency
 
@@ -29,6 +30,12 @@ class Access(NamedTuple):
     body: bytes
     is_asked: bool
     """Whether the person is asked questions here, and must not know which ones judge them."""
+    is_everywhere: bool
+    """Whether the key is an admin key for all projects, whose holder may name any image of the server's folder."""
+
+    def bounds(self, project: Project | None = None) -> Bounds:
+        """What one call may contain, including images this person may name; for a project, with its known levels."""
+        return self.service.bounds(project, self.service.image_source(self.project, self.is_everywhere))
 
 
 async def holder(request: Request, _: Annotated[Any, Security(_KEY)]) -> Holder:
@@ -47,7 +54,8 @@ def access(role: str) -> Callable[..., Awaitable[Access]]:
             raise _forbidden(role, "this project")
         admin = by.may("admin", caller.project.id)
         is_asked = by.may("answer", caller.project.id) and not admin
-        return Access(request.app.state.service, caller.project, by.name, admin, caller.body, is_asked)
+        everywhere = by.may("admin", None)
+        return Access(request.app.state.service, caller.project, by.name, admin, caller.body, is_asked, everywhere)
 
     return check
 

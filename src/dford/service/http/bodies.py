@@ -51,6 +51,6 @@ def to_predict(
     """The numbers of items, and rows as the learner sees them."""
     wanted = parsed(models.ToPredict, body)
     limit(len(wanted.items) + len(wanted.rows), "items", bounds)
-    rows = encode(columns, wanted.rows, "rows", bounds.images.reader())
+    rows = encode(columns, wanted.rows, "rows", bounds.reader)
     check_lacking(columns, wanted.rows, "rows")
     return wanted.items, rows

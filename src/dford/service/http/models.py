@@ -101,6 +101,12 @@ class NewProject(Rules):
         0.1, ge=0, le=100, description="The expected error, in levels, at which there are enough answers."
     )
     reveal: bool = Field(False, description="Whether the page shows the predicted level before people answer.")
+    files: Text | None = Field(
+        None,
+        description="The project's part of the image folder: a folder in it, or . for all of it. Its admins can add "
+        "items that name any image there. Without it, they can name only what they upload, and admins of all projects "
+        "any image of the folder.",
+    )
     gold_column: Text | None = Field(
         None,
         description="The column of known levels in uploaded tables; a row may leave it empty. It is neither shown nor "
@@ -119,6 +125,7 @@ class ProjectOut(BaseModel):
     target: float = Field(description="The expected error, in levels, at which there are enough answers.")
     reveal: bool = Field(description="Whether the page shows the predicted level before people answer.")
     own_figures: bool = Field(description="Whether people may see their own figures.")
+    files: str | None = Field(description="The project's part of the image folder, if it has one.")
 
 
 class Columns(_In):

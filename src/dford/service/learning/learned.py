@@ -67,7 +67,9 @@ class Learned:
     def admit(self, arrivals: Arrivals, until: int) -> None:
         """Add items up to this number. It makes no difference whether they come together or one by one."""
         if self.placements is not None and until > self.n_items:
-            self.placements.add(arrivals.X[self.n_items - arrivals.after : until - arrivals.after])
+            first, last = self.n_items - arrivals.after, until - arrivals.after
+            is_all = first == 0 and last == arrivals.X.shape[0]
+            self.placements.add(arrivals.X if is_all else arrivals.X[first:last])  # which would copy it
 
     def settle(self, settled: Settlements, before: int, arrivals: Arrivals) -> None:
         """Apply what was settled before this sequence number."""

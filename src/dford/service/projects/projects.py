@@ -44,6 +44,8 @@ class Project(NamedTuple):
     """The expected error of its items, in levels, at which there are enough answers."""
     reveal: bool
     """Whether people see the placement of an item before they answer."""
+    files: str | None = None
+    """Its part of the server's image folder: a folder in it, or "." for all of it."""
 
     def new_learner(self) -> LiveLearner:
         """The learner before any answer."""
@@ -158,6 +160,7 @@ def create(
     choice: str | None = None,
     target: float = 0.1,
     reveal: bool = False,
+    files: str | None = None,
 ) -> int:
     """Create a project and return its number. By default, the choice is "pool" if the learner has probabilities."""
     has_placements = hasattr(CLASSES[learner], "predict_proba")
@@ -177,6 +180,7 @@ def create(
             choice=choice_of(choice, learner),
             target=target,
             reveal=reveal,
+            files=files,
         )
     )
     assert created.inserted_primary_key is not None
@@ -221,5 +225,15 @@ def _project(row: Any) -> Project:
     except ValueError as error:
         raise ValueError(f"project {row.name}: its row in the table {table} cannot be read: {error}") from None
     return Project(
-        row.id, row.name, levels, row.learner, parameters, row.seed, chosen, row.choice, row.target, row.reveal
+        row.id,
+        row.name,
+        levels,
+        row.learner,
+        parameters,
+        row.seed,
+        chosen,
+        row.choice,
+        row.target,
+        row.reveal,
+        row.files,
     )

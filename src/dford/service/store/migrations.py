@@ -80,9 +80,14 @@ def _programs(connection: Connection) -> None:
     connection.execute(sa.text("UPDATE questions SET program = TRUE WHERE key LIKE '--answer/%'"))
 
 
+def _files(connection: Connection) -> None:
+    """Projects may have a part of the image folder."""
+    connection.execute(sa.text("ALTER TABLE projects ADD COLUMN files TEXT"))
+
+
 # Number n turns version n - 1 into n, in fixed SQL: schema.py has the result of them all, and may change later.
 MIGRATIONS: list[Callable[[Connection], None]] = [
-    _first, _expiry, _as_of, _placements, _confidence, _settlements, _rules, _programs,
+    _first, _expiry, _as_of, _placements, _confidence, _settlements, _rules, _programs, _files,
 ]  # fmt: skip
 
 

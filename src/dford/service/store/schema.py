@@ -36,6 +36,7 @@ projects = Table(
     Column("choice", Text, nullable=False, server_default="turns"),  # of the next item
     Column("target", Double, nullable=False, server_default="0.1"),  # the error at which there are enough answers
     Column("reveal", Boolean, nullable=False, server_default=sa.false()),  # whether people see where an item stands
+    Column("files", Text),  # its part of the image folder
 )
 columns = Table("columns", metadata, _project(), Column("columns", Text, nullable=False))
 items = Table(

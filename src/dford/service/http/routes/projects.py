@@ -25,11 +25,14 @@ def add(app: FastAPI) -> None:
         → 201
         {"name": "rain", "levels": ["calm", "mild", "strong", "severe"], "columns": null, "learner": "Auto",
          "parameters": {}, "seed": 5, "choice": "pool", "target": 0.1, "reveal": false,
-         "own_figures": false}
+         "own_figures": false, "files": null}
         ```
         """
         learner = projects.make_learner(body.learner, body.parameters, body.levels, body.seed or 0)
-        columns = [_column_in(column, service.images.reader()) for column in body.columns or ()]
+        images = service.image_source(None, is_everywhere=True)
+        if body.files is not None:
+            images.check_part(body.files)
+        columns = [_column_in(column, images.reader()) for column in body.columns or ()]
         if columns:
             check_columns(columns, service.settings.features_per_item)
             projects.check_learner(learner, columns)
@@ -109,7 +112,7 @@ def add(app: FastAPI) -> None:
         {"name": "rain", ..., "columns": [{"name": "size", "kind": "number", "mean": 3.0, "categories": [], ...}, ...}
         ```
         """
-        images = to.service.images.reader()
+        images = to.service.image_source(to.project, to.is_everywhere).reader()
         columns = [_column_in(column, images) for column in body.columns]
         return _out(to.service, to.service.set_columns(to.project, columns))
 

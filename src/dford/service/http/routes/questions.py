@@ -13,10 +13,9 @@ from dford.service.http.validation import IDEMPOTENCY_KEY
 from dford.service.projects import answering
 from dford.service.projects.answering import RecordedAnswer, SentAnswer
 from dford.service.projects.asking import PROGRAM_KEY, QuestionRequest, item_taken, release
-from dford.service.projects.columns import encode_sent
 from dford.service.projects.items import features
 from dford.service.projects.projects import require_placements
-from dford.service.projects.uploads import limit
+from dford.service.projects.uploads import limit, sent_features
 from dford.service.refusal import Refusal
 from dford.service.views import levels as all_levels
 from dford.service.views import predictions, state
@@ -61,7 +60,7 @@ def add(app: FastAPI) -> None:
         features, item, program = (None, None, False) if body is None else (body.features, body.item, body.program)
         sent = None
         if features is not None:
-            sent = to.service.parse(to.project, to.body, encode_sent, features, to.service.images)
+            sent = to.service.parse(to.project, to.body, sent_features, features, bounds=to.bounds())
         try:
             asked = to.service.ask(to.project, QuestionRequest(to.person, idempotency_key, sent, item, program))
         except Refusal as refusal:
@@ -199,7 +198,7 @@ def add(app: FastAPI) -> None:
         fold = service.fold(project).near()
         has_rows = b"rows" in to.body or b"\\" in to.body  # which could spell it differently
         numbers, rows = service.parse(
-            project, to.body, bodies.to_predict, to.body, service.bounds(), has_rows=has_rows
+            project, to.body, bodies.to_predict, to.body, bounds=to.bounds(), has_rows=has_rows
         )  # fmt: skip
         if len(numbers) + len(rows) <= SMALL // 5:  # too few to keep others waiting for the model
             X = [*features(service.database, project, numbers), *rows]
