@@ -17,6 +17,7 @@ from dford.service.learning import log_reader, snapshots, states
 from dford.service.learning.learned import Learned, new
 from dford.service.projects import projects
 from dford.service.projects.uploads import ReadyRound
+from dford.service.refusal import Refusal
 from dford.service.settings import Settings
 from dford.service.store import schema
 from killing import Server
@@ -240,6 +241,29 @@ def build(file: Path, count: int, width: int, learner: str) -> None:
     ready = [ReadyRound(x.tobytes(), int(k), int(k), 1 / 3, bool(h)) for x, k, h in zip(X, level, higher, strict=True)]
     service.add_log(service.project("rain"), ready, "somebody")
     service.close()
+
+
+@pytest.mark.parametrize("read", ["arrivals", "count"])
+def test_a_snapshot_is_kept_if_the_database_cannot_be_read_for_a_moment(
+    file: Path, read: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(file) as client:
+        answer_some(client, set_up(client, learner="Auto"), 60)
+        digest = learned(client, "/projects/rain")["digest"]
+    reads, broken = getattr(log_reader, read), [Refusal(503, "not-read", "the connection broke", retry_after=5)]
+
+    def breaks_once(*given: Any) -> Any:
+        if broken:
+            raise broken.pop()
+        return reads(*given)
+
+    monkeypatch.setattr(log_reader, read, breaks_once)
+    gate = Gate(monkeypatch)  # counts what is learned
+    with serving(file) as client:
+        assert problem(client.get("/projects/rain/state")) == (503, "not-read")
+        assert learned(client, "/projects/rain")["digest"] == digest
+    assert not broken
+    assert gate.learned == 0, "it learned again what a sound snapshot holds"
 
 
 def test_snapshots_hold_what_the_log_cannot_reproduce_and_nothing_else(
