@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -353,10 +354,12 @@ class Placements:
         drawn = Drawn.of(self.items, learners.models[0], self.seed + 7)
 
         def work() -> Priors:
-            reliability = self.known or calibration.reliability()
             if not X.shape[1]:
-                return calibration.shares(reliability)
-            learners.learn(X, *told)
+                return calibration.shares(self.known or calibration.reliability())
+            with ThreadPoolExecutor(1, "dford-people") as beside:  # the learners do not need it
+                found = beside.submit(lambda: self.known or calibration.reliability())
+                learners.learn(X, *told)
+                reliability = found.result()
             parts = learners.parts(np.arange(X.shape[0]))
             prior = calibration.fit(learners.chances(X), X, parts, drawn, reliability)[1]
             if lacking.any():
