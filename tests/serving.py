@@ -106,11 +106,11 @@ def caught_up(client: Any, project: str, **request: Any) -> dict[str, Any]:
 
 
 def learned(client: Any, project: str) -> dict[str, Any]:
-    """The state, once all answers are learned."""
+    """The state, once all answers are learned, and none that was taken back."""
     patience = time.monotonic() + 600
     while time.monotonic() < patience:
         state = caught_up(client, project, params={"digest": True})
-        if state["learned"] == state["sequence"]:
+        if state["learned"] == state["sequence"] and not state["stale"]:
             return state
         time.sleep(0.01)  # a digest takes time, and asking for one holds up the learning
     raise AssertionError("the answers were not learned")

@@ -60,7 +60,9 @@ def test_an_exported_log_imported_elsewhere_gives_the_same_learner_to_the_bit(
         set_up(client, "copy", learner=learner)
         assert run("import", "copy", log, "--database", file) == 0
         state = learned(client, "/projects/copy")
-        rain, copy = (client.service.fold(client.service.project(name)).packed().model for name in ("rain", "copy"))
+        rain, copy = (
+            client.service.fold(client.service.project(name)).packed(id)[0].model for name in ("rain", "copy")
+        )
         assert rain == copy
         done = [ok(client.get(f"/projects/{name}/state"))["items_done"] for name in ("rain", "copy")]
         assert done[0] == done[1] > 0, "the items are the same, so the answers count for them"

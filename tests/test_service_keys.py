@@ -402,8 +402,9 @@ def test_verify_finds_what_was_lost_or_changed(
                 "rain: what is shown of number 7 in the table items is not JSON",
             ),
             ("DROP TABLE answers", 1, "rain: its log cannot be replayed"),
-            ("UPDATE projects SET levels = ''", 2, "project rain: its row in the table projects cannot be read"),
-            ("UPDATE columns SET columns = ''", 2, "project rain: its row in the table columns cannot be read"),
+            ("UPDATE projects SET levels = ''", 1, "project rain: its row in the table projects cannot be read"),
+            ("UPDATE columns SET columns = ''", 1, "project rain: its row in the table columns cannot be read"),
+            ("UPDATE columns SET columns = '[{}]'", 1, "project rain: its row in the table columns cannot be read"),
             ("DELETE FROM schema_version WHERE version > 2", 2, "cannot be brought from version"),
             ("DROP TABLE schema_version", 2, "the database has no tables of dford"),
         ]
@@ -414,6 +415,25 @@ def test_verify_finds_what_was_lost_or_changed(
             database.executescript(statements)
         assert main(["verify", "--database", str(copy)]) == status, statements
         assert sentence in " ".join(capsys.readouterr().err.split())
+
+
+def test_verify_goes_on_after_a_project_whose_own_row_cannot_be_read(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(file) as client:
+        for name in ("first", "second", "third"):
+            number = question_for(client, project := set_up(client, name))["number"]
+            ok(client.post(f"{project}/questions/{number}/answer", json={"higher": True}))
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("UPDATE projects SET parameters = '{' WHERE name = 'second'")
+        database.execute("DELETE FROM items WHERE number = 30 AND project = (SELECT max(id) FROM projects)")
+    assert main(["verify", "--database", str(file)]) == 1
+    shown = capsys.readouterr()
+    faults = " ".join(shown.err.split())
+    assert "second: it cannot be read (ValueError: project second: its row in the table projects" in faults
+    assert "third: the last item number given is 30, but the log ends at 29" in faults
+    assert "first:" not in faults
+    assert all(name in shown.out for name in ("first", "second", "third"))
 
 
 def test_no_command_makes_a_database_of_an_empty_file_or_of_none(

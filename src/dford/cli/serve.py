@@ -110,11 +110,10 @@ def _refuse_strangers(service: "Service") -> None:
 
 
 def _verify(database: "Database") -> int:
-    from dford.service.learning.verify import verify
-    from dford.service.projects.projects import all_projects
+    from dford.service.learning.verify import verify_all
 
     rows = new_table(f"{database.url}", "Project", "Answers", "Snapshots", "State")
-    verified = [verify(database, project) for project in all_projects(database)]
+    verified = verify_all(database)
     faults = [f"{one.project}: {fault}" for one in verified for fault in one.faults]
     if (integrity := database.integrity()) != "ok":
         faults.append(f"the file is damaged: {integrity}")

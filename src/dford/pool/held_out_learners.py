@@ -1,6 +1,8 @@
 """Learners and trees that each leave out a part of the items: none has learned from the items it predicts."""
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +19,19 @@ from dford.learners._trees.schedule import TreeSchedule
 from dford.pool.items import Items
 from dford.scale import Scale
 
+T = TypeVar("T")
 PARTS = 10  # with five, the error was half as large again on some data after one answer per item
 LEVEL_PARTS = 5
 _LEAST, _MOST = 50, 5000  # items with levels to learn
 _LEAST_PER_LEVEL = 5  # with 3, and fifty levels, placements were 6.4 levels off instead of 5.7
 _MOST_PRODUCTS = 12  # columns up to which a logit of levels has their products
 _GROWTH = Growth(max_iter=50, learning_rate=0.2, max_leaf_nodes=16)
+
+
+def _of_each(work: Callable[[int], T], parts: int) -> list[T]:
+    """What this work makes of each part, in order; two parts at a time, as most of it needs no interpreter."""
+    with ThreadPoolExecutor(2, "dford-parts") as threads:
+        return list(threads.map(work, range(parts)))
 
 
 class Lessons(NamedTuple):
@@ -64,8 +73,7 @@ class HeldOutLearners:
 
     def learn(self, lessons: Lessons) -> None:
         """Learn more answers: for each part, all except those about its own items."""
-        for part in range(PARTS):
-            self.learn_part(part, lessons)
+        _of_each(lambda part: self.learn_part(part, lessons), PARTS)
 
     def learn_part(self, part: int, lessons: Lessons) -> None:
         """The same for one part."""
@@ -139,19 +147,22 @@ class LevelModels(NamedTuple):
     @classmethod
     def learn(cls, X: Rows, parts: Ints, levels: Ints, n_levels: int) -> "LevelModels":
         """From items with these features, in these parts, with these levels, which count from 0."""
-        logits, trees = [], []
         features = "poly" if not sparse.issparse(X) and X.shape[1] <= _MOST_PRODUCTS else "linear"
-        for part in range(LEVEL_PARTS):
+
+        def learn(part: int) -> tuple[NewtonLogit, Trees | None]:
             of = parts % LEVEL_PARTS != part
             rows, own = X[of], levels[of]
             logit = NewtonLogit(features=features, feedback="label", levels=range(n_levels), random_state=0)
-            logits.append(logit.fit(rows, own))
-            if not sparse.issparse(X):
-                schedule = TreeSchedule(_GROWTH, X.shape[1], n_levels)
-                schedule.log.append(rows, np.column_stack([np.zeros_like(own), own + 1]))
-                schedule.grow_now()
-                trees.append(schedule.trees)
-        return cls(tuple(logits), tuple(trees))
+            logit.fit(rows, own)
+            if sparse.issparse(X):
+                return logit, None
+            schedule = TreeSchedule(_GROWTH, X.shape[1], n_levels)
+            schedule.log.append(rows, np.column_stack([np.zeros_like(own), own + 1]))
+            schedule.grow_now()
+            return logit, schedule.trees
+
+        logits, trees = zip(*_of_each(learn, LEVEL_PARTS), strict=True)
+        return cls(logits, tuple(one for one in trees if one is not None))
 
     def above(self, X: Rows, parts: Ints, n_levels: int) -> Floats:
         """How likely each item is to be above each cut, by kind of model."""

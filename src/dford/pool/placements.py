@@ -3,6 +3,7 @@
 import copy
 import math
 from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import NamedTuple
 
@@ -390,10 +391,12 @@ class Placements:
         drawn = Drawn.of(self.items, learners.models[0], self.seed)
 
         def work() -> Priors:
-            reliability = self.known or calibration.reliability()
             if not X.shape[1]:
-                return calibration.shares(reliability)
-            learners.learn(lessons)
+                return calibration.shares(self.known or calibration.reliability())
+            with ThreadPoolExecutor(1, "dford-people") as beside:  # the learners do not need it
+                found = beside.submit(lambda: self.known or calibration.reliability())
+                learners.learn(lessons)
+                reliability = found.result()
             parts = learners.parts(np.arange(X.shape[0]))
             prior = calibration.fit(learners.chances(X), X, parts, drawn, reliability)[1]
             if lacking.any():

@@ -213,8 +213,12 @@ class Service:
         self._folds.follow(project, sequence)
 
     def final(self, project: Project) -> Fold:
-        """The project's learner, once it has learned all answers up to now: exported files must include them all."""
+        """The project's learner, once it has learned all answers up to now, and none that was taken back."""
         return self._folds.final(project)
+
+    def latest(self, project: Project) -> Fold:
+        """The project's learner, with all answers up to now if it does not take long, perhaps with one taken back."""
+        return self._folds.latest(project)
 
     # work
 

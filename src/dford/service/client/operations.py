@@ -150,7 +150,7 @@ class Operations(ABC):
 
     async def levels(self) -> dict[int, str]:
         """The level of every item by its number, with all answers so far learned. Needs the role `admin`."""
-        response = await self._exchange("GET", f"{self._place}/levels.csv", timeout=_LONG)
+        response = await self._exchange("GET", f"{self._place}/levels.csv", params={"final": True}, timeout=_LONG)
         return {int(row["item"]): row["level"] for row in csv.DictReader(io.StringIO(response.text, newline=""))}
 
     async def state(self) -> dict[str, Any]:

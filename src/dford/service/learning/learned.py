@@ -4,12 +4,14 @@ import copy
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dford import learners, persistence
+from dford.arrays import Ints
 from dford.engine import posteriors
 from dford.estimates import Estimate
 from dford.learners import LiveLearner, Rows
@@ -26,6 +28,8 @@ from dford.service.learning.log_reader import Arrivals, Rounds, Settlements
 from dford.service.learning.snapshots import Snapshot
 from dford.service.projects.projects import Project
 from dford.service.projects.rules import Rules
+
+_MANY = 500  # answers that are worth a thread
 
 
 class Placed(NamedTuple):
@@ -81,13 +85,26 @@ class Learned:
         self._settled_to = max(self._settled_to, before - 1)
 
     def learn(self, page: Rounds, part: slice, arrivals: Arrivals, settled: Settlements) -> None:
-        own = np.arange(len(page.level))[part]
-        own = own[page.teaches[own]]
-        level, prediction = (self.learner.classes_[places[own] - 1] for places in (page.level, page.prediction))
+        """Learn some answers of a page. If they are many, the learner and the placements learn side by side."""
+        places = np.arange(len(page.level))[part]
+        if len(places) < _MANY or self.placements is None:
+            self._teach(page, places)
+            self._count(page, places, arrivals, settled)
+            return
+        with ThreadPoolExecutor(1, "dford-learner") as beside:
+            taught = beside.submit(self._teach, page, places)
+            self._count(page, places, arrivals, settled)
+            taught.result()
+
+    def _teach(self, page: Rounds, places: Ints) -> None:
+        own = places[page.teaches[places]]
+        level, prediction = (self.learner.classes_[numbers[own] - 1] for numbers in (page.level, page.prediction))
         self.learner.learn_many(page.X[own], level, prediction, page.propensity[own], page.higher[own])
+
+    def _count(self, page: Rounds, places: Ints, arrivals: Arrivals, settled: Settlements) -> None:
         if self.placements is None:
             return
-        for i in (places := range(*part.indices(len(page.level)))):
+        for i in places.tolist():
             if page.item[i]:
                 self.admit(arrivals, arrivals.before(int(page.sequence[i])))
                 self.settle(settled, int(page.sequence[i]), arrivals)
@@ -98,7 +115,7 @@ class Learned:
                         self.placements.number(Voice.of(page.person[i], float(page.confidence[i]))),
                     )
                 )  # fmt: skip
-        if places:  # the next page has only what is settled later
+        if len(places):  # the next page has only what is settled later
             self.settle(settled, int(page.sequence[places[-1]]) + 1, arrivals)
 
     def prepare(self, n: int) -> int:

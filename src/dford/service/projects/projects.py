@@ -104,6 +104,12 @@ def _policy(description: Any) -> Policy:
     return POLICIES[name](**{key: value for key, value in description.items() if key != "policy"})
 
 
+def names(database: Database) -> list[str]:
+    """The names of all projects, even of those whose rows cannot be read."""
+    with database.reading() as connection:
+        return list(connection.scalars(sa.select(projects.c.name).order_by(projects.c.id)))
+
+
 def all_projects(database: Database) -> list[Project]:
     with database.reading() as connection:
         return [_project(row) for row in connection.execute(_PROJECTS.order_by(projects.c.id))]

@@ -14,6 +14,7 @@ from dford.log import FeedbackLog
 from dford.log_columns import LEAST_SURE
 from dford.pool.answers import GOLD
 from dford.service.learning import log_reader
+from dford.service.learning.fold import Packed
 from dford.service.learning.learned import Standing
 from dford.service.projects import items, settling
 from dford.service.projects.projects import Project
@@ -61,14 +62,14 @@ def log_file(database: Database, project: Project, suffix: str) -> bytes:
         return path.read_bytes()
 
 
-def levels_file(database: Database, project: Project, packed: bytes, standing: Standing | None) -> bytes:
+def levels_file(database: Database, project: Project, packed: Packed, standing: Standing | None) -> bytes:
     """One line per item: its number, what was shown, its level, the probabilities, and the range its answers leave.
 
-    If the level is settled, the range is the settled one.
+    If the level is settled, the range is the settled one. What the learner has not learned is left out everywhere.
     """
-    model = loaded(packed)
-    settled = settling.in_force(database, project)
-    known, shown = _intervals(database, project), [column.name for column in project.columns]
+    model = loaded(packed.model)
+    settled = settling.in_force(database, project, packed.sequence)
+    known, shown = _intervals(database, project, packed), [column.name for column in project.columns]
     text = io.StringIO(newline="")
     out = csv.writer(text)
     own = ["level", *(f"P({level})" for level in project.levels), "lowest", "highest", "answers", "settled_by"]
@@ -92,10 +93,11 @@ def levels_file(database: Database, project: Project, packed: bytes, standing: S
     return text.getvalue().encode()
 
 
-def _intervals(database: Database, project: Project) -> dict[int, tuple[int, int, int]]:
+def _intervals(database: Database, project: Project, packed: Packed) -> dict[int, tuple[int, int, int]]:
     """The lowest and highest possible level of every item with answers, and how many answers it has."""
-    told = about_items(project, questions.c.item, questions.c.level, answers.c.higher, answers.c.confidence)
-    told = told.where(questions.c.purpose != GOLD)
+    columns = questions.c.item, questions.c.level, answers.c.higher, answers.c.confidence
+    told = about_items(project, *columns, as_of=packed.as_of)
+    told = told.where(questions.c.purpose != GOLD, answers.c.sequence <= packed.sequence)
     known: dict[int, tuple[int, int, int]] = {}
     with database.reading() as connection:
         for item, level, higher, sure in connection.execute(told):

@@ -61,6 +61,7 @@ def learned(fold: Fold, with_digest: bool) -> dict[str, Any]:
 
     if with_digest:
         fold.near()
+    stale = fold.is_stale()  # first, because the state may be replaced at any moment
     sequence, cuts_now, trace, cuts, rounds = fold.look(look)
     figures = zip(trace.round.tolist(), trace.estimate, trace.low, trace.high, strict=True)
     curve = [
@@ -78,7 +79,7 @@ def learned(fold: Fold, with_digest: bool) -> dict[str, Any]:
         sequence, digest = fold.digest()
     return {
         "learned": sequence,
-        "stale": fold.is_stale(),
+        "stale": stale,
         "thresholds": cuts_now,
         "mae": mae,
         "curve": curve,

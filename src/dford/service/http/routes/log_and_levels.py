@@ -1,12 +1,14 @@
 """Files over HTTP: exporting and importing the log, exporting the levels."""
 
-from typing import Any
+import json
+from typing import Annotated, Any
 
-from fastapi import FastAPI, Response
+from fastapi import FastAPI, Query, Response
 
 from dford.service.http import models
 from dford.service.http.access import Access, Admin, Repeat
 from dford.service.http.routes.items import CSV
+from dford.service.learning.learned import Learned
 from dford.service.learning.log_reader import head_of
 from dford.service.projects import uploads
 from dford.service.store import idempotency
@@ -48,10 +50,14 @@ def add(app: FastAPI) -> None:
         return Response(_log(to, ".parquet"), media_type="application/octet-stream")
 
     @app.get("/projects/{project}/levels.csv", response_class=Response, responses=csv)
-    def levels_csv(to: Admin) -> Response:
+    def levels_csv(to: Admin, final: Annotated[bool, Query()] = False) -> Response:
         """Export every item with its level, probabilities, the range its answers leave, and how many answers it has.
 
         If the level is settled, `settled_by` says by whom, and `lowest` and `highest` are the settled range.
+
+        The whole file is of one moment: the header `Dford-Sequence` is the sequence number of the last answer,
+        retraction or settlement in it, and `Dford-Stale` is `true` if it still includes an answer that was taken back
+        since. With `final=true`, it has everything up to now, and is 503 `catching-up` until that is learned.
 
         ```
         GET /projects/rain/levels.csv
@@ -61,10 +67,12 @@ def add(app: FastAPI) -> None:
         ...
         ```
         """
-        fold = to.service.final(to.project)
-        packed, standing = fold.packed()[1], fold.look(lambda model, _: model.standing())
+        fold = (to.service.final if final else to.service.latest)(to.project)
+        packed, standing = fold.packed(Learned.standing)
         size = state.count_items(to.service.database, to.project)
-        return Response(to.service.view(size, exports.levels_file, to.project, packed, standing), media_type="text/csv")
+        content = to.service.view(size, exports.levels_file, to.project, packed, standing)
+        headers = {"Dford-Sequence": str(packed.sequence), "Dford-Stale": json.dumps(packed.stale)}
+        return Response(content, media_type="text/csv", headers=headers)
 
     @app.post("/projects/{project}/log.csv", status_code=201, response_model=models.Imported, openapi_extra=CSV)
     def import_csv(to: Admin, repeat: Repeat) -> Any:

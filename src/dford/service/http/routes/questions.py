@@ -10,6 +10,7 @@ from dford.service.http import bodies, models
 from dford.service.http.access import Answering, Reading
 from dford.service.http.fast_answers import PATH
 from dford.service.http.validation import IDEMPOTENCY_KEY
+from dford.service.learning.learned import Learned
 from dford.service.projects import answering
 from dford.service.projects.answering import RecordedAnswer, SentAnswer
 from dford.service.projects.asking import PROGRAM_KEY, QuestionRequest, item_taken, release
@@ -209,9 +210,8 @@ def add(app: FastAPI) -> None:
                 )
             )
         else:
-            sequence, packed, stale = fold.packed()
-            placed = fold.look(lambda model, _: model.place(numbers, not to.is_asked))
-            given = project, packed, sequence, stale, numbers, rows, placed
+            packed, placed = fold.packed(lambda model: model.place(numbers, not to.is_asked))
+            given = project, packed.model, packed.sequence, packed.stale, numbers, rows, placed
             content = service.view(len(numbers) + len(rows), predictions.response, *given)
         return Response(content, media_type="application/json")
 
@@ -251,10 +251,10 @@ def add(app: FastAPI) -> None:
 
         def make() -> dict[str, Any]:
             fold = service.fold(project).near()
-            sequence, packed, stale = fold.packed()
-            standing = fold.look(lambda model, _: model.standing())
+            packed, standing = fold.packed(Learned.standing)
             size = state.count_items(service.database, project)
-            return service.view(size, all_levels.overview, project, packed, sequence, stale, standing)
+            given = project, packed.model, packed.sequence, packed.stale, standing
+            return service.view(size, all_levels.overview, *given)
 
         return service.overviews.latest(f"{project.name}/levels", make)
 
