@@ -44,7 +44,7 @@ for line in sys.stdin:
             print(child.pid, file=children)
         time.sleep(1000)
     higher = float(asked["item"]["größe"]) / 2 > asked["levels"].index(asked["level"])
-    print(json.dumps({"higher": higher, "confidence": 0.875}))
+    print(json.dumps({"id": asked["id"], "higher": higher, "confidence": 0.875}))
 """
 
 

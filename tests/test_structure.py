@@ -53,8 +53,8 @@ FLOORS = {
         {"reproduction", "studies"},
     ],
     "dford.service": [
-        {"refusal", "settings", "program"},
-        {"csv_rows", "store", "worker"},
+        {"refusal", "settings", "process_tree"},
+        {"csv_rows", "store", "worker", "program"},
         {"client", "projects"},
         {"learning"},
         {"views"},
