@@ -29,6 +29,9 @@ class AskedQuestions:
         """The open ones."""
         return (question for question, _ in self._open.values())
 
+    def id_of(self, number: int) -> str:
+        return f"{self._key}-{number}"
+
     def add(self, question: tuple[Any, ...], checks: int) -> ItemQuestion:
         """Open the next one: all its fields except the id, and the number of the question that it repeats, or -1."""
         self._fates.append(OPEN)
@@ -68,6 +71,6 @@ class AskedQuestions:
 
     def _put(self, fields: tuple[Any, ...], checks: int) -> ItemQuestion:
         question = ItemQuestion("", *fields)
-        question = question._replace(id=f"{self._key}-{question.round}")
+        question = question._replace(id=self.id_of(question.round))
         self._open[question.id] = question, checks
         return question

@@ -384,12 +384,13 @@ class Pool:
         """All answers in order, with their items, features and propensities, for learners."""
         answers, names = self._placements.answers, self._scale.names
         log = FeedbackLog(names, self._names)
-        names_of_columns = ("item", "cut", "placement", "propensity", "higher", "person")
+        names_of_columns = ("question", "item", "cut", "placement", "propensity", "higher", "person")
         columns = (answers[name].tolist() for name in names_of_columns)
-        for item, cut, placement, propensity, higher, person in zip(*columns, strict=True):
+        for number, item, cut, placement, propensity, higher, person in zip(*columns, strict=True):
             voice = self._placements.voices[person]
             about = About(item, voice.name or None, None, voice.eighths / 8 or None)
-            log._add(self._placements.X[item], names[cut], names[placement], propensity, higher, about)
+            answer = names[cut], names[placement], propensity, higher
+            log._add(self._placements.X[item], *answer, about, question=self._asked.id_of(number))
         return log
 
     def remaining(self, target: float) -> Estimate:
