@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Dialog, Page, expect
+from playwright.sync_api import Dialog, Page, Route, expect
 
 from browsing import home, online, press, saved, stored
 from serving import ok, serving, set_up
@@ -126,17 +126,19 @@ def test_without_a_network_a_key_waits_until_it_can_be_tried(guarded: Any) -> No
 
 
 def answered_offline(page: Page, client: Any, key: str, count: int) -> None:
-    """The person signs in and answers, and no answer reaches the server."""
+    """The person signs in and answers, and no answer that is sent with this key reaches the server."""
+
+    def lose(route: Route) -> None:
+        if route.request.headers["authorization"] == f"Bearer {key}":
+            route.abort()
+        else:
+            route.continue_()
+
     page.goto(f"{home(client)}#/rain/answer?key={key}")
-    page.context.route(ANSWER, lambda route: route.abort())
+    page.context.route(ANSWER, lose)
     for _ in range(count):
         press(page, "ArrowRight")
     expect(page.locator("#network")).to_contain_text(f"No connection: {count} answers are kept in this browser")
-
-
-def reachable_again(page: Page) -> None:
-    page.context.unroute(ANSWER)
-    online(page)
 
 
 def people(client: Any) -> dict[str, int]:
@@ -151,7 +153,7 @@ def test_answers_that_wait_are_sent_with_the_key_of_the_person_who_gave_them(gua
     page.goto(f"{home(client)}#/rain/answer?key={keys['root']}")  # who may answer anybody's questions
     expect(page.locator("#who")).to_contain_text("Signed in as root")
     expect(page.get_by_role("button", name="Undo")).to_be_disabled()
-    reachable_again(page)
+    online(page)
     waiting = "3 answers by anna are waiting in this browser; open anna's link here to send them."
     expect(page.locator("#others")).to_contain_text(waiting)
     expect(page.locator("#network")).to_have_text("Your answers are saved")
@@ -161,6 +163,7 @@ def test_answers_that_wait_are_sent_with_the_key_of_the_person_who_gave_them(gua
     page.reload()
     expect(page.locator(".question em")).to_be_visible()
     expect(page.locator("#others")).to_contain_text(waiting)
+    page.context.unroute(ANSWER)
     page.goto(f"{home(client)}#/rain/answer?key={keys['anna']}")
     expect(page.locator("#who")).to_contain_text("Signed in as anna")
     saved(page)
@@ -175,7 +178,7 @@ def test_signing_out_or_in_elsewhere_sends_nobodys_answers_as_another_person(gua
     answered_offline(page, client, keys["anna"], 2)
     page.get_by_role("button", name="Forget this key").click()
     expect(page.locator("#who")).to_contain_text("Signed in as root")
-    reachable_again(page)
+    online(page)
     expect(page.locator("#others")).to_contain_text("2 answers by anna are waiting")
     other = page.context.new_page()
     other.goto(f"{home(client)}#/rain/answer?key={keys['ben']}")
@@ -198,7 +201,8 @@ def test_answers_under_a_key_that_was_revoked_wait_for_the_next_key_of_that_pers
     answered_offline(page, client, keys["anna"], 2)
     ids = {key["name"]: key["id"] for key in ok(client.get("/projects/rain/keys"))}
     assert client.delete(f"/projects/rain/keys/{ids['anna']}").status_code == 204
-    reachable_again(page)
+    page.context.unroute(ANSWER)
+    online(page)
     expect(page.locator("#network")).to_contain_text("2 answers wait in this browser")
     assert people(client) == {}
     again = ok(client.post("/projects/rain/keys", json={"role": "answer", "name": "anna"}))["key"]

@@ -36,6 +36,9 @@ export function storedProjects() {
   return new Set([...keysWith(PREFIX), ...keysWith(REFUSED_PREFIX)].map(projectOf));
 }
 
+/** @type {(person: string | null, by: string | undefined) => boolean} */
+const isBy = (person, by) => !by || person === null || by === person;
+
 export const storageFull = () => new Problem(507, "storage-full", "This browser's storage is full.");
 
 export class Outbox extends EventTarget {
@@ -101,12 +104,17 @@ export class Outbox extends EventTarget {
 
   // What can be sent with the key in use.
   waiting() {
-    return keysWith(this.prefix).filter((entry) => this.isOwn(read(entry)?.person));
+    return this.entriesOf(this.sender);
+  }
+
+  /** @param {string | null} person if nobody knows who that is, all */
+  entriesOf(person) {
+    return keysWith(this.prefix).filter((entry) => isBy(person, read(entry)?.person));
   }
 
   /** @param {string | undefined} person */
   isOwn(person) {
-    return !person || this.sender === null || person === this.sender;
+    return isBy(this.sender, person);
   }
 
   /**
@@ -175,17 +183,20 @@ export class Outbox extends EventTarget {
       if (!keysWith(this.prefix).length) return null;
       const { secret, name } = await signedIn(this.project);
       this.sender = name;
-      for (let entry; (entry = this.next()); ) await this.sendOne(entry, secret);
+      for (let entry; (entry = this.next(name)); ) await this.sendOne(entry, secret);
     } catch (error) {
       return asProblem(error);
     }
     return null;
   }
 
-  // The first act of each question, as an answer comes before its retraction; among these, the one that failed least.
-  next() {
+  /**
+   * The first act of each question, as an answer comes before its retraction; among these, the one that failed least.
+   * @param {string} person
+   */
+  next(person) {
     const seen = new Set();
-    const first = this.waiting().filter((entry) => {
+    const first = this.entriesOf(person).filter((entry) => {
       const question = read(entry)?.question;
       return !seen.has(question) && seen.add(question);
     });

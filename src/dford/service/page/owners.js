@@ -13,11 +13,14 @@ export async function fetchOwner(secret) {
   return me;
 }
 
+/** @param {string | null} secret */
+export const knownOwner = (secret) => owners.get(secret);
+
 /**
  * The key in use, and the name of the person whose it is.
  * @param {string} project
  */
 export async function signedIn(project) {
   const secret = keyInUse(project);
-  return { secret, name: (owners.get(secret) ?? (await fetchOwner(secret))).name };
+  return { secret, name: (knownOwner(secret) ?? (await fetchOwner(secret))).name };
 }

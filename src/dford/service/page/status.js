@@ -72,7 +72,7 @@ const answers = (count, singular, plural) => (count === 1 ? `1 answer ${singular
  */
 function showOthers(others, project) {
   const box = byId("others");
-  const seen = others.map(({ outbox, person, entries }) => [outbox.project, person, ...entries].join()).join("\n");
+  const seen = [project?.name, ...others.flatMap(({ entries }) => entries)].join();
   if (box.dataset.seen === seen) return;
   box.dataset.seen = seen;
   box.hidden = !others.length;
@@ -96,7 +96,7 @@ const whereOf = (outbox, project) => (outbox.project === project?.name ? "" : ` 
  */
 function showRefused(refused, project) {
   const box = byId("refused");
-  const seen = refused.map(({ entry }) => entry).join();
+  const seen = [project?.name, ...refused.map(({ entry }) => entry)].join();
   if (box.dataset.seen === seen) return;
   box.dataset.seen = seen;
   box.hidden = !refused.length;
