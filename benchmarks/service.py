@@ -29,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 import postgres
 from dford.cli._serving import tune_interpreter
 from dford.columns import Column
+from dford.log_columns import UNKNOWN
 from dford.service.core import Service
 from dford.service.projects import items, projects
 from dford.service.projects.answering import retract
@@ -246,7 +247,10 @@ def log_of(count: int, width: int, seed: int, filled: float = 1.0) -> list[Any]:
     score = X[:, 0] if filled == 1.0 else X @ np.random.default_rng(0).standard_normal(width)
     level = random.integers(1, 4, count)
     told = (score + 2 > level).tolist()
-    return [ReadyRound(x.tobytes(), int(k), int(k), 1 / 3, higher) for x, k, higher in zip(X, level, told, strict=True)]
+    return [
+        ReadyRound(x.tobytes(), int(k), int(k), 1 / 3, higher, UNKNOWN, f"{seed}-{n}")
+        for n, (x, k, higher) in enumerate(zip(X, level, told, strict=True))
+    ]
 
 
 def start(folder: Path, learner: str) -> None:

@@ -332,7 +332,9 @@ def test_copies_of_answers_are_refused_if_times_show_them() -> None:
         question = Question("", np.zeros(0), LEVELS[n % (K - 1)], 3, 1 / (K - 1), n)
         log.append(question, n % 3 == 0, item=n, person="ann", time=1.7e9 + n)
     offpolicy.mae(log, log.prediction)
-    for judged in (lambda: offpolicy.mae(log + log, (log + log).prediction), lambda: People(log + log)):
+    frame = log.to_frame().drop(columns="id")  # two files put together by hand
+    twice = FeedbackLog.from_frame(pd.concat([frame, frame]), LEVELS)
+    for judged in (lambda: offpolicy.mae(twice, twice.prediction), lambda: People(twice)):
         with pytest.raises(ValueError, match="40 of the log's 80 answers are there more than once"):
             judged()
 
@@ -354,7 +356,7 @@ def test_a_log_travels_through_frames_and_files(tmp_path: Any) -> None:
     for x in np.random.default_rng(0).normal(size=(20, 2)):
         log.append(model.ask(x), higher=bool(x[0] > 0))
     frame = log.to_frame(["length", "width"])
-    assert list(frame.columns) == ["level", "prediction", "propensity", "higher", "length", "width"]
+    assert list(frame.columns) == ["level", "prediction", "propensity", "higher", "id", "length", "width"]
     backs = [FeedbackLog.from_frame(f, names) for f in (frame, pl.from_dict(frame.to_dict(orient="list")))]
     for ending in ("csv", "parquet"):
         log.write(tmp_path / f"log.{ending}", ["length", "width"])
@@ -365,8 +367,12 @@ def test_a_log_travels_through_frames_and_files(tmp_path: Any) -> None:
     for back in backs:
         assert (back.X == log.X).all()
         assert back._answers == log._answers
-    assert len(log + log) == 40
-    assert (log + log).X.shape == (40, 2)
+        assert back._ids == log._ids
+    other = FeedbackLog(names)
+    for x in np.random.default_rng(1).normal(size=(5, 2)):
+        other.append(model.ask(x), higher=bool(x[0] > 0))
+    assert len(log + other) == 25
+    assert (log + other).X.shape == (25, 2)
     assert [answer[1] for answer in log] == log.level.tolist()
     assert [answer[2] for answer in log] == log.prediction.tolist()
 
@@ -391,9 +397,9 @@ def test_who_answered_what_and_when_travels_too(tmp_path_factory: pytest.TempPat
     for ending in ("csv", "parquet"):
         log.write(folder / f"log.{ending}")
         back = FeedbackLog.read(folder / f"log.{ending}", ["poor", "good"]) + log
-        assert back.item.tolist() == 2 * [one[0] for one in about]
-        assert back.person.tolist() == 2 * [one[1] for one in about]
-        np.testing.assert_allclose(back.time, 2 * [np.nan if one[2] is None else one[2] for one in about], atol=1e-6)
+        assert back.item.tolist() == [one[0] for one in about]
+        assert back.person.tolist() == [one[1] for one in about]
+        np.testing.assert_allclose(back.time, [np.nan if one[2] is None else one[2] for one in about], atol=1e-6)
         assert back.X.tolist() == [[0.5]] * len(back)
 
 

@@ -12,6 +12,7 @@ import pytest
 import sqlalchemy as sa
 
 from dford.columns import Column
+from dford.log_columns import About
 from dford.service.core import Service
 from dford.service.learning import fold as folding
 from dford.service.learning import keeping, log_reader, snapshots, states
@@ -335,7 +336,10 @@ def build(file: Path, count: int, width: int, learner: str) -> None:
     weights = random.standard_normal(width)
     level = random.integers(1, 4, count)
     higher = X @ weights > level - 2.0
-    ready = [ReadyRound(x.tobytes(), int(k), int(k), 1 / 3, bool(h)) for x, k, h in zip(X, level, higher, strict=True)]
+    ready = [
+        ReadyRound(x.tobytes(), int(k), int(k), 1 / 3, bool(h), About(), f"{n}")
+        for n, (x, k, h) in enumerate(zip(X, level, higher, strict=True))
+    ]
     service.add_log(service.project("rain"), ready, "somebody")
     service.close()
 

@@ -35,7 +35,7 @@ def sends(log: bytes) -> dict[str, Callable[[Any, dict[str, str]], httpx.Respons
         "items": lambda client, headers: client.post("/projects/rain/items", json={"items": ROWS}, headers=headers),
         "items.csv": lambda client, headers: client.post("/projects/rain/items.csv", content=CSV, headers=headers),
         "question": lambda client, headers: client.post("/projects/rain/questions", headers=headers),
-        "log.csv": lambda client, headers: client.post("/projects/rain/log.csv", content=log, headers=headers),
+        "log.csv": lambda client, headers: client.post("/projects/rain/log.csv?new=true", content=log, headers=headers),
     }
 
 

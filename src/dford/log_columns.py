@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dford.answer_ids import checked_id
 from dford.files import read_csv
 from dford.scale import Scale
 from dford.sparse_rows import find_column
@@ -21,6 +22,7 @@ COLUMNS = ("level", "prediction", "propensity", "higher")
 ABOUT = ("item", "person", "time")
 CONFIDENCE = "confidence"
 MAY_HAVE = (*ABOUT, CONFIDENCE)
+ID = "id"
 
 
 class About(NamedTuple):
@@ -56,7 +58,7 @@ def about_columns(names: Iterable[str]) -> tuple[str, ...]:
 def check_feature_names(names: Iterable[str], has_more: bool = False) -> None:
     """Refuse features with the names of a log's own columns; with `has_more`, also those of items, people and times."""
     names = list(names)
-    own = [*COLUMNS, *(MAY_HAVE if has_more else about_columns(names))]
+    own = [*COLUMNS, ID, *(MAY_HAVE if has_more else about_columns(names))]
     if taken := [name for name in names if name in own or find_column([name]) is not None]:
         raise ValueError(f"a log has its own column {taken[0]!r}, so no feature can have that name; rename the feature")
 
@@ -102,11 +104,11 @@ def read_rounds(source: Any, levels: Sequence[Any], **options: Any) -> Any:
     _check_lengths(source, len(header), options.get("nrows"))
     more = about_columns(header)
     options["dtype"] = {"item": str, "time": str} if more else {}
-    features = [name for name in header if name not in (*COLUMNS, *more)]
+    features = [name for name in header if name not in (*COLUMNS, ID, *more)]
     kinds: dict[str, type] = dict.fromkeys(features, np.float64)
     if (sparse := find_column(features)) is not None:
         kinds[sparse[0]] = str
-    texts = [*columns, *(["person"] if more else [])]
+    texts = [*columns, *([ID] if ID in header else []), *(["person"] if more else [])]
     try:  # features as floats: pandas would read whole numbers as integers, and -0 as 0
         frame = read_csv(source, as_text=texts, **{**options, "dtype": options["dtype"] | kinds})
     except ValueError:  # such as True and False
@@ -158,6 +160,19 @@ def checked_confidence(given: Any) -> float | None:
     if not _is_number(given) or not 0.5 <= given <= 1:
         raise ValueError(f"a confidence must be between 0.5 (a guess) and 1 (certain); got {given!r}")
     return float(given)
+
+
+def read_ids(column: Any) -> list[str | None]:
+    """The ids in a column of a file or frame; None where there is none."""
+    import pandas as pd
+
+    found = list[str | None]()
+    for row, given in enumerate(column, 1):
+        try:
+            found.append(None if pd.isna(given) or given == "" else checked_id(given))
+        except ValueError as error:
+            raise ValueError(f"row {row} of the log: {error}") from None
+    return found
 
 
 def read_about(items: Any, people: Any, times: Any, confidences: Any = None) -> list[About]:

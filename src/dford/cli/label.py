@@ -115,8 +115,8 @@ def add(program: "typer.Typer") -> None:
         The same command continues where it stopped, and adds new rows at the end of the file.
 
         With --answer "python judge.py" --budget 500 a program answers under its own name.
-        It reads lines like {"item": {"note": "dry"}, "question": "Is it above ok?", "level": "ok", "levels":
-        ["bad", "ok", "good"], "id": 7} and prints {"higher": true} for each, optionally with "confidence": 0.8.
+        It reads lines like {"id": 7, "item": {"note": "dry"}, "question": "Is it above ok?", "level": "ok", "levels":
+        ["bad", "ok", "good"]} and prints {"id": 7, "higher": true} for each, optionally with "confidence": 0.8.
         People can check it on the page, at the same time or later.
         """
         needs("service", "fastapi", "prometheus_client", "sqlalchemy", "uvicorn")

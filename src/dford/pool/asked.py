@@ -41,6 +41,9 @@ class AskedQuestions:
             found.update(np.ascontiguousarray(part).tobytes())
         self.key = found.hexdigest()
 
+    def id_of(self, number: int) -> str:
+        return f"{self.key}-{number}"
+
     def add(self, question: tuple[Any, ...], checks: int) -> ItemQuestion:
         """Open the next one: all its fields except the id, and the number of the question that it repeats, or -1."""
         self._fates.append(OPEN)
@@ -82,6 +85,6 @@ class AskedQuestions:
 
     def _put(self, fields: tuple[Any, ...], checks: int) -> ItemQuestion:
         question = ItemQuestion("", *fields)
-        question = question._replace(id=f"{self.key}-{question.round}")
+        question = question._replace(id=self.id_of(question.round))
         self._open[question.id] = question, checks
         return question

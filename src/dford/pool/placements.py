@@ -357,7 +357,7 @@ class Placements:
             np.concatenate([self.apart[name], self.answers[name]])[which]
             for name in ("cut", "placement", "propensity", "higher")
         )
-        if not n_apart:
+        if not (item < 0).any():
             return Lessons(X[item], parts, *columns)
         apart = self.filling.fill(self.apart.X)
         rows = sparse.vstack([apart, X], "csr") if sparse.issparse(X) else np.concatenate([apart, X])

@@ -438,12 +438,13 @@ class Pool:
         """All answers in order, with their items, features and propensities, for learners."""
         answers, names = self._placements.answers, self._scale.names
         log = FeedbackLog(names, self._names)
-        names_of_columns = ("item", "cut", "placement", "propensity", "higher", "person", "confidence")
+        names_of_columns = ("question", "item", "cut", "placement", "propensity", "higher", "person", "confidence")
         columns = (answers[name].tolist() for name in names_of_columns)
-        for item, cut, placement, propensity, higher, person, confidence in zip(*columns, strict=True):
+        for number, item, cut, placement, propensity, higher, person, confidence in zip(*columns, strict=True):
             name = self._placements.voices[person].name or None
             about = About(item, name, None, None if math.isnan(confidence) else confidence)
-            log._add(self._placements.X[item], names[cut], names[placement], propensity, higher, about)
+            answer = names[cut], names[placement], propensity, higher
+            log._add(self._placements.X[item], *answer, about, question=self._asked.id_of(number))
         return log
 
     def remaining(self, target: float) -> Estimate:

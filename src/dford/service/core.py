@@ -1,5 +1,6 @@
 """The service without HTTP: a façade for its packages."""
 
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
+from dford.answer_ids import id_of
 from dford.columns import Column, Columns
 from dford.service.learning.fold import Fold
 from dford.service.learning.folds import Folds
@@ -152,16 +154,23 @@ class Service:
             upload.keep()
         return added
 
-    def add_log(self, project: Project, log: list[ReadyRound], person: str, request: Request | None = None) -> Any:
-        """Add the rounds of another log; those about items that are the same here count for them."""
+    def add_log(
+        self,
+        project: Project,
+        log: list[ReadyRound],
+        person: str,
+        request: Request | None = None,
+        are_new: bool = False,
+    ) -> Any:
+        """Add the rounds of another log that are not here yet; those about items that are the same here count for them.
+
+        With `are_new`, all of them are others than those that are here.
+        """
         log = imports.with_own_items(self.database, project, log)
-        about_items = sum(one.about.item is not None for one in log)
-
-        def add(connection: Connection) -> dict[str, int]:
-            head = imports.add_log(connection, project.id, log, person)
-            return {"count": len(log), "about_items": about_items, "sequence": head}
-
-        added = self.add(project, add, request)
+        if are_new:
+            token = secrets.token_bytes()
+            log = [one._replace(id=id_of(token, one.id)) for one in log]
+        added = self.add(project, partial(imports.add_log, project=project, log=log, person=person), request)
         self.follow(project, added["sequence"])
         return added
 

@@ -381,9 +381,10 @@ class Me(BaseModel):
 
 
 class Imported(BaseModel):
-    count: int = Field(description="How many answers were imported.")
-    about_items: int = Field(description="How many of them are about an item of this project and count for it.")
-    sequence: int = Field(description="The sequence number of the last one.")
+    count: int = Field(description="How many answers were added.")
+    known: int = Field(0, description="How many others were not, because the project has them.")
+    about_items: int = Field(description="How many of those added are about an item of this project and count for it.")
+    sequence: int = Field(description="The sequence number of the last answer, retraction or settled level.")
 
 
 class Health(BaseModel):

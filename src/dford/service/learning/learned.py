@@ -18,6 +18,7 @@ from dford.learners import LiveLearner, Rows
 from dford.pool import saving
 from dford.pool.agreement import Voice
 from dford.pool.answers import PLACE, Answer
+from dford.pool.apart import AnswerApart
 from dford.pool.choice import AtHand
 from dford.pool.placements import AUDIT_SHARE, Placements, ProposedQuestion
 from dford.scale import Scale
@@ -113,8 +114,14 @@ class Learned:
                         int(page.number[i]), int(page.item[i]) - 1, int(page.level[i]) - 1, int(page.prediction[i]) - 1,
                         float(page.propensity[i]), bool(page.higher[i]), int(page.purpose[i]), int(page.checks[i]),
                         self.placements.number(Voice.of(page.person[i], float(page.confidence[i]))),
+                        float(page.confidence[i]),
                     )
                 )  # fmt: skip
+            elif page.teaches[i] and page.level[i] < len(self.placements.scale):  # nothing is above the top
+                self.admit(arrivals, arrivals.before(int(page.sequence[i])))
+                level, prediction = int(page.level[i]) - 1, int(page.prediction[i]) - 1
+                said = AnswerApart(level, prediction, float(page.propensity[i]), bool(page.higher[i]))
+                self.placements.count_apart(page.X[i : i + 1], said)
         if len(places):  # the next page has only what is settled later
             self.settle(settled, int(page.sequence[places[-1]]) + 1, arrivals)
 

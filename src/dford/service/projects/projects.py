@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, cast
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from dford.answer_ids import id_of
 from dford.columns import Column, Columns
 from dford.learners import CLASSES, Auto, LiveLearner
 from dford.policies import Boundary, Greedy, Nearby, Policy, Triangular, Uniform
@@ -44,6 +45,8 @@ class Project(NamedTuple):
     """The expected error of its items, in levels, at which there are enough answers."""
     reveal: bool
     """Whether people see the placement of an item before they answer."""
+    key: str
+    """Identifies it among all projects anywhere, in the ids of its answers."""
     files: str | None = None
     """Its part of the server's image folder: a folder in it, or "." for all of it."""
 
@@ -217,6 +220,7 @@ def set_target(connection: Connection, project: int, target: float) -> None:
     connection.execute(projects.update().where(projects.c.id == project).values(target=target))
 
 
+_LENGTH_OF_KEY = 12  # 60 bits
 NAME = "[a-z0-9][a-z0-9-]{0,63}"
 _NAME = re.compile(NAME)
 _PROJECTS = sa.select(projects, columns.c.columns).join(columns, columns.c.project == projects.c.id, isouter=True)
@@ -230,6 +234,7 @@ def _project(row: Any) -> Project:
         chosen = [] if row.columns is None else from_json(row.columns)
     except ValueError as error:
         raise ValueError(f"project {row.name}: its row in the table {table} cannot be read: {error}") from None
+    key = id_of(b"", row.id, row.seed, row.at)[:_LENGTH_OF_KEY]
     return Project(
         row.id,
         row.name,
@@ -241,5 +246,6 @@ def _project(row: Any) -> Project:
         row.choice,
         row.target,
         row.reveal,
+        key,
         row.files,
     )

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dford import sparse_rows
+from dford.answer_ids import LONGEST
 from dford.columns import Column, Columns, ImageReader, Kind
 from dford.columns.values import is_missing
 from dford.log import FeedbackLog
-from dford.log_columns import ABOUT, COLUMNS, MAY_HAVE, About, about_columns, read_rounds
+from dford.log_columns import ABOUT, COLUMNS, ID, MAY_HAVE, About, about_columns, read_rounds
 from dford.service.csv_rows import read_rows
 from dford.service.projects.columns import (
     PackedRow,
@@ -40,7 +41,8 @@ class ReadyRound(NamedTuple):
     prediction: int
     propensity: float
     higher: bool
-    about: About = About()
+    about: About
+    id: str
 
 
 class Bounds(NamedTuple):
@@ -189,7 +191,7 @@ def uploaded_log(project: Project, content: bytes, suffix: str, bounds: Bounds) 
     for person in set(log.person.tolist()):
         if person is not None and (problem := name_problem(person)):
             raise _bad_log(problem)
-    return list(map(ReadyRound._make, log.rounds()))
+    return [ReadyRound(*one, id) for one, id in zip(log.rounds(), log.id.tolist(), strict=True)]
 
 
 def _bad_log(sentence: str) -> Refusal:
@@ -199,7 +201,7 @@ def _bad_log(sentence: str) -> Refusal:
 def _columns(project: Project, there: Iterable[str]) -> list[str]:
     """The columns of a log of this project in a file with these columns: with items, people and times, or without."""
     there = list(there)
-    more = about_columns(there)
+    more = (*about_columns(there), *([ID] if ID in there else []))
     names = [*COLUMNS, *more, *feature_names(project, more), *_sparse_column(project)]
     if some := [name for name in ABOUT if name in there and name not in names]:
         lacking = " and ".join(name for name in ABOUT if name not in there)
@@ -261,8 +263,8 @@ def _is_right(kind: Any, name: str) -> bool:
         return bool(is_text or (name == "person" and types.is_null(kind)))
     if name == "higher":
         return bool(types.is_boolean(kind))
-    if sparse_rows.find_column([name]) is not None:
-        return bool(types.is_string(kind) or types.is_large_string(kind))
+    if name == ID or sparse_rows.find_column([name]) is not None:
+        return bool(types.is_string(kind) or types.is_large_string(kind) or (name == ID and types.is_integer(kind)))
     if name == "time":
         return bool(types.is_timestamp(kind))
     return bool(types.is_floating(kind) or types.is_integer(kind))
@@ -287,11 +289,13 @@ def _check_sizes(metadata: Any, names: list[str], bounds: Bounds, size: int) -> 
             name = column.path_in_schema
             # features of texts do not compress much better than this
             own = max(most, 20 * size) if sparse_rows.find_column([name]) is not None else most
+            if name == ID:
+                own += LONGEST * metadata.num_rows
             if name in names and column.total_uncompressed_size > own:
                 raise ValueError(f"the column {name!r} is larger than {own:,} bytes when unpacked")
 
 
-def feature_names(project: Project, taken: Iterable[str] = MAY_HAVE) -> list[str]:
+def feature_names(project: Project, taken: Iterable[str] = (*MAY_HAVE, ID)) -> list[str]:
     """The features of a project, named differently from these columns and those that every log has."""
     return apart([name for column in project.columns for name in column.features()], [*COLUMNS, *taken])
 

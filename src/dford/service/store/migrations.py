@@ -85,9 +85,16 @@ def _files(connection: Connection) -> None:
     connection.execute(sa.text("ALTER TABLE projects ADD COLUMN files TEXT"))
 
 
+def _answer_ids(connection: Connection) -> None:
+    """Imported answers keep their ids, so that none is imported twice."""
+    connection.execute(sa.text("ALTER TABLE answers ADD COLUMN id TEXT"))
+    index = "CREATE UNIQUE INDEX answers_by_id ON answers (project, id) WHERE id IS NOT NULL"
+    connection.execute(sa.text(index))
+
+
 # Number n turns version n - 1 into n, in fixed SQL: schema.py has the result of them all, and may change later.
 MIGRATIONS: list[Callable[[Connection], None]] = [
-    _first, _expiry, _as_of, _placements, _confidence, _settlements, _rules, _programs, _files,
+    _first, _expiry, _as_of, _placements, _confidence, _settlements, _rules, _programs, _files, _answer_ids,
 ]  # fmt: skip
 
 

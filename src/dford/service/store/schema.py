@@ -77,8 +77,14 @@ answers = Table(
     Column("higher", Boolean, nullable=False),
     *_who_and_when(),
     Column("confidence", Double),  # from 0.5 to 1: how sure the person was; null if they did not say
+    Column("id", Text),  # of an imported answer; projects.answer_ids makes those of the others
 )
 Index("answers_by_question", answers.c.project, answers.c.question, unique=True)
+_IS_IMPORTED = answers.c.id.is_not(None)
+Index(
+    "answers_by_id", answers.c.project, answers.c.id, unique=True,
+    sqlite_where=_IS_IMPORTED, postgresql_where=_IS_IMPORTED,
+)  # fmt: skip
 skips = Table("skips", metadata, _project(), _number("question"), *_who_and_when())
 retractions = Table(
     "retractions",

@@ -17,6 +17,7 @@ from dford.service.learning import log_reader
 from dford.service.learning.fold import Packed
 from dford.service.learning.learned import Standing
 from dford.service.projects import items, settling
+from dford.service.projects.answer_ids import id_of_answer
 from dford.service.projects.projects import Project
 from dford.service.projects.uploads import apart, feature_names
 from dford.service.refusal import Refusal
@@ -37,19 +38,17 @@ def log_of(database: Database, project: Project) -> FeedbackLog:
             if page.purpose[r] == GOLD:
                 continue
             asked = Question("", page.X[r], names[level - 1], names[prediction - 1], float(propensity), int(number))
-            person, at = who[sequence]
+            person, at, id = who[sequence]
             sure = None if np.isnan(page.confidence[r]) else float(page.confidence[r])
-            log.append(asked, bool(higher), item=int(item) or None, person=person, time=at, confidence=sure)
+            log.append(asked, bool(higher), item=int(item) or None, person=person, time=at, confidence=sure, id=id)
     return log
 
 
-def _who_and_when(database: Database, project: Project, first: int, last: int) -> dict[int, tuple[str, float]]:
-    """The person and time of the answers with numbers from `first` to `last`."""
-    rows = sa.select(answers.c.sequence, answers.c.person, answers.c.at).where(
-        answers.c.project == project.id, answers.c.sequence.between(first, last)
-    )
+def _who_and_when(database: Database, project: Project, first: int, last: int) -> dict[int, tuple[str, float, str]]:
+    """The person, time and id of the answers with numbers from `first` to `last`."""
+    rows = sa.select(answers).where(answers.c.project == project.id, answers.c.sequence.between(first, last))
     with database.reading() as connection:
-        return {sequence: (person, at) for sequence, person, at in connection.execute(rows)}
+        return {row.sequence: (row.person, row.at, id_of_answer(project, row)) for row in connection.execute(rows)}
 
 
 def log_file(database: Database, project: Project, suffix: str) -> bytes:
