@@ -1,5 +1,6 @@
 """Evaluation without labels: unbiased, with intervals that cover, for any predictions."""
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,22 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from dford import DFORD, Boundary, FeedbackLog, Greedy, Nearby, NewtonLogit, People, Question, Triangular, Uniform
+from dford import (
+    DFORD,
+    Boundary,
+    FeedbackLog,
+    Greedy,
+    Nearby,
+    NewtonLogit,
+    People,
+    Pool,
+    Question,
+    Triangular,
+    Uniform,
+)
 from dford.datasets import make_synthetic
 from dford.estimates import interval
-from dford.evaluation import offpolicy
+from dford.evaluation import offpolicy, tune
 from dford.log_columns import UNKNOWN
 
 K = 5
@@ -337,6 +350,51 @@ def test_copies_of_answers_are_refused_if_times_show_them() -> None:
     for judged in (lambda: offpolicy.mae(twice, twice.prediction), lambda: People(twice)):
         with pytest.raises(ValueError, match="40 of the log's 80 answers are there more than once"):
             judged()
+
+
+@pytest.mark.parametrize(
+    ("n_levels", "error_rate", "people", "suffix"),
+    [(3, None, 1, None), (3, 0.1, 1, ".csv"), (4, 0.0, 1, ".parquet"), (5, None, 2, ".csv"), (7, 0.05, 1, ".parquet")],
+)
+def test_the_log_of_a_pool_is_never_judged_in_silence(
+    n_levels: int, error_rate: float | None, people: int, suffix: str | None, tmp_path: Path
+) -> None:
+    random, levels = np.random.default_rng(n_levels), list(range(1, n_levels + 1))
+    y = random.integers(1, n_levels + 1, 40)
+    pool = Pool(np.empty((40, 0)), levels, error_rate=error_rate, audit=0.0, random_state=n_levels)
+    for n in range(120):
+        person = f"person {n % people}"
+        question = pool.ask(person=person)
+        assert question is not None
+        pool.tell(question, bool((y[question.item] > question.level) != (random.random() < 0.2)), person)
+    log = pool.log_
+    if suffix is not None:
+        log.write(tmp_path / f"log{suffix}")
+        log = FeedbackLog.read(tmp_path / f"log{suffix}", levels)
+    for judge in (
+        lambda: offpolicy.mae(log, log.prediction),
+        lambda: offpolicy.accuracy(log, log.prediction),
+        lambda: offpolicy.compare(log, log.prediction, log.level),
+        lambda: tune(log, [NewtonLogit(random_state=0), NewtonLogit(forget=0.1, random_state=0)]),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises((ValueError, UserWarning), match="a pool"):
+                judge()
+    with pytest.raises(ValueError, match="but Nearby"):
+        offpolicy.mae(log, log.prediction, policy=Nearby())
+
+
+def test_items_asked_about_again_by_a_policy_are_judged_without_a_warning() -> None:
+    model, log, random = NewtonLogit(levels=LEVELS, random_state=0), FeedbackLog(LEVELS), np.random.default_rng(0)
+    for n in range(200):
+        question = model.ask([float(n % 50)])
+        log.append(question, bool(random.random() < 0.5), item=n % 50)
+    with pytest.warns(UserWarning, match="150 of the log's 200 answers are about an item with an earlier answer"):
+        offpolicy.mae(log, log.prediction)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        offpolicy.mae(log, log.prediction, policy=Nearby())
 
 
 def test_a_learners_own_run_is_judged_without_labels() -> None:

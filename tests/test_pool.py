@@ -396,7 +396,8 @@ def test_levels_are_drawn_with_their_propensities_so_figures_of_the_log_have_no_
         answer(pool, y, 400, seed=seed)
         log = pool.log_
         asked = pool._placements.answers["item"].tolist()
-        estimate = offpolicy.mae(log, log.prediction)
+        with pytest.warns(UserWarning, match="if a pool chose these questions"):
+            estimate = offpolicy.mae(log, log.prediction)
         differences.append(estimate.value - np.abs(log.prediction - y[asked]).mean())
     mean, error = np.mean(differences), np.std(differences) / len(differences) ** 0.5
     assert abs(mean) < 4 * error

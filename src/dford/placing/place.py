@@ -9,6 +9,7 @@ import operator
 import os
 import tempfile
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -120,12 +121,13 @@ def place(
     def run(function: Callable[[T], Any], inputs: Iterable[T]) -> list[Any]:
         given = list(inputs)
         found: list[Any] = [None] * len(given)
-        for outcome in fan_out(function, given, jobs, backend):
-            if outcome.error is not None:
-                raise outcome.error
-            found[outcome.place] = outcome.value
-            if on_progress is not None:
-                on_progress(next(done), PARTS + n_groups)
+        with closing(fan_out(function, given, jobs, backend)) as outcomes:
+            for outcome in outcomes:
+                if outcome.error is not None:
+                    raise outcome.error
+                found[outcome.place] = outcome.value
+                if on_progress is not None:
+                    on_progress(next(done), PARTS + n_groups)
         return found
 
     with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as folder:
