@@ -77,7 +77,8 @@ def _import(name: str, file: Path, database: str) -> None:
         with naming(file):
             log = uploads.uploaded_log(project, content, file.suffix, service.bounds())
         digest = hashlib.sha256(content).hexdigest()
-        before, request = head_of(service.database, project.id), Request("", f"import {project.id} {digest}", digest)
+        before = head_of(service.database, project.id)
+        request = Request(project.id, "", f"import {project.id} {digest}", digest)
         added = service.add_log(project, log, keys.LOCAL.name, request)
         if added["sequence"] <= before:
             print(f"{file.name} was imported before; its {added['count']:,} answers are already in project {name}")

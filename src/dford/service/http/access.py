@@ -70,8 +70,11 @@ async def _repeat(
     if idempotency_key is None:
         return None
     caller: Caller = request.scope["dford"]
-    sent = f"{request.method} {request.scope['path']}\n".encode() + caller.body
-    return idempotency.Request(caller.holder.name, idempotency_key, hashlib.sha256(sent).hexdigest())
+    query = request.scope["query_string"]
+    path = request.scope["path"].encode(errors="surrogateescape") + (b"?" + query if query else b"")
+    sent = request.method.encode() + b" " + path + b"\n" + caller.body
+    project = 0 if caller.project is None else caller.project.id
+    return idempotency.Request(project, caller.holder.name, idempotency_key, hashlib.sha256(sent).hexdigest())
 
 
 Repeat = Annotated[idempotency.Request | None, Depends(_repeat)]

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from dford.service.learning.fold import Fold
 from dford.service.learning.learned import Learned
 from dford.service.projects.answering import not_yours
-from dford.service.projects.asking import AskedQuestion
+from dford.service.projects.asking import AskedQuestion, holds
 from dford.service.projects.projects import Project
 from dford.service.refusal import Refusal
 from dford.service.store.database import Database
@@ -34,7 +34,7 @@ def counts(database: Database, project: Project, people: AnswerCounts) -> dict[s
             "items": head.item,
             "items_done": count(pool, pool.c.turns > 0),
             "questions": head.question,
-            "open": count(leases, leases.c.expires > time.time()),
+            "open": count(leases, *holds(time.time())),
             "answers": head.sequence - retracted - retracted - count(settlements),
             "retractions": retracted,
             "sequence": head.sequence,
