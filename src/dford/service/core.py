@@ -192,6 +192,10 @@ class Service:
         """Do a job that adds something; only once if the request has a key."""
         return self.write(project, partial(once, request=request, job=job))
 
+    def read(self, project: Project | None, body: bytes, function: Callable[..., T], *given: Any) -> T:
+        """What a function returns that reads a body; a large one goes to a worker process."""
+        return self.workers.run_if_large(len(body), project and project.id, function, *given)
+
     def parse(
         self, project: Project | None, body: bytes, function: Callable[..., T], *given: Any, has_rows: bool = True
     ) -> T:
@@ -203,7 +207,7 @@ class Service:
         names_images = any(column.kind == "image" for column in columns) or (not columns and self.images.may_have())
         if has_rows and names_images:
             return self.parse_images(project, function, *given)
-        return self.workers.run_if_large(len(body), project and project.id, function, columns, *given)
+        return self.read(project, body, function, columns, *given)
 
     def parse_images(self, project: Project | None, function: Callable[..., T], *given: Any) -> T:
         """The same with images, which may come from anyone, so this process never decodes them."""

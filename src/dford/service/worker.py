@@ -14,7 +14,7 @@ from dford.service.refusal import Refusal, busy
 
 T = TypeVar("T")
 _NICENESS = 5  # the server comes first
-_SMALL = 100_000  # up to this many bytes are worked on here, not in the process
+SMALL = 100_000  # up to this many bytes are worked on here, not in the process
 _MEMORY = 4 * 2**30  # bytes it may use beyond what it starts with
 _NO_ROOM = Refusal(
     503, "too-much", "this needed more memory than is available, or its process was killed; send less at a time"
@@ -49,7 +49,7 @@ class Workers:
 
     def run_if_large(self, size: int, project: int | None, function: Callable[..., T], *given: Any) -> T:
         """The same, but in this process if there is little to do."""
-        return function(*given) if size <= _SMALL else self.run(project, function, *given)
+        return function(*given) if size <= SMALL else self.run(project, function, *given)
 
     def close(self) -> None:
         for worker in self._every:
