@@ -41,7 +41,7 @@ from loading import answers, ask_many, many_answers, resident_bytes, send_all
 from serving import LEVELS
 
 PEOPLE, PRESS = 8, 0.5  # seconds from a question to its answer, on average
-CLIENTS, ANSWERS, TOGETHER, TURNS, STORED, POOL, LEASED, NEAR = 64, 4_000, 50, 5, 200_000, 10_000, 4_000, 2_000
+CLIENTS, ANSWERS, TOGETHER, TURNS, STORED, POOL, LEASED = 64, 4_000, 50, 5, 200_000, 10_000, 4_000
 WORDS, LARGE = 50_000, 300_000
 SLOW_DISK = 1_000  # extra microseconds for a sync, as over a network or without a cache that survives a power cut
 _SLOW_SYNC = """
@@ -323,60 +323,6 @@ def words(folder: Path) -> None:
     goal("never over 50 ms", timed.longest < 0.05)
 
 
-def neighbours(folder: Path) -> None:
-    """Answers in one project while another project does something large, in turns with a quiet server."""
-    ask_many(folder / "two.db", 2 * TURNS * 6 * NEAR)
-    service = Service(Settings(database=str(folder / "two.db"), request_seconds=600))
-    new_project(service, "large", "Auto", 20)
-    project = service.project("large")
-    service.add_log(project, log_of(10_000, 20, 0), "bench")
-    assert service.fold(project).wait(10_000, 3600)
-    service.close()
-    server = Server(str(folder / "two.db"), "DFORD,Auto")
-    rows = np.random.default_rng(0).normal(size=(POOL, 20)).round(3)
-    text = "\n".join([",".join(f"c{i}" for i in range(20)), *(",".join(map(str, row)) for row in rows)])
-    path, stop = f"{server.url}/projects/large", multiprocessing.get_context("spawn").Event()
-    httpx.post(f"{path}/items.csv", content=text, timeout=600).raise_for_status()
-    numbers = {"items": list(range(1, POOL + 1))}
-    undone = "retract and learn again"
-    acts: dict[str, Any] = {
-        "predictions": {"method": "POST", "url": f"{path}/predictions", "json": numbers},
-        "levels.csv": {"method": "GET", "url": f"{path}/levels.csv"},
-        "log.parquet": {"method": "GET", "url": f"{path}/log.parquet"},
-        "items.csv": {"method": "POST", "url": f"{path}/items.csv", "content": text},
-        undone: {"method": "POST", "url": f"{path}/questions/5/retract"},
-    }
-    waiting = iter(range(1, 2 * TURNS * 6 * NEAR + 1))
-
-    def p99(other: Any) -> float:
-        some = [next(waiting) for _ in range(NEAR)]
-        return 1e3 * float(np.quantile(other.apply(send_all, (server.url, answers(some), 8))[1], 0.99))
-
-    with multiprocessing.get_context("spawn").Pool(1) as other:
-        p99(other)
-        for act, request in acts.items():
-            quiet, near = [], []
-            for turn in range(TURNS):
-                quiet.append(p99(other))
-                if act == undone:
-                    request["url"] = f"{path}/questions/{5 + turn}/retract"
-                stop.clear()
-                busy = multiprocessing.get_context("spawn").Process(
-                    target=again_and_again, args=(request, stop, act == undone)
-                )
-                busy.start()
-                time.sleep(2)  # for its imports
-                near.append(p99(other))
-                stop.set()
-                busy.join()
-            ratio = statistics.median(n / q for n, q in zip(near, quiet, strict=True))
-            print(f"answers beside {act} of {POOL:,}: p99 {statistics.median(near):.0f} ms", end=", ")
-            print(f"of a quiet server {statistics.median(quiet):.0f} ms; ratio {ratio:.1f}")
-            goal("at most 3 times a quiet server's", ratio <= 3)
-    server.end(signal.SIGKILL)
-    server.close()
-
-
 def large(folder: Path) -> None:
     """Many items of six columns: the first question, and the first one after a restart, over HTTP."""
     server, random = Server(str(folder / "large.db"), "Auto", request_seconds=60), np.random.default_rng(0)
@@ -473,6 +419,5 @@ if __name__ == "__main__":
             start(Path(place), name)
         tune_interpreter()  # as a server does
         words(Path(place))
-        neighbours(Path(place))
         uploads(Path(place))
         large(Path(place))

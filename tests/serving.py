@@ -56,6 +56,7 @@ def serving(file: Path | str, port: int = 0, **settings: Any) -> Iterator[Any]:
         address = f"http://127.0.0.1:{socket.getsockname()[1]}"
         with httpx.Client(base_url=address, timeout=600, verify=False) as client:  # certificates take time to read
             client.service = service  # type: ignore[attr-defined]  # for tests that look behind HTTP
+            client.app = config.app  # type: ignore[attr-defined]
             yield client
     finally:
         server.should_exit = True

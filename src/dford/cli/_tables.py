@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dford.cli._names import LEARNERS
 from dford.cli._shared import read_levels
+from dford.document import printable
 
 if TYPE_CHECKING:
     from dford.learners import OrdinalLearner
@@ -74,7 +75,7 @@ def files_of_learners(names: Iterable[str]) -> dict[str, Path]:
 
 def describe(columns: Any) -> str:
     """What each column became, one per line."""
-    return "\n".join(f"  {one.sentence}" for one in columns.describe())
+    return "\n".join(f"  {printable(one.sentence)}" for one in columns.describe())
 
 
 def check_learner(name: str, option: str = "--learner") -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import dford
 from dford.cli._serving import DATABASE, leave, listen, make_server, open_database, opened, patiently, run
-from dford.cli._shared import console, needs, new_table, refuse
+from dford.cli._shared import console, needs, new_table, refuse, say
 
 if TYPE_CHECKING:
     import typer
@@ -122,7 +122,7 @@ def _verify(database: "Database") -> int:
     console().print(rows)
     for one in verified:
         for remark in one.remarks:
-            print(f"{one.project}: {remark}")
+            say(f"{one.project}: {remark}")
     return refuse("; ".join(faults), status=1) if faults else 0
 
 

@@ -238,6 +238,10 @@ class Service:
         """Do a job that adds something; only once if the request has a key."""
         return self.write(project, partial(once, request=request, job=job))
 
+    def read(self, project: Project | None, body: bytes, function: Callable[..., T], *given: Any) -> T:
+        """What a function returns that reads a body; a large one goes to a worker process."""
+        return self.workers.run_if_large(len(body), project and project.id, function, *given)
+
     def parse(
         self,
         project: Project | None,

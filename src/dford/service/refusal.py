@@ -74,7 +74,11 @@ CODES = {
     (409, "retracted"): "The answer was taken back, and the question takes no other answer. Ask again.",
     (409, "settled"): "The level of the item is settled, so nothing is asked about it. Undo the settling first.",
     (409, "skipped"): "The question was skipped and takes no answer. Ask again.",
-    (413, "too-large"): "The body is larger than `body_bytes`.",
+    (
+        413,
+        "too-large",
+    ): "The body is larger than `body_bytes`, than the operation says, or, if it says nothing and takes "
+    "no list or file, than 16,384 bytes. It is refused before it is read.",
     (422, "bad-archive"): "The file is not a ZIP archive of images, is encrypted, or is too large when unpacked.",
     (422, "bad-columns"): "Two columns have the same name, a column lists a category twice or is described in a way "
     "that its kind cannot be, or the columns make no feature or more than `features_per_item`.",
@@ -103,7 +107,8 @@ CODES = {
     (429, "too-many-open"): "The project has `open_questions` waiting for an answer, or the person has "
     "`open_per_person`. Answer or skip some.",
     (500, "defect"): "Something went wrong on the server. Its log has the details.",
-    (503, "busy"): "Too many writes or requests are waiting, or the server is shutting down. Nothing was done.",
+    (503, "busy"): "Too many writes, requests or large bodies are waiting, or the server is shutting down. Nothing was "
+    "done, unless the sentence says that this is unknown. Sending it again is safe.",
     (503, "catching-up"): "The learner has not learned all answers yet; the sentence says how far it is.",
     (503, "not-read"): "The database could not be read, for example because it does not respond.",
     (503, "not-written"): "The database or the image folder could not be written, for example because the disk is "

@@ -16,7 +16,7 @@ from dford.service.refusal import Refusal, busy
 
 T = TypeVar("T")
 _NICENESS = 5  # the server comes first
-_SMALL = 100_000  # up to this many bytes are worked on here, not in the process
+SMALL = 100_000  # up to this many bytes are worked on here, not in the process
 _TURN = 1.0  # seconds after which it is the next project's turn, once a piece of work is done
 _MEMORY = 4 * 2**30  # bytes it may use beyond what it starts with
 _NO_ROOM = Refusal(
@@ -44,6 +44,10 @@ class Workers:
         """Return what the function returns, or raise what it raises."""
         with self.budget(project) as budget:
             return budget.run(function, *given)
+
+    def run_if_large(self, size: int, project: int | None, function: Callable[..., T], *given: Any) -> T:
+        """The same, but in this process if there is little to do."""
+        return function(*given) if size <= SMALL else self.run(project, function, *given)
 
     def budget(self, project: int | None) -> "Budget":
         """The work of one request of a project, in as many pieces as it likes."""
@@ -119,7 +123,7 @@ class Budget:
 
     def run_if_large(self, size: int, function: Callable[..., T], *given: Any, most: float = math.inf) -> T:
         """The same, but in this process if there is little to do."""
-        return function(*given) if size <= _SMALL else self.run(function, *given, most=most)
+        return function(*given) if size <= SMALL else self.run(function, *given, most=most)
 
 
 def _crowded() -> Refusal:

@@ -133,6 +133,7 @@ leases = Table(
     Column("item", Integer),
     Column("expires", Double, nullable=False),
     Column("person", Text, nullable=False, server_default=""),
+    Column("at", Double, nullable=False, server_default="0"),  # when it began
 )
 Index("leases_by_item", leases.c.project, leases.c.item)
 Index("leases_by_expiry", leases.c.project, leases.c.expires)
@@ -173,6 +174,7 @@ keys = Table(
 requests = Table(
     "requests",
     metadata,
+    _project(),  # 0: it was for no single project; -1: it was sent to an earlier version, which did not write it down
     Column("person", Text, primary_key=True),
     Column("key", Text, primary_key=True),
     Column("digest", Text, nullable=False),

@@ -120,7 +120,7 @@ def add(app: FastAPI) -> None:
         to: Reading,
         after: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    ) -> Any:
+    ) -> Response:
         """List items by number, starting after a given one.
 
         ```
@@ -129,7 +129,8 @@ def add(app: FastAPI) -> None:
         [{"number": 2, "shown": {"size": 5.5, "note": "Tuesday"}, "turns": 0}]
         ```
         """
-        return state.some_items(to.service.database, to.project, after, limit)
+        content = state.some_items(to.service.database, to.project, after, limit)
+        return Response(content, media_type="application/json")
 
 
 def _add(to: Access, read: Callable[..., Any], repeat: idempotency.Request | None) -> Any:

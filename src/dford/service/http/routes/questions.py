@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import Body, FastAPI, Header, Query, Response
+from fastapi import FastAPI, Header, Query, Response
 from fastapi.responses import JSONResponse
 
 from dford.service.http import bodies, models
@@ -16,7 +16,7 @@ from dford.service.projects.answering import RecordedAnswer, SentAnswer
 from dford.service.projects.asking import PROGRAM_KEY, QuestionRequest, item_taken, release
 from dford.service.projects.items import features
 from dford.service.projects.projects import require_placements
-from dford.service.projects.uploads import limit, sent_features
+from dford.service.projects.uploads import limit
 from dford.service.refusal import Refusal
 from dford.service.views import levels as all_levels
 from dford.service.views import predictions, state
@@ -26,10 +26,12 @@ IdempotencyKey = Annotated[str | None, Header(pattern=IDEMPOTENCY_KEY)]
 
 
 def add(app: FastAPI) -> None:
-    @app.post("/projects/{project}/questions", response_model=models.QuestionOut)
-    def ask(
-        to: Answering, body: Annotated[models.Ask | None, Body()] = None, idempotency_key: IdempotencyKey = None
-    ) -> Any:
+    @app.post(
+        "/projects/{project}/questions",
+        response_model=models.QuestionOut,
+        openapi_extra=bodies.described(models.Ask, 1_000_000, required=False),
+    )
+    def ask(to: Answering, idempotency_key: IdempotencyKey = None) -> Any:
         """Get the next question: about an item that nobody else has right now, or about the features sent.
 
         ```
@@ -58,10 +60,10 @@ def add(app: FastAPI) -> None:
             sentence = f"keys that begin with {PROGRAM_KEY} are those of dford label --answer; use another one"
             raise Refusal(422, "invalid", sentence, "Idempotency-Key")
         to.service.with_columns(to.project)
-        features, item, program = (None, None, False) if body is None else (body.features, body.item, body.program)
-        sent = None
-        if features is not None:
-            sent = to.service.parse(to.project, to.body, sent_features, features, bounds=to.bounds())
+        has_features = b"features" in to.body or b"\\" in to.body  # which could spell it differently
+        sent, item, program = to.service.parse(
+            to.project, to.body, bodies.to_ask, to.body, bounds=to.bounds(), has_rows=has_features
+        )  # fmt: skip
         try:
             asked = to.service.ask(to.project, QuestionRequest(to.person, idempotency_key, sent, item, program))
         except Refusal as refusal:
@@ -83,7 +85,7 @@ def add(app: FastAPI) -> None:
         """
         return state.question(to.service.database, to.project, number, to.person, to.admin)
 
-    @app.post(PATH)
+    @app.post(PATH, openapi_extra={bodies.MOST_BYTES: 4_096})
     async def tell(to: Answering, number: models.Number, body: models.AnswerIn) -> models.AnswerOut:
         """Answer a question, once: the same answer again gets the first response, the opposite one 409.
 
@@ -121,7 +123,7 @@ def add(app: FastAPI) -> None:
 
         Each answer is applied exactly once, however often it is sent. A refused one does not stop the others.
         """
-        sent = bodies.parsed(models.Answers, to.body).answers
+        sent = to.service.read(to.project, to.body, bodies.parsed, models.Answers, to.body).answers
         limit(len(sent), "answers", to.service.bounds())
         answers = [SentAnswer(one.question, one.higher, to.person, to.admin, one.confidence) for one in sent]
         said = to.service.tell_many(to.project, answers)
