@@ -364,8 +364,8 @@ def test_the_log_of_a_pool_is_never_judged_in_silence(
     pool = Pool(np.empty((40, 0)), levels, error_rate=error_rate, audit=0.0, random_state=n_levels)
     for n in range(120):
         person = f"person {n % people}"
-        question = pool.ask(person=person)
-        assert question is not None
+        if (question := pool.ask(person=person)) is None:
+            break  # all is known
         pool.tell(question, bool((y[question.item] > question.level) != (random.random() < 0.2)), person)
     log = pool.log_
     if suffix is not None:

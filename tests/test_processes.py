@@ -113,7 +113,7 @@ def test_a_learner_whose_error_cannot_travel_ends_a_comparison(tmp_path: Path) -
                     super().__init__(first + " " + second)
 
             class Odd(NewtonLogit):
-                def ask(self, x):
+                def partial_fit(self, X, y, classes=None):
                     raise TwoWordsError("two", "words")
             """
         )

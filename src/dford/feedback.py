@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Set
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
@@ -14,9 +15,10 @@ class Question(NamedTuple):
     """
 
     id: str
-    """Identifies the question within the model, also after saving and loading."""
+    """Identifies the question, also after saving and loading: the model by its parameters, scale and seed, the draw,
+    and what was asked about which row."""
     x: Any
-    """The item's features, as the learner keeps them until the answer arrives."""
+    """The item's features, as the learner keeps them until the answer arrives; they cannot be changed."""
     level: Any
     """The level asked about. An answer of yes means that the right level is above it."""
     prediction: Any
@@ -38,14 +40,29 @@ class Question(NamedTuple):
         return hash(self.id)
 
 
+def checksum(x: Any, level: int, prediction: int) -> int:
+    """32 bits of what is asked about which row, the last part of a question's id; levels are places on the scale."""
+    start = 65537 * level + prediction
+    if hasattr(x, "indices"):
+        return crc32(x.indices, crc32(x.data, start))
+    return crc32(x, start)
+
+
+def make_read_only(x: Any) -> None:
+    """Forbid changes of a row in place."""
+    for array in (x,) if type(x) is np.ndarray else (x.data, x.indices, x.indptr):
+        array.setflags(write=False)
+
+
 def _same_row(a: Any, b: Any) -> bool:
     if a is b:
         return True
     if hasattr(a, "toarray") != hasattr(b, "toarray"):
         return False
     if hasattr(a, "toarray"):
-        return bool(a.shape == b.shape and (a != b).nnz == 0)
-    return bool(np.array_equal(a, b))
+        places = np.array_equal(a.indices, b.indices) and np.array_equal(a.indptr, b.indptr)
+        return bool(places and a.shape == b.shape and _same_row(a.data, b.data))
+    return bool(np.array_equal(a, b, equal_nan=np.asarray(a).dtype.kind == "f" == np.asarray(b).dtype.kind))
 
 
 def split_names(x: Any) -> tuple[Any, list[str] | None]:

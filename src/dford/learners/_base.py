@@ -69,6 +69,7 @@ class OrdinalLearner(ClassifierMixin, RowReader):  # type: ignore[misc]
 
     _records: list[Floats]  # the state's figures at each checkpoint, then the thresholds
     _next_checkpoint: int
+    _learned_with: dict[str, Any]  # the parameters at the start: `set_params` takes effect when learning starts again
 
     def __init__(
         self,
@@ -302,6 +303,7 @@ class OrdinalLearner(ClassifierMixin, RowReader):  # type: ignore[misc]
             # a valid seed, as it is saved in place of a RandomState
             seed = int(check_random_state(self.random_state).randint(2**32, dtype=np.int64))
         self._scale, self._form, self.seed_ = scale, form, seed
+        self._learned_with = _saving.to_json(self.get_params(deep=False), seed)
         self._checkpoints: list[int] = [*checkpoints.tolist(), sys.maxsize]
         self._records = []
         self._table = self._policy().table(len(scale))
