@@ -17,7 +17,7 @@ SOURCE = ROOT / "src" / "dford"
 # A module imports only from floors below its own. A room is a package whose floors are listed here, or one module.
 FLOORS = {
     "dford": [
-        {"scale", "feedback", "files", "document", "sparse_rows", "arrays", "answer_ids"},
+        {"scale", "feedback", "files", "document", "sparse_rows", "arrays"},
         {"log_columns"},
         {"log", "estimates"},
         {"engine"},
@@ -36,13 +36,12 @@ FLOORS = {
         {"image_reader"},
         {"column"},
         {"reading"},
-        {"described"},
         {"columns"},
     ],
     "dford.pool": [
         {"questions", "agreement", "items", "filling"},
-        {"answers", "apart", "asked", "audit", "held_out_learners", "people", "reliability"},
-        {"choice", "contested", "forecast", "judged", "run"},
+        {"answers", "asked", "audit", "held_out_learners", "people", "reliability"},
+        {"choice", "contested", "error_rate", "forecast", "judged", "run"},
         {"refresh"},
         {"placements"},
         {"saving"},
@@ -54,8 +53,8 @@ FLOORS = {
         {"reproduction", "studies"},
     ],
     "dford.service": [
-        {"refusal", "settings", "process_tree"},
-        {"csv_rows", "store", "worker", "program"},
+        {"refusal", "settings", "program"},
+        {"csv_rows", "store", "worker"},
         {"client", "projects"},
         {"learning"},
         {"views"},

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import dford
 from dford.cli._serving import DATABASE, leave, listen, make_server, open_database, opened, patiently, run
-from dford.cli._shared import console, needs, new_table, refuse, say
+from dford.cli._shared import console, needs, new_table, refuse
 
 if TYPE_CHECKING:
     import typer
@@ -110,10 +110,11 @@ def _refuse_strangers(service: "Service") -> None:
 
 
 def _verify(database: "Database") -> int:
-    from dford.service.learning.verify import verify_all
+    from dford.service.learning.verify import verify
+    from dford.service.projects.projects import all_projects
 
     rows = new_table(f"{database.url}", "Project", "Answers", "Snapshots", "State")
-    verified = verify_all(database)
+    verified = [verify(database, project) for project in all_projects(database)]
     faults = [f"{one.project}: {fault}" for one in verified for fault in one.faults]
     if (integrity := database.integrity()) != "ok":
         faults.append(f"the file is damaged: {integrity}")
@@ -122,7 +123,7 @@ def _verify(database: "Database") -> int:
     console().print(rows)
     for one in verified:
         for remark in one.remarks:
-            say(f"{one.project}: {remark}")
+            print(f"{one.project}: {remark}")
     return refuse("; ".join(faults), status=1) if faults else 0
 
 

@@ -4,11 +4,9 @@ import asyncio
 import re
 from typing import Any
 
-from dford.service.http.guard import Caller, Send
-from dford.service.http.incoming import Message, Receive
+from dford.service.http.guard import Caller, Message, Receive, Send
 from dford.service.refusal import Refusal
 from dford.service.settings import Settings
-from dford.service.worker import SMALL
 
 _LARGE = re.compile(
     r".*/(predictions|levels|people(/mine)?|contested|items|images|(levels|log|items|preview)\.(csv|parquet))"
@@ -33,11 +31,11 @@ class ConcurrencyLimits:
         if caller is None or scope["path"].endswith("/answer"):  # public pages and answers take no thread
             await self._app(scope, receive, send)
             return
-        large = len(caller.body) > SMALL or _LARGE.fullmatch(scope["path"]) is not None
+        large = _LARGE.fullmatch(scope["path"]) is not None
         key = None if caller.project is None else caller.project.id, large
         limit = self._limits.setdefault(key, asyncio.Semaphore(_PLACES[large]))
         seconds = caller.seconds_left() + (self._settings.work_seconds if large else 0.0)
-        begun = answered = given_up = False
+        answered = given_up = False
 
         async def sending(message: Message) -> None:
             nonlocal answered
@@ -46,23 +44,18 @@ class ConcurrencyLimits:
                 await send(message)
 
         async def play() -> None:
-            nonlocal begun
             async with limit:
-                begun = True
-                await self._app(scope, receive, sending)
+                if not given_up:
+                    await self._app(scope, receive, sending)
 
         task = asyncio.create_task(play())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        try:
-            await asyncio.wait({task}, timeout=seconds)
-        finally:  # also if the server shuts down
-            given_up = not task.done() and not answered
-        if not given_up:
+        await asyncio.wait({task}, timeout=seconds)
+        if task.done() or answered:
             await task
             return
+        given_up = True
         task.add_done_callback(lambda task: task.cancelled() or task.exception())  # keeps asyncio from complaining
-        if not begun:
-            task.cancel()  # otherwise its body would wait on
-        done = "it is unknown whether it was done" if begun else "nothing was done"
-        raise Refusal(503, "busy", f"this took longer than {seconds:.0f} s, and {done}; send it again", retry_after=5)
+        sentence = f"this took longer than {seconds:.0f} s, and it is unknown whether it was done; send it again"
+        raise Refusal(503, "busy", sentence, retry_after=5)

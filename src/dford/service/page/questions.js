@@ -29,10 +29,9 @@ export class Questions extends EventTarget {
   /** @param {import("./project.js").Project} project */
   constructor(project) {
     super();
-    const { outbox } = project;
+    const { name, outbox } = project;
     this.project = project;
-    const whose = `${project.name}/${project.person ?? ""}`;
-    this.storageKeys = { ahead: `dford.ahead.${whose}`, key: `dford.asking.${whose}` };
+    this.storageKeys = { ahead: `dford.ahead.${name}`, key: `dford.asking.${name}` };
     /** @type {Question[]} */
     this.ahead = []; // the first is on the page
     /** @type {Question[]} */

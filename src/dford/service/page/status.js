@@ -1,7 +1,6 @@
 // Where the answers are: the one line that must always be true, and the list of those that were not accepted.
 
-import { bdi, byId, el, fill, setText } from "./dom.js";
-import { read } from "./storage.js";
+import { byId, el, fill, setText } from "./dom.js";
 
 /**
  * @typedef {import("./outbox.js").Outbox} Outbox
@@ -33,22 +32,19 @@ const DONE = { skip: "You skipped it", retract: "You took your answer back" };
  */
 export function show(outboxes, project) {
   const refused = outboxes.flatMap((outbox) => outbox.refused().map((act) => ({ ...act, outbox })));
-  const others = outboxes.flatMap((outbox) => [...outbox.ofOthers()].map(([person, entries]) => ({ outbox, person, entries })));
-  const { text, warning } = whereAnswersAre(outboxes, project, refused.length, others.length > 0);
+  const { text, warning } = whereAnswersAre(outboxes, project, refused.length);
   const box = byId("network");
   box.classList.toggle("warning", warning);
   setText(box, text);
   showRefused(refused, project);
-  showOthers(others, project);
 }
 
 /**
  * @param {Outbox[]} outboxes
  * @param {Project | null} project
  * @param {number} refused
- * @param {boolean} hasOthers whether other people's answers wait
  */
-function whereAnswersAre(outboxes, project, refused, hasOthers) {
+function whereAnswersAre(outboxes, project, refused) {
   const count = outboxes.reduce((sum, outbox) => sum + outbox.questions().size, 0);
   const problem = outboxes.find((outbox) => outbox.problem && outbox.questions().size)?.problem;
   if (problem?.status === 0)
@@ -59,36 +55,11 @@ function whereAnswersAre(outboxes, project, refused, hasOthers) {
   if (project?.problem)
     return { text: project.problem.status === 0 ? "No connection" : project.problem.words, warning: true };
   if (refused) return { text: `${answers(refused, "was", "were")} not accepted`, warning: true };
-  return { text: !project ? "" : hasOthers ? "Your answers are saved" : "Everything is saved", warning: false };
+  return { text: project ? "Everything is saved" : "", warning: false };
 }
 
 /** @type {(count: number, singular: string, plural: string) => string} */
 const answers = (count, singular, plural) => (count === 1 ? `1 answer ${singular}` : `${count} answers ${plural}`);
-
-/**
- * What other people answered in this browser, and could not send before somebody else signed in.
- * @param {{ outbox: Outbox, person: string, entries: string[] }[]} others
- * @param {Project | null} project
- */
-function showOthers(others, project) {
-  const box = byId("others");
-  const seen = [project?.name, ...others.flatMap(({ entries }) => entries)].join();
-  if (box.dataset.seen === seen) return;
-  box.dataset.seen = seen;
-  box.hidden = !others.length;
-  fill(box, others.map(({ outbox, person, entries }) => {
-    const discard = () => {
-      if (confirm(`Discard what ${person} answered here and could not send? It will be lost.`)) entries.forEach((entry) => outbox.dismiss(entry));
-    };
-    const count = new Set(entries.map((entry) => read(entry)?.question)).size;
-    return el("p", {}, count === 1 ? "1 answer by " : `${count} answers by `, bdi(person), whereOf(outbox, project),
-      count === 1 ? " is" : " are", " waiting in this browser; open ", bdi(person), "'s link here to send ",
-      count === 1 ? "it. " : "them. ", el("button", { type: "button", onclick: discard }, "Discard"));
-  }));
-}
-
-/** @type {(outbox: Outbox, project: Project | null) => string} */
-const whereOf = (outbox, project) => (outbox.project === project?.name ? "" : ` (project ${outbox.project})`);
 
 /**
  * @param {Refused[]} refused
@@ -96,16 +67,15 @@ const whereOf = (outbox, project) => (outbox.project === project?.name ? "" : ` 
  */
 function showRefused(refused, project) {
   const box = byId("refused");
-  const seen = [project?.name, ...refused.map(({ entry }) => entry)].join();
+  const seen = refused.map(({ entry }) => entry).join();
   if (box.dataset.seen === seen) return;
   box.dataset.seen = seen;
   box.hidden = !refused.length;
   const row = (/** @type {Refused} */ { outbox, entry, about, question, ...act }) => {
     const what = about ?? `Question ${question ?? "unknown"}`;
-    const whose = act.person && !outbox.isOwn(act.person) ? ["by ", bdi(act.person), el("br")] : [];
+    const where = outbox.project === project?.name ? "" : ` (project ${outbox.project})`;
     return el("li", {},
-      el("p", {}, el("b", { dir: "auto" }, what), whereOf(outbox, project), el("br"), whose,
-        done(act), el("br"), FINAL[act.code] ?? act.code),
+      el("p", {}, el("b", { dir: "auto" }, what), where, el("br"), done(act), el("br"), FINAL[act.code] ?? act.code),
       el("button", { type: "button", onclick: () => outbox.dismiss(entry), "aria-label": `Dismiss: ${what}` }, "Dismiss"));
   };
   fill(box, el("p", {}, "Not accepted by the server:"), el("ul", {}, refused.map(row)));
