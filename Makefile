@@ -111,6 +111,7 @@ bench-compare: .venv/ready
 
 bench-service: .venv/ready
 	$(BIN)/python benchmarks/service.py
+	$(BIN)/python benchmarks/neighbours.py
 
 # the tables of docs/rating.md; DFORD_DATA must name the folder of the data
 rating: .venv/ready

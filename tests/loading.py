@@ -43,14 +43,15 @@ def ask_many(file: Path | str, count: int, learner: str = "DFORD") -> None:
     service.close()
 
 
-def request(method: str, path: str, body: str = "") -> bytes:
+def request(method: str, path: str, body: str = "", key: str = "") -> bytes:
     """The bytes of a request on a connection that is kept open."""
     head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    head += f"Authorization: Bearer {key}\r\n" if key else ""
     return f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode()
 
 
-def answers(numbers: Iterable[int], zero: str = "") -> list[bytes]:
-    return [request("POST", f"/projects/rain/questions/{zero}{n}/answer", '{"higher":true}') for n in numbers]
+def answers(numbers: Iterable[int], zero: str = "", key: str = "") -> list[bytes]:
+    return [request("POST", f"/projects/rain/questions/{zero}{n}/answer", '{"higher":true}', key) for n in numbers]
 
 
 def many_answers(numbers: Sequence[int], at_once: int) -> list[bytes]:

@@ -17,12 +17,19 @@ def _root(f: Callable[[float], float], low: float, high: float) -> float:
     return float(brentq(f, low, high, xtol=1e-14, rtol=1e-14)) if low < high else low
 
 
+def _moments(rows: list[Vector]) -> tuple[Vector, Vector, NDArray[np.bool_]]:
+    """Mean, deviation, and whether it is more than rounding errors."""
+    mean, deviation = np.mean(rows, axis=0), np.std(rows, axis=0)
+    return mean, deviation, deviation > 1e-12 * np.abs(mean)
+
+
 class NewtonLogit:
     def __init__(
         self, n_levels: int, n_features: int, features: str, full: bool, variances: Vector, longest: float = np.inf
     ) -> None:
         self.K, self.features, self.full, self.longest = n_levels, features, full, longest
         self.rows: list[Vector] = []
+        self.counted: list[Vector] = []  # the rows by which others are standardised
         shares = np.arange(1, n_levels) / n_levels
         self.mean = np.concatenate([np.log(shares / (1 - shares)), np.zeros(len(variances) - n_levels + 1)])
         self.covariance = np.diag(variances)
@@ -43,8 +50,7 @@ class NewtonLogit:
             square = float(z @ z)
             return z if square <= self.longest else z * np.sqrt(self.longest / square)
         if len(self.rows) > 1:
-            mean, deviation = np.mean(self.rows, axis=0), np.std(self.rows, axis=0)
-            varies = deviation > 1e-12 * np.abs(mean)
+            mean, deviation, varies = _moments(self.counted)
             z[varies] = np.clip((x - mean)[varies] / deviation[varies], -3, 3)
         if self.features == "poly":
             pairs = [z[i] * z[j] / np.sqrt(2) for i in range(len(z)) for j in range(i, len(z))]
@@ -99,4 +105,14 @@ class NewtonLogit:
             self._step(u, d, np.exp(g + d) / np.expm1(g + d) ** 2)
 
     def see(self, x: Vector) -> None:
+        """Far-out values count for ten deviations; the first 16 rows are left out again if they had any."""
         self.rows.append(x)
+        if self.counted and len(self.rows) > 16:
+            mean, deviation, varies = _moments(self.counted)
+            x = np.where(varies, np.clip(x, mean - 10 * deviation, mean + 10 * deviation), x)
+        self.counted.append(x)
+        if len(self.rows) == 32:
+            later = self.rows[16:]
+            _, deviation, varies = _moments(later)
+            far_out = varies & (np.std(self.counted, axis=0) > 10 * deviation)
+            self.counted = list(np.where(far_out, later * 2, self.counted))

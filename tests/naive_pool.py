@@ -48,8 +48,36 @@ def prior(
     power: float,
     weights: Sequence[float],
     usual: Sequence[float],
+    tilt: Sequence[float],
+    trust: Sequence[float],
 ) -> list[float]:
     """What learners and models of levels say about an item, as sure as it should be; `usual` are shares."""
+    said = sure(yes, above, inversion, power, weights, usual)
+    tilted = [chance * times for chance, times in zip(said, tilt, strict=True)]
+    return [max(chance, 1e-5) for chance in hedged(tilted, trust)]
+
+
+def hedged(prior: Sequence[float], trust: Sequence[float]) -> list[float]:
+    """The levels split at the most trusted cut, in the middle if there are several, and each side likewise."""
+    n = len(prior)
+    if n == 1:
+        return [1.0]
+    cut = min(range(n - 1), key=lambda c: (-trust[c], abs(2 * c + 2 - n)))
+    said, even = sum(prior[cut + 1 :]) / sum(prior[: cut + 1]), (n - 1 - cut) / (cut + 1)
+    odds = said ** trust[cut] * even ** (1 - trust[cut])
+    below, above = hedged(prior[: cut + 1], trust[:cut]), hedged(prior[cut + 1 :], trust[cut + 1 :])
+    return [chance / (1 + odds) for chance in below] + [chance * odds / (1 + odds) for chance in above]
+
+
+def sure(
+    yes: Sequence[float],
+    above: Sequence[Sequence[float]],
+    inversion: float,
+    power: float,
+    weights: Sequence[float],
+    usual: Sequence[float],
+) -> list[float]:
+    """The same before it is tilted and hedged."""
     said = [levels_of(yes, inversion), *(levels_of(one, 0.0) for one in above)]
     found = []
     for level, share in enumerate(usual):

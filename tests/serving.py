@@ -56,6 +56,7 @@ def serving(file: Path | str, port: int = 0, **settings: Any) -> Iterator[Any]:
         address = f"http://127.0.0.1:{socket.getsockname()[1]}"
         with httpx.Client(base_url=address, timeout=600, verify=False) as client:  # certificates take time to read
             client.service = service  # type: ignore[attr-defined]  # for tests that look behind HTTP
+            client.app = config.app  # type: ignore[attr-defined]
             yield client
     finally:
         server.should_exit = True
@@ -106,11 +107,11 @@ def caught_up(client: Any, project: str, **request: Any) -> dict[str, Any]:
 
 
 def learned(client: Any, project: str) -> dict[str, Any]:
-    """The state, once all answers are learned."""
+    """The state, once all answers are learned, and none that was taken back."""
     patience = time.monotonic() + 600
     while time.monotonic() < patience:
         state = caught_up(client, project, params={"digest": True})
-        if state["learned"] == state["sequence"]:
+        if state["learned"] == state["sequence"] and not state["stale"]:
             return state
         time.sleep(0.01)  # a digest takes time, and asking for one holds up the learning
     raise AssertionError("the answers were not learned")

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from dford import DFORD, PRIL, Boundary, FeedbackLog, NewtonLogit, Pool, PRank, Triangular
+from dford import DFORD, PRIL, Boundary, Columns, FeedbackLog, NewtonLogit, Pool, PRank, Triangular
 from dford.learners._forms.form import Form
 from dford.scale import Scale
 
@@ -84,7 +84,9 @@ def test_texts_in_an_array_are_refused_in_favour_of_a_table(kind: Any) -> None:
         lambda: NewtonLogit(random_state=0).fit([[1, 2], [3, 4], [5, 6]], [1, 2, 3]).predict(X),
         lambda: Pool(X, levels=[1, 2, 3], random_state=0),
     ):
-        with pytest.raises(ValueError, match="an array must hold numbers only, but has 'a'; for texts and categories"):
+        with pytest.raises(
+            ValueError, match="an array must hold numbers only, but has 'a'; for texts, categories and dates"
+        ):
             learn()
 
 
@@ -344,3 +346,97 @@ def test_a_pool_refuses_what_it_could_not_learn_from_or_save_before_anyone_answe
             Pool(rows, levels)
     with pytest.raises(ValueError, match="null character"):
         Pool(rows, ["a", "a\0"])
+
+
+LATE = pl.LazyFrame({"a": [1.5, 2.5, 3.5], "b": [4.0, 5.0, 6.0]})
+NO_TABLES: list[tuple[Any, str]] = [
+    *((given, "X must be a table, with a row for each item: a frame, an array or a list; got")
+      for given in (1500, 1.5, np.float64(3), None, b"abc", {1, 2}, object(), dt.datetime(2024, 5, 31))),
+    ("wines.csv", r"X must be a table, not a file; read it first, for example pandas.read_csv\('wines.csv'\)"),
+    (LATE, r"a LazyFrame has no rows yet; pass what its .collect\(\) returns"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "sentence"), NO_TABLES)
+def test_what_is_no_table_is_refused_in_one_sentence(given: Any, sentence: str) -> None:
+    numbers = NewtonLogit(levels=[1, 2, 3], random_state=0).fit([[1.0, 2.0], [2.0, 3.0], [3.0, 1.0]], [1, 2, 3])
+    rows = [{"a": 1.5, "b": 2.0}, {"a": 2.5, "b": 1.0}, {"a": 3.5, "b": 3.0}]
+    table = NewtonLogit(levels=[1, 2, 3], random_state=0).fit(rows, [1, 2, 3])
+    pool = Pool([[1.0, 2.0]], levels=[1, 2, 3])
+    calls: list[Any] = [lambda: Pool(given, levels=[1, 2, 3]), lambda: pool.add(given), lambda: Columns().fit(given)]
+    for model in (numbers, table):
+        told = {"level": [1], "prediction": [1], "propensity": [0.5], "higher": [True]}
+        calls += [
+            partial(model.fit, given, [1, 2, 3]),
+            partial(model.partial_fit, given, [1, 2, 3]),
+            partial(model.predict, given),
+            partial(model.learn_many, given, **told),
+        ]
+    for refused in calls:
+        with pytest.raises(TypeError, match=sentence) as caught:
+            refused()
+        assert "\n" not in str(caught.value)
+
+
+def test_a_sparse_matrix_that_is_a_mapping_is_no_dict_of_columns() -> None:
+    rows = sparse.dok_matrix(np.array([[0.0, 1.0], [2.0, 0.0], [3.0, 1.0]]))
+    assert len(Pool(rows, levels=[1, 2]).add(rows)) == 6
+    model = NewtonLogit(levels=[1, 2], covariance="diagonal", random_state=0).fit(rows, [1, 2, 2])
+    assert (model.predict(rows) == model.predict(rows.tocsr())).all()
+
+
+def test_a_pool_needs_a_row_for_each_item() -> None:
+    for flat in ([], [1, 2], [None], ["a"], np.arange(3.0), pd.Series([1, 2]), pl.Series([1, 2])):
+        with pytest.raises(ValueError, match=r"^X must have a row for each item and a column for each feature;.*$"):
+            Pool(flat, levels=[1, 2])
+    pool = Pool([[1.0, 2.0]], levels=[1, 2])
+    for dicts in ([{"a": 1.0, "b": 2.0}], {"a": [1.0], "b": [2.0]}):
+        with pytest.raises(ValueError, match="X must be an array or a frame of numbers, as the first items were; got"):
+            pool.add(dicts)
+    with pytest.raises(ValueError, match="all rows must have one number for each feature; got"):
+        pool.add([[1.0, 2.0], [3.0]])
+    with pytest.raises(ValueError, match="an array must hold numbers only, but has '2024-05-31'; for texts"):
+        pool.add([[1.0, dt.date(2024, 5, 31)]])
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix, list])
+def test_complex_numbers_are_refused_in_one_sentence(kind: Any) -> None:
+    rows = kind(np.array([[1 + 2j, 1], [2, 2]]))
+    for call in (
+        lambda: Pool(rows, levels=[1, 2]),
+        lambda: NewtonLogit(levels=[1, 2], covariance="diagonal").fit(rows, [1, 2]),
+    ):
+        with pytest.raises(ValueError, match=r"^Complex data not supported: an array must hold real numbers.*$"):
+            call()
+
+
+@pytest.mark.parametrize("levels", [[1, 2, pd.NA], pd.array([1, 2, None]), pd.array(["a", None, "b"]), [pd.NA, pd.NA]])
+def test_a_level_that_is_missing_is_refused(levels: Any) -> None:
+    with pytest.raises(ValueError, match="NA is not a level; remove it from levels, or the rows that have it"):
+        Scale(levels)
+    labels = list(levels)
+    with pytest.raises(ValueError, match="NA is not a level"):
+        PRank().fit(X[: len(labels)], labels)
+
+
+def test_the_time_of_an_answer_is_in_seconds_or_a_datetime_with_a_zone() -> None:
+    question = DFORD(levels=[1, 2, 3]).ask([1.0, 2.0])
+    moment = dt.datetime(2024, 5, 31, 12, 30, tzinfo=dt.timezone(dt.timedelta(hours=2)))
+    log = FeedbackLog([1, 2, 3])
+    for time in (moment, pd.Timestamp(moment), moment.timestamp()):
+        log.append(question, True, time=time)
+    assert set(log.time) == {1717151400.0}
+    wrong: list[Any] = [
+        dt.datetime(2024, 5, 31), dt.date(2024, 5, 31), "2024-05-31", np.datetime64("2024-05-31"), pd.NaT, pd.NA, True,
+        np.nan, -1, 1j, [1], dt.datetime(1960, 1, 1, tzinfo=dt.UTC),
+    ]  # fmt: skip
+    for time in wrong:
+        with pytest.raises(
+            ValueError, match="a time must be in seconds since 1970, or a datetime with a time zone; got"
+        ):
+            log.append(question, True, time=time)
+    strange: list[Any] = [pd.NA, [1], 1j, "3", True, dt.date(2024, 5, 31)]
+    for item in strange:
+        with pytest.raises(ValueError, match="an item must be a whole number, 0 or more; got"):
+            log.append(question, True, item=item)
+    assert len(log) == 3

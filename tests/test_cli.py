@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,39 @@ def test_the_package_runs_as_a_module() -> None:
     assert (result.returncode, result.stdout, result.stderr) == (0, f"dford {dford.__version__}\n", "")
     result = subprocess.run([sys.executable, "-m", "dford", "dance"], capture_output=True, text=True, timeout=600)
     assert (result.returncode, result.stdout) == (2, "")
+
+
+ENTRY = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())["project"]["scripts"]["dford"]
+
+
+@pytest.mark.parametrize("moment", ["dford.cli", "dford.cli.label", "dford.files", "typer", "dford.datasets"])
+@pytest.mark.parametrize("start", ["script", "module"])
+def test_ctrl_c_while_a_command_is_still_importing_ends_it_quietly(start: str, moment: str) -> None:
+    """The interrupt comes exactly when the import of a module begins."""
+    module, function = ENTRY.split(":")
+    starts = {
+        "script": f"from {module} import {function}; sys.exit({function}())",
+        "module": "import runpy; runpy.run_module('dford', run_name='__main__')",
+    }
+    code = f"""
+import os, signal, sys
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == {moment!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupting())
+{starts[start]}
+"""
+    command = [sys.executable, "-c", code, "data"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert (result.returncode, result.stderr) == (130, "")
+
+
+def test_ctrl_c_that_is_ignored_stays_ignored() -> None:
+    code = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); from dford.__main__ import main; main()"
+    code += "; assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN"
+    result = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True, timeout=600)
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 def test_the_facade_imports_what_is_used_and_lists_everything() -> None:

@@ -5,6 +5,9 @@ import math
 import unicodedata
 import zlib
 from collections import Counter
+from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import hypothesis.strategies as st
@@ -15,10 +18,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
-from dford import Columns
+from dford import Auto, Columns, NewtonLogit, Pool
 from dford.columns import Column, ColumnError
 from dford.columns.texts import PLACES
-from dford.columns.values import is_missing
+from dford.columns.values import is_missing, is_na
+
+UNLEARNED = pytest.mark.filterwarnings("ignore:nothing is learned from")
 
 
 def naive_runs(text: str) -> Counter[str]:
@@ -41,7 +46,7 @@ def test_a_text_becomes_the_counts_of_its_runs_at_unit_length(text: str) -> None
     assert row.shape == (1, PLACES)
     assert row.has_canonical_format
     counts = naive_runs(text)
-    if not counts or is_missing(text):  # NA, say
+    if not counts or (is_missing(text) and not is_na(text)):
         assert row.nnz == 0
         return
     assert row.nnz <= len(counts)
@@ -94,12 +99,13 @@ def test_the_same_text_in_another_column_has_other_places() -> None:
         ([[1.0, 2], [3, 4.5]], "vector"),
         (["[1, 2]", "[3, 4]"], "vector"),
         (["2024-05-31", "2023-01-01T12:30:00Z", None], "date"),
-        (list(range(5, 25)), "shown"),
+        (list(range(5, 25)), "number"),
         ([f"item-{n}" for n in range(20)], "shown"),
         ([f"https://example.org/{n}.png" for n in range(12)], "shown"),
         ([None, "", float("nan")], "shown"),
     ],
 )
+@UNLEARNED
 def test_the_kind_of_a_column_is_read_from_its_values(values: list[Any], kind: str) -> None:
     (column,) = Columns().fit([{"x": value} for value in values]).columns_
     assert column.kind == kind
@@ -250,13 +256,146 @@ def test_values_missing_only_later_are_reported_and_replaced_sensibly(values: li
         assert X[0].tolist() == columns.transform([{"x": "2024-05-31"}])[0].tolist()
 
 
+@UNLEARNED
 @pytest.mark.parametrize(
     ("name", "value", "kind"),
     [("x", "2024-{0:04}", "shown"), ("x", "{0}{0}-A", "shown"), ("x", "4{0:045}", "shown"),
-     ("order no", "{0}ml", "shown"), ("index", "{0}0", "shown"), ("heat index", "{0}0", "number")],
+     ("order id", "{0}ml", "shown"), ("order no", "{0}ml", "text"), ("index", "{0}0", "shown"),
+     ("heat index", "{0}0", "number"), ("id", "{0}", "shown"), ("PassengerId", "{0}", "shown"), ("row", "{0}", "shown"),
+     ("Unnamed: 0", "{0}", "shown"), ("user_id", "{0}.0", "shown"), ("id", "{0}.5", "number"), ("age", "{0}", "number"),
+     ("no", "{0}", "number"), ("key", "{0}", "number"), ("house_nr", "{0}", "number"), ("covid", "{0}", "number")],
 )  # fmt: skip
 def test_an_id_is_told_from_an_amount(name: str, value: str, kind: str) -> None:
     assert Columns().fit([{name: value.format(n)} for n in range(1, 13)]).columns_[0].kind == kind
+
+
+TABLES = st.fixed_dictionaries(
+    {
+        name: st.lists(values, min_size=12, max_size=12)
+        for name, values in {
+            "id": st.integers(0, 30),
+            "age": st.integers(20, 90),
+            "no": st.integers(0, 30) | st.none(),
+            "row": st.sampled_from([f"r{n}" for n in range(40)]),
+            "price": st.floats(-1e6, 1e6) | st.just("NA") | st.decimals(0, 9, places=2) | st.just(Decimal("NaN")),
+            "land": st.sampled_from(["NA", "DE", "FR", "", None]),
+            "note": st.sampled_from(["NA", "a fine film", "what a bore, and so long", "good", "5%", "1,234"]),
+            "when": st.dates(date(1990, 1, 1), date(2040, 1, 1)) | st.none(),
+            "place": st.lists(st.integers(0, 9), min_size=2, max_size=2) | st.none(),
+            "link": st.sampled_from([f"https://example.org/{n}" for n in range(3)]),
+        }.items()
+    }
+)
+
+
+@UNLEARNED
+@given(TABLES, st.permutations(range(12)))
+def test_what_a_column_is_does_not_depend_on_the_order_of_its_rows(table: dict[str, Any], order: list[int]) -> None:
+    table |= {"count": list(range(5, 17))}
+
+    def read(table: dict[str, Any]) -> list[Column]:
+        return [column._replace(note="") for column in Columns().fit(table).columns_]  # hints name the first such value
+
+    assert read({name: [values[row] for row in order] for name, values in table.items()}) == read(table)
+
+
+@UNLEARNED
+@given(TABLES)
+def test_every_kind_that_is_described_can_be_given_and_makes_the_same_columns(table: dict[str, Any]) -> None:
+    fitted = Columns({"land": ["NA", "DE", "FR"]}).fit(table)
+    again = Columns({column.column: column.kind for column in fitted.describe()}).fit(table)
+    assert [column._replace(note="") for column in again.columns_] == [
+        column._replace(note="") for column in fitted.columns_
+    ]
+    given_order = fitted.describe()[list(table).index("land")].kind
+    assert given_order == ["NA", "DE", "FR"]
+
+
+def test_what_is_not_learned_from_is_said_once_and_how_to_change_it() -> None:
+    table = pd.DataFrame({"id": range(60), "url": "https://example.org", "word": ["a", "b"] * 30, "n": np.arange(60.0)})
+    said = (
+        "nothing is learned from 'id' (it numbers the rows), 'url' (it is a link); to change that, use "
+        "Columns(kinds={'id': 'number', 'url': 'text'})"
+    )
+    y = [1, 2] * 30
+    calls: list[Callable[[], Any]] = [
+        lambda: Columns().fit(table),
+        lambda: NewtonLogit(levels=[1, 2], covariance="diagonal", random_state=0).fit(table, y),
+        lambda: NewtonLogit(levels=[1, 2], covariance="diagonal", random_state=0).partial_fit(table, y),
+        lambda: Pool(table, levels=[1, 2], random_state=0),
+    ]
+    for call in calls:
+        with pytest.warns(UserWarning, match="nothing is learned from") as warned:
+            call()
+        assert [str(one.message) for one in warned] == [said]
+        assert warned[0].filename == __file__, "the warning points at the caller"
+    kinds = {"id": "number", "url": "shown"}
+    assert Columns(kinds).fit(table).transform(table).shape == (60, 5), "nothing is said of what was asked for"
+
+
+@pytest.mark.parametrize("order", [list(range(60)), np.random.default_rng(0).permutation(60).tolist()])
+def test_a_column_that_the_rows_are_sorted_by_is_learned_from(order: list[int]) -> None:
+    rows = [{"age": 20 + n, "town": ["Rome", "Oslo"][n % 2]} for n in order]
+    y = [1 + n // 20 for n in order]
+    model = Auto(levels=[1, 2, 3], random_state=0).fit(rows, y)
+    for _ in range(4):
+        model.partial_fit(rows, y)
+    assert np.abs(model.predict(rows) - y).mean() < 0.3
+
+
+def test_a_table_without_ids_warns_of_nothing() -> None:
+    columns = Columns().fit([{"age": n, "no": n, "key": n, "word": "ab"[n % 2]} for n in range(60)])
+    assert all(column.is_learned_from for column in columns.columns_)
+
+
+@pytest.mark.parametrize("n", [4, 40])
+def test_na_is_a_word_among_words_and_missing_among_numbers(n: int) -> None:
+    lands = [["NA", "DE"][row % 2] if n == 4 else f"land {row // 2}" if row % 2 else "NA" for row in range(2 * n)]
+    for kinds in ({}, {"land": "category"}, {"land": "text"}):
+        columns = Columns(kinds).fit({"land": lands})
+        assert not columns.columns_[0].missing
+        rows = columns.features({"land": ["NA", "", None, lands[1]]})
+        rows = rows.toarray() if columns.is_sparse_ else rows
+        assert rows[0].any()
+        assert not rows[1].any()
+        assert not rows[2].any()
+        assert (rows[0] != rows[3]).any()
+        assert columns.unforeseen({"land": ["NA", "NA"]}) == []
+        again = Columns.from_json(columns.to_json()).transform({"land": ["NA"]})
+        assert ((again.toarray() if columns.is_sparse_ else again)[0] == rows[0]).all()
+    numbers = Columns().fit({"x": ["1", "NA", "3"], "when": ["2024-05-31", "NA", "2024-05-31"]})
+    assert [(column.kind, column.missing) for column in numbers.columns_] == [("number", True), ("date", True)]
+
+
+def test_columns_of_earlier_versions_take_na_for_missing_as_they_did() -> None:
+    for kind in ("category", "text"):
+        stored = Columns({"c": kind}).fit({"c": [f"w{n}" for n in range(30)]})
+        before = Columns.of([stored.columns_[0]._replace(made_by="spelling 1" if kind == "category" else "")])
+        assert before.transform({"c": ["NA"]}).nnz == 0
+        assert stored.transform({"c": ["NA"]}).nnz > 0
+        assert (before.transform({"c": ["w7", "3.0"]}) != stored.transform({"c": ["w7", "3.0"]})).nnz == 0
+    listed = Columns({"c": "category"}).fit({"c": ["a", "b", None]})
+    assert listed.transform({"c": ["NA"]}).tolist() == [[0, 0, 0, 1]], "it was not among the categories"
+
+
+def test_decimals_are_numbers_and_some_may_be_missing() -> None:
+    values = [Decimal("1.5"), Decimal("NaN"), Decimal("sNaN"), Decimal("2.5")]
+    columns = Columns().fit({"price": values})
+    assert columns.transform({"price": values}).tolist() == [[1.5, 0], [2, 1], [2, 1], [2.5, 0]]
+
+
+@pytest.mark.parametrize("name", [0, 2019, ("a", 1)])
+def test_names_that_are_not_text_are_read_as_text(name: Any) -> None:
+    rows = [{name: 1.5, "b": "x"}, {name: 2.5, "b": "y"}]
+    columns = Columns({name: "number"}).fit(rows)
+    again = Columns.from_json(columns.to_json())
+    for table in (rows, {name: [1.5, 2.5], "b": ["x", "y"]}, [{"b": "x", str(name): 1.5}, {name: 2.5, "b": "y"}]):
+        if isinstance(table, list) and str(name) in table[0]:
+            with pytest.raises(ValueError, match="column names must be distinct, but .* look the same"):
+                columns.transform(table)
+        else:
+            assert (again.transform(table) == columns.transform(rows)).all()
+    assert NewtonLogit(levels=[1, 2], random_state=0).fit(rows, [1, 2]).ask(rows[0]).level == 1
 
 
 def test_codes_with_leading_zeros_are_not_numbers() -> None:
@@ -326,7 +465,11 @@ def test_no_hint_is_given_if_the_kind_was_given() -> None:
      ([1.0, 1e41], "numbers, but row 2 has 1e.41"),
      ([[1.0, 2.0], [0.5, math.nan]], "vectors, but row 2 has .0.5, nan."),
      ([np.array([1.0, 2]), np.array([np.inf, 1])], "vectors, but row 2 has .inf  1.."),
-     (["[1, 2]", "[1, null]"], "vectors, but row 2 has .1, null.")],
+     (["[1, 2]", "[1, null]"], "vectors, but row 2 has .1, null."),
+     (["1", "inf", "2"], "numbers, but row 2 has inf"), (["1", "NA", "-Infinity"], "numbers, but row 3 has -Infinity"),
+     (["1.5", "1e50"], "numbers, but row 2 has 1e50"), ([1, 10**50], "numbers, but row 2 has 10{39}"),
+     ([Decimal("1.5"), Decimal("Infinity")], "numbers, but row 2 has Infinity"),
+     ([1 + 2j, 2], "numbers, but row 1 has .1.2j."), (np.array([1, 1j]), "numbers, but row 1 has .1.0j.")],
 )  # fmt: skip
 def test_a_number_that_is_not_finite_never_turns_its_column_into_text(values: list[Any], what: str) -> None:
     with pytest.raises(ColumnError, match=f"column 'x' has {what}, which cannot be learned from"):
@@ -334,7 +477,9 @@ def test_a_number_that_is_not_finite_never_turns_its_column_into_text(values: li
     assert Columns({"x": "text"}).fit({"x": values}).columns_[0].kind == "text"
 
 
-@pytest.mark.parametrize("values", [[["a", "b"], [1, 2]], [math.inf, "many"], [[], [1]], ["inf", "1.5", "nine"]])
+@pytest.mark.parametrize(
+    "values", [[["a", "b"], [1, 2]], [math.inf, "many"], [[], [1]], ["inf", "1.5", "nine"], ["9" * 50, "1"] * 9]
+)
 def test_what_is_no_number_anyway_may_be_text(values: list[Any]) -> None:
     assert Columns().fit({"x": values}).columns_[0].kind in {"text", "category"}
 

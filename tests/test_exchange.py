@@ -60,7 +60,9 @@ def test_an_exported_log_imported_elsewhere_gives_the_same_learner_to_the_bit(
         set_up(client, "copy", learner=learner)
         assert run("import", "copy", log, "--database", file) == 0
         state = learned(client, "/projects/copy")
-        rain, copy = (client.service.fold(client.service.project(name)).packed().model for name in ("rain", "copy"))
+        rain, copy = (
+            client.service.fold(client.service.project(name)).packed(id)[0].model for name in ("rain", "copy")
+        )
         assert rain == copy
         done = [ok(client.get(f"/projects/{name}/state"))["items_done"] for name in ("rain", "copy")]
         assert done[0] == done[1] > 0, "the items are the same, so the answers count for them"
@@ -111,30 +113,113 @@ def test_the_command_imports_more_than_one_call_allows(file: Path, tmp_path: Pat
             log = client.get(f"{project}/log.{suffix}").content
             assert problem(client.post(f"{project}/log.{suffix}", content=log, headers=headers)) == (422, "too-many")
             (tmp_path / f"log.{suffix}").write_bytes(log)
-            assert run("import", "rain", tmp_path / f"log.{suffix}", "--database", file) == 0
+            assert run("import", "rain", tmp_path / f"log.{suffix}", "--database", file, "--new") == 0
         assert learned(client, project)["answers"] == 160  # doubled twice
 
 
-def test_the_same_file_is_imported_once_into_each_project(
-    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def chances(client: Any, project: str) -> list[Any]:
+    learned(client, project)
+    items = {"items": list(range(1, len(ROWS) + 1))}
+    return [one["probabilities"] for one in ok(client.post(f"{project}/predictions", json=items))["predictions"]]
+
+
+@pytest.mark.parametrize(("suffix", "headers"), [("csv", CSV), ("parquet", BINARY)])
+def test_importing_what_a_project_has_changes_nothing(
+    file: Path, tmp_path: Path, suffix: str, headers: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    log, renamed = tmp_path / "log.csv", tmp_path / "again.csv"
+    log = tmp_path / f"log.{suffix}"
+    with serving(file) as client:
+        rain = set_up(client, learner="NewtonLogit")
+        numbers = [question["number"] for question in answer_some(client, rain, 12)]
+        log.write_bytes(client.get(f"{rain}/log.{suffix}").content)
+        before = chances(client, rain)
+        ok(client.post(f"{rain}/questions/{numbers[3]}/retract"))
+        taken_back = chances(client, rain)
+        assert run("import", "rain", log, "--database", file) == 0
+        assert "12 answers: 0 new, 12 already there; 0 of the new ones are" in capsys.readouterr().out
+        told = ok(client.post(f"{rain}/log.{suffix}", content=log.read_bytes(), headers=headers))
+        assert (told["count"], told["known"]) == (0, 12)
+        assert chances(client, rain) == taken_back != before, "an answer that was taken back stays so"
+        assert client.get(f"{rain}/log.{suffix}").content != log.read_bytes()
+        told = ok(client.post(f"{rain}/log.{suffix}?new=true", content=log.read_bytes(), headers=headers))
+        assert (told["count"], told["known"]) == (12, 0)
+        assert learned(client, rain)["answers"] == 23
+    assert replayed(file, "rain")
+
+
+def test_answers_that_travel_between_projects_and_servers_count_once(file: Path, tmp_path: Path) -> None:
+    """There and back, in parts, and by way of a copy of the database in which people went on."""
+    copied = tmp_path / "copied.db"
     with serving(file) as client:
         answer_some(client, set_up(client), 10)
-        log.write_bytes(client.get("/projects/rain/log.csv").content)
-        renamed.write_bytes(log.read_bytes())
-        for name in ("copy", "other"):
-            set_up(client, name)
-            assert run("import", name, log, "--database", file) == 0
-            assert f"10 answers added to project {name}, 10 of them about its items\n" in capsys.readouterr().out
-            answer_some(client, f"/projects/{name}", 1)
-            assert run("import", name, renamed, "--database", file) == 0
-            said = f"again.csv was imported before; its 10 answers are already in project {name}\n"
-            assert capsys.readouterr().out == said
-            assert learned(client, f"/projects/{name}")["answers"] == 11
-        log.write_text("".join(log.read_text().splitlines(keepends=True)[:-1]))
-        assert run("import", "copy", log, "--database", file) == 0
-        assert learned(client, "/projects/copy")["answers"] == 20, "another file is another log"
+    shutil.copy(file, copied)
+    logs = []
+    for place, more in ((file, 3), (copied, 4)):
+        with serving(place) as client:
+            answer_some(client, "/projects/rain", more)
+            logs.append(client.get("/projects/rain/log.csv").content)
+    with serving(file) as client:
+        told = ok(client.post("/projects/rain/log.csv", content=logs[1], headers=CSV))
+        assert (told["count"], told["known"]) == (4, 10), "the answers of the copy have its question numbers, and count"
+        answer_some(client, set_up(client, "other"), 2)
+        whole = client.get("/projects/rain/log.csv").content
+        lines = whole.splitlines(keepends=True)
+        half = b"".join([lines[0], *lines[9:3:-1]])  # in any order
+        counts = [
+            ok(client.post(f"/projects/{name}/log.csv", content=log, headers=CSV))["count"]
+            for name, log in (("other", half), ("other", whole), ("other", half), ("rain", logs[0]))
+        ]
+        assert counts == [6, 11, 0, 0]
+        back = client.get("/projects/other/log.csv").content
+        assert ok(client.post("/projects/rain/log.csv", content=back, headers=CSV))["count"] == 2
+        there = client.get("/projects/rain/log.csv").content
+        assert ok(client.post("/projects/other/log.csv", content=there, headers=CSV))["count"] == 0
+        assert [learned(client, f"/projects/{name}")["answers"] for name in ("rain", "other")] == [19, 19]
+
+
+ONE = "mild,calm,0.5,True,{},1,0\n"
+HEADER = "level,prediction,propensity,higher,{}size,colour=blue,colour=red\n"
+
+
+def test_a_log_without_ids_counts_once_and_its_equal_rows_each(file: Path) -> None:
+    with serving(file) as client:
+        set_up(client)
+        log = HEADER.format("") + ONE.format(1) * 3
+        counts = [
+            ok(client.post("/projects/rain/log.csv", content=text.encode(), headers=CSV))["count"]
+            for text in (log, log, log + ONE.format(2), HEADER.format("") + ONE.format(2) + ONE.format(1))
+        ]
+        assert counts == [3, 0, 1, 2], "another file may look alike, and is another one"
+        ids = [row.split(",")[-4] for row in client.get("/projects/rain/log.csv").text.splitlines()[1:]]
+        assert len(set(ids)) == 6
+
+
+def test_an_id_that_stands_for_two_answers_is_refused(file: Path) -> None:
+    with serving(file) as client:
+        set_up(client)
+        logs = [HEADER.format("id,") + f"mild,calm,0.5,{higher},7,1,1,0\n" for higher in (True, True, False)]
+        first, again, other = (client.post("/projects/rain/log.csv", content=log.encode(), headers=CSV) for log in logs)
+        assert (ok(first)["count"], ok(again)["count"]) == (1, 0)
+        assert problem(other) == (422, "bad-log")
+        assert "row 1 of the log: the project has another answer with the id '7'" in other.json()["sentence"]
+
+
+def test_a_file_that_two_servers_import_at_once_is_added_once(file: Path) -> None:
+    log = (HEADER.format("id,") + "".join(f"mild,calm,0.5,True,{n},1,1,0\n" for n in range(200))).encode()
+    with serving(file) as first, serving(file) as second:
+        set_up(first)
+        counts = list[int]()
+
+        def add(client: Any) -> None:
+            counts.append(ok(client.post("/projects/rain/log.csv", content=log, headers=CSV))["count"])
+
+        threads = [threading.Thread(target=add, args=[client]) for client in (first, second, first, second)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(counts) == [0, 0, 0, 200]
+        assert learned(first, "/projects/rain")["answers"] == 200
 
 
 def test_names_that_a_file_would_have_twice_are_kept_apart(file: Path) -> None:

@@ -6,10 +6,13 @@ import os
 import struct
 import subprocess
 import sys
+import tracemalloc
 import warnings
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -154,6 +157,7 @@ def test_the_same_bytes_have_the_same_numbers_in_every_process(tmp_path: Path) -
         (tmp_path / kind).write_bytes(file(drawn().resize((700, 500)), kind))
     code = """
 import hashlib, sys
+from contextlib import suppress
 from pathlib import Path
 from dford.columns.images import describe
 files = sorted(Path(sys.argv[1]).iterdir())
@@ -228,6 +232,56 @@ def test_too_many_pixels_are_refused_before_they_are_decoded(
         describe(data)
 
 
+@pytest.mark.parametrize(
+    ("kind", "size"), [("PNG", (1, 50_000_000)), ("PNG", (30_001, 1)), ("JPEG", (1, 30_001)), ("GIF", (30_001, 1))]
+)
+def test_a_side_that_is_too_long_is_refused_before_it_is_decoded(
+    kind: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(Image, "_getdecoder")
+    with pytest.raises(ValueError, match=r"^the image has .* pixels; make it smaller, at most 30,000 on either side$"):
+        describe(bomb(kind, *size))
+    with pytest.raises(ValueError, match="at most 30,000"):
+        images.check(bomb(kind, *size))
+
+
+def test_a_jpeg_of_many_scans_is_refused_before_they_are_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each scan goes over all pixels, and takes some dozen bytes: 20 MB of them would take hours."""
+    whole = file(drawn(), "JPEG", progressive=True)
+    assert np.isfinite(describe(whole)).all()
+    last = whole[whole.rindex(b"\xff\xda") : -2]
+    segment = b"\xff\xe1\x00\x04ab"
+    for bomb in (whole[:-2] + 60 * last + whole[-2:], whole[:2] + 2_000 * segment + whole[2:]):
+        with monkeypatch.context() as patch:
+            patch.delattr(Image, "_getdecoder")
+            with pytest.raises(ValueError, match="^the JPEG file has more than 50 scans or"):
+                describe(bomb)
+
+
+def test_compressed_texts_and_profiles_of_a_png_are_not_unpacked_without_end() -> None:
+    whole = file(drawn())
+    for kind, start in ((b"zTXt", b"Comment\0\0"), (b"iCCP", b"profile\0\0"), (b"iTXt", b"Comment\0\1\0\0\0")):
+        content = kind + start + zlib.compress(bytes(100_000_000))
+        chunk = struct.pack(">I", len(content) - 4) + content + struct.pack(">I", zlib.crc32(content))
+        tracemalloc.start()
+        with suppress(ValueError):
+            describe(whole[:33] + chunk + whole[33:])
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 20_000_000, kind
+
+
+def test_rows_that_name_the_same_image_decode_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    decode = Mock(wraps=images.decode)
+    monkeypatch.setattr(images, "decode", decode)
+    for name in ("a.png", "b.png"):
+        (tmp_path / name).write_bytes(file(drawn()))
+    rows = [{"image": name} for name in ["a.png", "b.png", "gone.png", None] * 50]
+    X = Columns({"image": "image"}, files=tmp_path).fit(rows).features(rows)
+    assert decode.call_count == 2
+    assert (np.tile(X[:4], (50, 1)) == X).all()
+
+
 def test_a_webp_that_claims_to_be_large_takes_no_memory() -> None:
     code = """
 import resource, sys
@@ -285,8 +339,9 @@ def test_a_column_of_images_is_one_also_if_the_first_ones_cannot_be_read(tmp_pat
     names = [{"photo": f"{n}.png"} for n in range(8)]
     assert [one.kind for one in Columns(files=tmp_path).fit(names).describe()] == ["image"]
     (tmp_path / "7.png").unlink()
-    (said,) = Columns(files=tmp_path).fit(names).describe()
     what = "it names images, but none of them can be read from the image folder"
+    with pytest.warns(UserWarning, match=rf"^nothing is learned from 'photo' \({what}\)$"):
+        (said,) = Columns(files=tmp_path).fit(names).describe()
     assert said.sentence == f"photo: shown, not learned from: {what}"
 
 

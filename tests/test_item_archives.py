@@ -15,6 +15,7 @@ from PIL import Image
 from dford.service.projects.item_files import FileLimits, ItemFiles
 from dford.service.refusal import Refusal
 from drawing import file
+from uploading import put_zip
 
 SMALL = {kind: file(Image.new("RGB", (4, 4), "red"), kind) for kind in ("PNG", "JPEG", "WEBP", "GIF")}
 PNG = SMALL["PNG"]
@@ -36,7 +37,7 @@ def test_the_images_of_an_archive_are_kept_under_their_hashes(tmp_path: Path) ->
         "/etc/cron.d/x.webp": SMALL["WEBP"], "日本.png": PNG,
     }  # fmt: skip
     extra = [("cats/", b""), ("__MACOSX/cats/._b.jpg", b"x"), (".DS_Store", b"x"), ("cats/Thumbs.db", b"x")]
-    kept = files.put_zip(packed(*extra, *sent.items()))
+    kept = put_zip(files.folder, packed(*extra, *sent.items()))
     assert list(kept) == list(sent)
     assert all(files.read(kept[name])[0] == content for name, content in sent.items())
     assert files.names() == sorted(set(kept.values()))
@@ -54,8 +55,8 @@ def bombs() -> dict[str, Any]:
     lying[at : at + 4] = struct.pack("<I", 10)  # says that it unpacks to ten bytes
     same = packed(("a.png", PNG), ("b.png", PNG)).replace(b"b.png", b"a.png")
     return {
-        "no archive": (b"junk", "bad-archive", "not a ZIP archive"),
-        "nothing": (b"", "bad-archive", "not a ZIP archive"),
+        "no archive": (b"junk", "not-an-image", "the file was refused: this is not an image"),
+        "nothing": (b"", "not-an-image", "the file was refused: this is not an image"),
         "empty": (packed(), "bad-archive", "has no images"),
         "cut": (whole[: len(whole) // 2], "bad-archive", "not a ZIP archive"),
         "encrypted": (bytes(encrypted), "bad-archive", "'a.png' is encrypted"),
@@ -83,13 +84,13 @@ def bombs() -> dict[str, Any]:
                                   "single", "total", "other", "svg", "archive"])  # fmt: skip
 def test_a_bad_archive_is_refused_in_one_sentence_and_none_of_it_kept(tmp_path: Path, kind: str) -> None:
     content, code, sentence = bombs()[kind]
-    files = ItemFiles(tmp_path / "folder", FileLimits(file_bytes=10_000, entries=20, archive_bytes=50_000))
+    files = ItemFiles(tmp_path / "folder", limits=FileLimits(file_bytes=10_000, entries=20, archive_bytes=50_000))
     with pytest.raises(Refusal) as caught:
-        files.put_zip(content)
+        put_zip(files.folder, content, files.limits)
     assert (caught.value.status, caught.value.code) == (422, code)
     assert sentence in caught.value.sentence
     assert "\n" not in caught.value.sentence
-    assert not files.folder.exists()
+    assert list(files.folder.iterdir()) == []
 
 
 def test_unpacking_an_archive_takes_bounded_memory(tmp_path: Path) -> None:
@@ -97,7 +98,7 @@ def test_unpacking_an_archive_takes_bounded_memory(tmp_path: Path) -> None:
     assert len(content) < 200_000
     tracemalloc.start()
     with pytest.raises(Refusal, match="at most"):
-        ItemFiles(tmp_path, FileLimits(file_bytes=1_000_000)).put_zip(content)
+        put_zip(tmp_path, content, FileLimits(file_bytes=1_000_000))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 10_000_000
@@ -112,7 +113,7 @@ def test_a_broken_archive_raises_nothing_but_a_refusal(
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     files = ItemFiles(tmp_path_factory.getbasetemp() / "broken")
     try:
-        kept = files.put_zip(bytes(content))
+        kept = put_zip(files.folder, bytes(content))
     except Refusal as refusal:
         kept = {} if refusal.status == 422 else {"": ""}
     assert all(name in files.names() for name in kept.values())

@@ -17,6 +17,7 @@ from PIL import Image
 from dford.service.projects.item_files import FileLimits, ItemFiles
 from dford.service.refusal import Refusal
 from drawing import file
+from uploading import put
 
 MEDIA = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp", "GIF": "image/gif"}
 ENDINGS = {"PNG": "png", "JPEG": "jpg", "WEBP": "webp", "GIF": "gif"}
@@ -172,7 +173,7 @@ def test_large_files_are_refused_and_not_read(folder: Path) -> None:
         large.truncate(2**40)  # a hole: it takes no room here, but would in memory
     (folder / "fits.png").write_bytes(PNG.ljust(1_000, b"\0"))
     (folder / "over.png").write_bytes(PNG.ljust(1_001, b"\0"))
-    files = ItemFiles(folder, FileLimits(file_bytes=1_000))
+    files = ItemFiles(folder, limits=FileLimits(file_bytes=1_000))
     assert len(files.read("fits.png")[0]) == 1_000
     refused(files, "over.png")
     refused(files, "large.png")
@@ -215,9 +216,9 @@ def test_a_missing_folder_has_no_images(tmp_path: Path) -> None:
 
 def test_a_folder_with_too_many_files_is_refused(folder: Path) -> None:
     (folder / "notes.txt").write_text("")
-    assert ItemFiles(folder, FileLimits(names=2)).names() == ["own.png"]
+    assert ItemFiles(folder, limits=FileLimits(names=2)).names() == ["own.png"]
     with pytest.raises(Refusal, match="the folder has more than 1 files; choose one with fewer"):
-        ItemFiles(folder, FileLimits(names=1)).names()
+        ItemFiles(folder, limits=FileLimits(names=1)).names()
 
 
 def test_a_very_deep_folder_is_searched_to_the_end(folder: Path) -> None:
@@ -237,9 +238,9 @@ def test_a_very_deep_folder_is_searched_to_the_end(folder: Path) -> None:
 @pytest.mark.parametrize("kind", MEDIA)
 def test_an_upload_is_kept_under_its_hash(tmp_path: Path, kind: str) -> None:
     files = ItemFiles(tmp_path / "new" / "folder")
-    name = files.put(SMALL[kind])
+    name = put(files.folder, SMALL[kind])
     assert name == f"{hashlib.sha256(SMALL[kind]).hexdigest()}.{ENDINGS[kind]}"
-    assert files.put(SMALL[kind]) == name
+    assert put(files.folder, SMALL[kind]) == name
     assert files.names() == [name]
     assert files.read(name) == (SMALL[kind], MEDIA[kind])
     assert [one.name for one in files.folder.iterdir()] == [name]
@@ -247,35 +248,35 @@ def test_an_upload_is_kept_under_its_hash(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("content", [b"", SVG, PNG[:-20], b"GIF89a<script>", PNG.ljust(1_001, b"\0")])
 def test_what_is_not_an_image_is_not_kept(tmp_path: Path, content: bytes) -> None:
-    files = ItemFiles(tmp_path / "folder", FileLimits(file_bytes=1_000))
+    files = ItemFiles(tmp_path / "folder", limits=FileLimits(file_bytes=1_000))
     with pytest.raises(Refusal) as caught:
-        files.put(content)
+        put(files.folder, content, files.limits)
     assert (caught.value.status, caught.value.code) == (422, "not-an-image")
     assert "\n" not in caught.value.sentence
-    assert not files.folder.exists()
+    assert list(files.folder.iterdir()) == []
 
 
 def test_an_upload_replaces_a_broken_file_or_a_link_and_never_writes_through_it(tmp_path: Path) -> None:
     files = ItemFiles(tmp_path / "folder")
-    name = files.put(PNG)
+    name = put(files.folder, PNG)
     kept, victim = files.folder / name, tmp_path / "victim"
     kept.write_bytes(PNG[:9])
-    assert files.read(files.put(PNG))[0] == PNG
+    assert files.read(put(files.folder, PNG))[0] == PNG
     victim.write_text("mine")
     kept.unlink()
     kept.symlink_to(victim)
-    assert files.read(files.put(PNG))[0] == PNG
+    assert files.read(put(files.folder, PNG))[0] == PNG
     assert victim.read_text() == "mine"
 
 
 def test_the_same_upload_by_many_at_once_is_kept_once(tmp_path: Path) -> None:
     with ThreadPoolExecutor(16) as pool:
-        names = set(pool.map(lambda _: ItemFiles(tmp_path).put(PNG), range(64)))
+        names = set(pool.map(lambda _: put(tmp_path, PNG), range(64)))
     assert [one.name for one in tmp_path.iterdir()] == list(names)
 
 
 def test_an_upload_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(Refusal) as caught:
-        ItemFiles(tmp_path / "file").put(PNG)
+        put(tmp_path / "file", PNG)
     assert (caught.value.status, caught.value.code) == (503, "not-written")

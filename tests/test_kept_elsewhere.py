@@ -39,7 +39,7 @@ def test_numbered_questions_and_learn_equal_ask_and_tell_to_the_bit(pair: tuple[
         keeping.learn(kept, higher)
     for figures in (asking._form.state, *asking._records):
         figures[rounds.ASKED] = 0  # how many were asked, and which were settled, is for the keeper to know
-    asking._fates.clear()
+    del asking._closed[:]
     assert keeping.to_bytes() == asking.to_bytes()
 
 

@@ -44,7 +44,7 @@ for line in sys.stdin:
             print(child.pid, file=children)
         time.sleep(1000)
     higher = float(asked["item"]["größe"]) / 2 > asked["levels"].index(asked["level"])
-    print(json.dumps({"higher": higher, "confidence": 0.875}))
+    print(json.dumps({"id": asked["id"], "higher": higher, "confidence": 0.875}))
 """
 
 
@@ -239,8 +239,9 @@ def test_a_program_gets_the_paths_of_images(tmp_path: Path) -> None:
     for n, content in enumerate(drawings(8)[0]):
         (photos / f"{n}.png").write_bytes(content)
     (tmp_path / "look.py").write_text(
-        "import json, sys\nfor line in sys.stdin:\n    path = json.loads(line)['item']['image']\n"
-        "    print(json.dumps({'higher': open(path, 'rb').read().startswith(b'\\x89PNG') and path[0] == '/'}))\n"
+        "import json, sys\nfor line in sys.stdin:\n    asked = json.loads(line)\n    path = asked['item']['image']\n"
+        "    higher = open(path, 'rb').read().startswith(b'\\x89PNG') and path[0] == '/'\n"
+        "    print(json.dumps({'id': asked['id'], 'higher': higher}))\n"
     )
     with answering(tmp_path, "--budget", "6", judge="look.py", items="photos") as process:
         out, _ = ended(process)

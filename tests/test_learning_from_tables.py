@@ -26,6 +26,7 @@ from dford import (
 )
 from test_columns import as_polars, frame
 
+pytestmark = pytest.mark.filterwarnings("ignore:nothing is learned from 'id'")  # which some tables here have
 LEARNERS = [Auto, NewtonLogit, DirectionalBoosting]
 
 
@@ -224,7 +225,7 @@ def test_sparse_rows_come_back_from_bytes_and_texts(places: list[list[int]]) -> 
     X = X.tocsr()
     X.sort_indices()
     for again in (
-        sparse_rows.unpack([sparse_rows.pack(X[r]) for r in range(len(places))], 100),
+        sparse_rows.unpack(sparse_rows.pack(X), 100),
         sparse_rows.from_texts(sparse_rows.to_texts(X), 100),
     ):
         assert again.shape == X.shape
@@ -263,6 +264,38 @@ def test_a_pool_without_features_continues_from_a_file(tmp_path: Path) -> None:
         pool.tell(pool.ask(), True)
     pool.save(tmp_path / "pool")
     assert load(tmp_path / "pool").ask() == pool.ask()
+
+
+@pytest.mark.parametrize("learner", [*LEARNERS, DFORD])
+def test_a_dict_of_columns_is_a_table_of_equally_long_columns(learner: Any) -> None:
+    columns = {
+        "a": [1.5, 2.5, 3.5, 4.5],
+        7: np.array([4, 5, 6, 4]),
+        "c": pd.Series(["x", "y", "x", "y"], index=[3, 2, 1, 0]),
+    }
+    rows = [{"a": 1.5, "7": 4, "c": "x"}, {"a": 2.5, "7": 5, "c": "y"}]
+    rows += [{"a": 3.5, "7": 6, "c": "x"}, {"a": 4.5, "7": 4, "c": "y"}]
+    y = [1, 2, 3, 2]
+    model, other = (learner(levels=[1, 2, 3], random_state=0).fit(table, y) for table in (columns, rows))
+    assert model.to_bytes() == other.to_bytes()
+    assert (model.predict(columns) == other.predict(rows)).all()
+    assert model.score(columns, y) == other.score(rows, y)
+    assert model.partial_fit(columns, y).to_bytes() == other.partial_fit(rows, y).to_bytes()
+    pool = Pool(columns, levels=[1, 2, 3], random_state=0).add(columns)
+    assert len(pool) == 8
+    assert pool.ask() == Pool(rows * 2, levels=[1, 2, 3], random_state=0).ask()
+    assert len(Pool({"a": [1, 2, 3], "b": [4, 5, 6]}, levels=[1, 2])) == 3
+    for table in ({"a": [1, 2], "b": [1]}, {"a": [1, 2], "b": 1}):
+        with pytest.raises(ValueError, match="all columns must be equally long|a list of values for each column"):
+            Pool(table, levels=[1, 2])
+        with pytest.raises(ValueError, match="all columns must be equally long|a list of values for each column"):
+            learner(levels=[1, 2]).fit(table, [1, 2])
+
+
+def test_a_row_of_a_frame_whose_labels_are_numbers_can_be_asked_about() -> None:
+    table = pd.DataFrame([[1.5, "x"], [2.5, "y"], [3.5, "x"]])
+    model = NewtonLogit(levels=[1, 2], random_state=0).fit(table, [1, 2, 1])
+    assert model.ask(table.iloc[0]).x.tolist() == model.columns_.transform(table)[0].tolist()
 
 
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])

@@ -3,15 +3,17 @@
 import copy
 import pickle
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 
 import dford
 from dford import DFORD, PRIL, Auto, Boundary, DirectionalBoosting, NewtonLogit, PRank, Question, Uniform
 from dford.engine import rounds
+from dford.learners import loads
 
 LEVELS = ["poor", "fair", "good", "great"]
 
@@ -207,3 +209,44 @@ def test_thresholds_are_traced_as_they_were(learner: Any, tmp_path: Path) -> Non
     np.testing.assert_array_equal(model.thresholds_trace_, seen)
     model.save(tmp_path / "model")
     np.testing.assert_array_equal(dford.load(tmp_path / "model").thresholds_trace_, seen)
+
+
+@pytest.mark.parametrize(
+    ("other", "row"),
+    [
+        (NewtonLogit(levels=LEVELS, forget=0.1, random_state=0), [0.5, 1.0]),
+        (NewtonLogit(levels=["a", "b", "c"], random_state=0), [0.5, 1.0]),
+        (NewtonLogit(levels=LEVELS, random_state=1), [0.5, 1.0]),
+        (NewtonLogit(levels=LEVELS, random_state=0), [0.5, 1.5]),
+        (DFORD(levels=LEVELS, random_state=0), [0.5, 1.0]),
+        (NewtonLogit(levels=LEVELS, random_state=0), sparse.csr_matrix([[0.5, 1.0]])),
+    ],
+)
+def test_a_question_of_another_model_or_about_another_row_is_refused(other: Any, row: Any) -> None:
+    model = NewtonLogit(levels=LEVELS, random_state=0)
+    own, foreign = model.ask([0.5, 1.0]), other.ask(row)
+    assert own.id != foreign.id
+    for is_closed in (False, True):
+        if is_closed:
+            model.tell(own, True)
+        with pytest.raises(ValueError, match="was not asked by this model"):
+            model.tell(foreign, True)
+        with pytest.raises(ValueError, match="was not asked by this model"):
+            model.drop(foreign)
+    loaded = loads(model.to_bytes(), "a file")
+    assert isinstance(loaded, NewtonLogit)
+    with pytest.raises(ValueError, match="was not asked by this model"):
+        loaded.tell(foreign, True)
+    assert loaded.tell(own, True).to_bytes() == model.to_bytes()  # its own, again
+
+
+def test_a_question_has_the_same_id_wherever_it_is_asked_again() -> None:
+    model, again = (NewtonLogit(levels=LEVELS, random_state=0) for _ in range(2))
+    for n, x in enumerate(np.random.default_rng(0).normal(size=(20, 2))):
+        stored = again.question(x, n)
+        asked = model.ask(x)
+        assert asked == stored
+        model.tell(asked, n % 2 > 0)
+        again.learn(stored, n % 2 > 0)
+        model.set_params(forget=0.5)  # takes effect with the next fit
+        model = cast(NewtonLogit, loads(model.to_bytes(), "a file"))

@@ -158,6 +158,12 @@ def test_large_numbers_of_items_stay_apart(suffix: str, tmp_path: Path) -> None:
     assert FeedbackLog.read(file, [1, 2, 3]).item.tolist() == numbers
     frame = about_items(numbers).to_frame()
     assert FeedbackLog.from_frame(polars.from_pandas(frame), [1, 2, 3]).item.tolist() == numbers
+    columns = frame.to_dict("list")
+    assert FeedbackLog.from_frame(columns, [1, 2, 3]).item.tolist() == numbers
+    with pytest.raises(ValueError, match="all columns must be equally long, but '.*' has 5 values and 'higher' 0"):
+        FeedbackLog.from_frame(columns | {"higher": []}, [1, 2, 3])
+    with pytest.raises(TypeError, match=r"a LazyFrame has no rows yet; pass what its .collect\(\) returns"):
+        FeedbackLog.from_frame(polars.from_pandas(frame).lazy(), [1, 2, 3])
     with pytest.raises(ValueError, match=r"row 1 of the log: an item from 2\*\*53 on must be written without a "):
         FeedbackLog.from_frame(frame.assign(item=frame["item"].astype(float)), [1, 2, 3])
 

@@ -78,6 +78,34 @@ def test_it_decides_like_the_slow_one_on_intervals(stream: Any, kind: str, covar
     agree(model, slow, X)
 
 
+@pytest.mark.parametrize("where", [0, 7, 15, 16, 31, 32, 50])
+def test_a_value_far_out_counts_as_it_does_for_the_slow_one(where: int) -> None:
+    random = np.random.default_rng(where)
+    X, level = random.normal(5.0, 2.0, size=(60, 3)), random.integers(1, 4, 60)
+    X[where, 0], X[(where + 3) % 60, 1] = -999.0, 1e6
+    X[:, 2] = X[:, 2] > 8  # rarely 1
+    model, slow = make(4, "linear", "full", 3, random_state=0)
+    for x, asked in zip(X, level.tolist(), strict=True):
+        higher = bool(x[0] > asked)
+        question = model.ask(x)
+        model.drop(question).learn(question._replace(level=asked), higher)
+        slow.bit(x, asked, higher)
+        slow.see(x)
+    agree(model, slow, X[:20])
+
+
+@pytest.mark.parametrize("value", [-999.0, 1e12])
+@pytest.mark.parametrize("where", [[0], [5], [20], [300], [599], [40, 90, 200, 201, 450]], ids=str)
+def test_a_value_far_out_does_not_make_all_others_look_alike(where: list[int], value: float) -> None:
+    X = np.random.default_rng(0).normal(size=(3000, 3))
+    f = X @ [1.0, -1.0, 0.5]
+    y = 1 + np.digitize(f, np.quantile(f, [0.2, 0.4, 0.6, 0.8]))
+    clean = -NewtonLogit(random_state=0).fit(X[:600], y[:600]).score(X[600:], y[600:])
+    X[where, 0] = value
+    error = -NewtonLogit(random_state=0).fit(X[:600], y[:600]).score(X[600:], y[600:])
+    assert error < clean + 0.1  # it would be 0.7 more if they counted in full
+
+
 @pytest.mark.parametrize("feedback", ["direction", "label"])
 @settings(max_examples=30)
 @given(streams.streams(max_rounds=60))

@@ -124,6 +124,69 @@ def test_a_custom_learner_is_tuned_run_and_loaded_on_the_command_line(shop: Path
     assert (shop / "levels.csv").read_text().startswith("length,width,age,rating,level\n")
 
 
+NOT_A_NUMBER = """
+import numpy as np
+
+from dford import Nearby, NewtonLogit
+from dford.learners import LiveLearner, PythonForm
+
+
+class Steps(PythonForm):
+    def score_rows(self, X):
+        return X @ self.weights
+
+    def update(self, x, asked, higher, propensity):
+        self.weights[:] += x
+
+
+class OddScore(Steps):
+    def score_rows(self, X):
+        return np.where(np.arange(len(X)) == len(X) - 1, np.nan, 0.0)
+
+
+class OddWeight(Steps):
+    def update(self, x, asked, higher, propensity):
+        self.weights[:] = np.nan
+
+
+class Scores(LiveLearner):
+    form = OddScore
+
+    def _make_form(self, n_features, is_sparse):
+        return self.form(n_features)
+
+    def _policy(self):
+        return Nearby()
+
+
+class Weights(Scores):
+    form = OddWeight
+
+
+class Predictions(NewtonLogit):
+    def predict(self, X):
+        return np.full(len(X), np.nan)
+"""
+
+
+@pytest.mark.parametrize(
+    ("learner", "study", "about"),
+    [
+        ("Scores", "pass", "OddScore gave row 0 of X the score nan; it must be finite"),
+        ("Weights", "pass", "an update of OddWeight left a weight or cut that is not finite"),
+        ("Predictions", "split", "the error of odd.py:Predictions on things is nan: it predicts no levels"),
+    ],
+)
+def test_a_learner_with_scores_that_are_not_numbers_is_never_ranked(
+    learner: str, study: str, about: str, shop: Path, command: Callable[..., Any]
+) -> None:
+    (shop / "odd.py").write_text(NOT_A_NUMBER)
+    words = ("--learners", f"newton,odd.py:{learner}", "--runs", "1", "--study", study, "--out", "out-odd")
+    status, _, errors = command("compare", *TABLE, *words)
+    assert (status, errors) == (2, f"dford: {about}\n")
+    assert not list((shop / "out-odd").glob(f"{study}.*"))
+
+
 @pytest.mark.parametrize(
     ("learner", "about"),
     [

@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Dialog, Page, expect
+from playwright.sync_api import Dialog, Page, Route, expect
 
-from browsing import home, press, saved
+from browsing import home, online, press, saved, stored
 from serving import ok, serving, set_up
+
+ANSWER = "**/questions/*/answer"
 
 
 @pytest.fixture
@@ -121,3 +123,90 @@ def test_without_a_network_a_key_waits_until_it_can_be_tried(guarded: Any) -> No
     press(page, "ArrowRight")
     saved(page)
     assert ok(client.get("/projects/rain/state"))["people"] == {"anna": 1}
+
+
+def answered_offline(page: Page, client: Any, key: str, count: int) -> None:
+    """The person signs in and answers, and no answer that is sent with this key reaches the server."""
+
+    def lose(route: Route) -> None:
+        if route.request.headers["authorization"] == f"Bearer {key}":
+            route.abort()
+        else:
+            route.continue_()
+
+    page.goto(f"{home(client)}#/rain/answer?key={key}")
+    page.context.route(ANSWER, lose)
+    for _ in range(count):
+        press(page, "ArrowRight")
+    expect(page.locator("#network")).to_contain_text(f"No connection: {count} answers are kept in this browser")
+
+
+def people(client: Any) -> dict[str, int]:
+    found: dict[str, int] = ok(client.get("/projects/rain/state"))["people"]
+    return found
+
+
+def test_answers_that_wait_are_sent_with_the_key_of_the_person_who_gave_them(guarded: Any) -> None:
+    page, client, keys = guarded
+    page.on("dialog", lambda box: box.accept())
+    answered_offline(page, client, keys["anna"], 3)
+    page.goto(f"{home(client)}#/rain/answer?key={keys['root']}")  # who may answer anybody's questions
+    expect(page.locator("#who")).to_contain_text("Signed in as root")
+    expect(page.get_by_role("button", name="Undo")).to_be_disabled()
+    online(page)
+    waiting = "3 answers by anna are waiting in this browser; open anna's link here to send them."
+    expect(page.locator("#others")).to_contain_text(waiting)
+    expect(page.locator("#network")).to_have_text("Your answers are saved")
+    press(page, "ArrowRight")
+    expect(page.locator("#network")).to_have_text("Your answers are saved")
+    assert people(client) == {"root": 1}
+    page.reload()
+    expect(page.locator(".question em")).to_be_visible()
+    expect(page.locator("#others")).to_contain_text(waiting)
+    page.context.unroute(ANSWER)
+    page.goto(f"{home(client)}#/rain/answer?key={keys['anna']}")
+    expect(page.locator("#who")).to_contain_text("Signed in as anna")
+    saved(page)
+    expect(page.locator("#others")).to_be_hidden()
+    assert people(client) == {"root": 1, "anna": 3}
+
+
+def test_signing_out_or_in_elsewhere_sends_nobodys_answers_as_another_person(guarded: Any) -> None:
+    """The key of the whole server comes into use, and a second window changes the key of the first."""
+    page, client, keys = guarded
+    page.on("dialog", lambda box: box.accept())
+    answered_offline(page, client, keys["anna"], 2)
+    page.get_by_role("button", name="Forget this key").click()
+    expect(page.locator("#who")).to_contain_text("Signed in as root")
+    online(page)
+    expect(page.locator("#others")).to_contain_text("2 answers by anna are waiting")
+    other = page.context.new_page()
+    other.goto(f"{home(client)}#/rain/answer?key={keys['ben']}")
+    for window in (other, page):
+        expect(window.locator("#who")).to_contain_text("Signed in as ben")
+        expect(window.locator("#others")).to_contain_text("2 answers by anna are waiting")
+    press(page, "ArrowLeft")
+    expect(page.locator("#network")).to_have_text("Your answers are saved")
+    assert people(client) == {"ben": 1}
+    page.get_by_role("button", name="Discard").click()
+    for window in (other, page):
+        expect(window.locator("#others")).to_be_hidden()
+        saved(window)
+    assert stored(page, "out") == 0
+    assert people(client) == {"ben": 1}
+
+
+def test_answers_under_a_key_that_was_revoked_wait_for_the_next_key_of_that_person(guarded: Any) -> None:
+    page, client, keys = guarded
+    answered_offline(page, client, keys["anna"], 2)
+    ids = {key["name"]: key["id"] for key in ok(client.get("/projects/rain/keys"))}
+    assert client.delete(f"/projects/rain/keys/{ids['anna']}").status_code == 204
+    page.context.unroute(ANSWER)
+    online(page)
+    expect(page.locator("#network")).to_contain_text("2 answers wait in this browser")
+    assert people(client) == {}
+    again = ok(client.post("/projects/rain/keys", json={"role": "answer", "name": "anna"}))["key"]
+    page.goto(f"{home(client)}#/rain/answer?key={again}")
+    expect(page.locator("#who")).to_contain_text("Signed in as anna")
+    saved(page)
+    assert people(client) == {"anna": 2}

@@ -40,9 +40,10 @@ def test_on_a_tree_of_answers_it_is_the_sum_over_all_combinations(data: Any) -> 
     columns: Any = [np.array(column) for column in zip(*told, strict=True)]
     levels, kinds = np.empty((3, n_levels)), np.empty((n_people, len(rates)))
     others, messages = np.empty((2, len(told), n_levels))
+    says = np.ascontiguousarray(np.stack([1 - chances.T, chances.T]))
     engine.agree(
-        columns[0], columns[1], columns[2], columns[3], np.arange(4), prior, chances, weights, 8, levels, kinds,
-        others, messages, np.empty((2, len(rates))),
+        columns[0], columns[1], columns[2], columns[3], np.arange(4), prior, says, weights, 8, levels, kinds, others,
+        messages, np.empty((2, len(rates))),
     )  # fmt: skip
     slow = naive_people.combinations(told, prior.tolist(), chances.tolist(), weights[0].tolist(), n_people)
     np.testing.assert_allclose(levels, slow[0], rtol=1e-9)

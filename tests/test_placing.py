@@ -242,6 +242,11 @@ def test_the_command_places_what_a_service_exports(
     assert said.startswith("900 items placed by 250 answers about ")
     assert len(pd.read_parquet(tmp_path / "levels.parquet")) == 900
     (tmp_path / "levels.parquet").unlink()
+    pd.read_csv(tmp_path / "log.csv").iloc[:100].to_csv(tmp_path / "early.csv", index=False)
+    overlapping = [str(tmp_path / "early.csv"), "--answers", str(tmp_path / "log.csv")]
+    assert main([*arguments, *overlapping, *out]) == 0
+    assert said == " ".join(capsys.readouterr().out.split()), "an answer in both counts once"
+    (tmp_path / "levels.parquet").unlink()
     bare = pd.read_csv(tmp_path / "log.csv").drop(columns=["item", "person", "time"])
     bare.to_csv(tmp_path / "bare.csv", index=False)
     for log_file, more, sentence in (

@@ -16,12 +16,10 @@ import dford
 import naive_pool
 from dford import DFORD, Auto, NewtonLogit, Pool, persistence
 from dford.datasets import make_synthetic
-from dford.engine import posteriors
 from dford.evaluation import offpolicy
-from dford.pool.agreement import AnswerColumns, Voice
-from dford.pool.answers import AUDIT, GOLD, PLACE, Answer
+from dford.pool.agreement import Voice
+from dford.pool.answers import PLACE, Answer
 from dford.pool.audit import Audit
-from dford.pool.error_rate import RateEvidence, rate_evidence
 from dford.pool.held_out_learners import LEVEL_PARTS, HeldOutLearners, LevelModels
 from dford.pool.items import Items
 from dford.pool.placements import Placements
@@ -101,26 +99,6 @@ def test_the_next_question_is_the_one_that_tells_most(many: Any) -> None:
         assert naive_pool.information(belief, best[1], rate) == pytest.approx(max(told), abs=1e-6)
 
 
-@given(items(), st.integers(0, 2), st.data())
-def test_priors_and_the_likelihood_of_answers_match_the_slow_way(item: Any, n_models: int, data: Any) -> None:
-    usual, answers, low, high = item
-    cuts = st.lists(st.floats(0.001, 0.999), min_size=len(usual) - 1, max_size=len(usual) - 1)
-    yes, above = data.draw(cuts), [sorted(data.draw(cuts), reverse=True) for _ in range(n_models)]
-    inversion, power = data.draw(st.floats(0.0, 0.3)), data.draw(st.floats(0.0, 3.0))
-    weights = [data.draw(st.floats(0.0, 1.0)) for _ in range(1 + n_models)]
-    said = np.array([yes]), np.array(above).reshape(n_models, 1, len(usual) - 1)
-    found = posteriors.priors(*said, inversion, power, np.array(weights), np.log(usual))[0]
-    slow = naive_pool.prior(yes, above, inversion, power, weights, usual)
-    np.testing.assert_allclose(found, slow, rtol=1e-6)
-    evidence = np.zeros((1, len(usual)))
-    for cut, higher in answers:
-        evidence[0] += alike(0.1, len(usual)).of(0, cut, higher)
-    grid = np.array([inversion]), np.array([power]), np.array([weights])
-    likely = posteriors.likelihoods(*said, evidence, np.array([[low, high]], np.int16), *grid, np.log(usual))
-    assert likely.shape == (1, 1, 1)
-    assert likely[0, 0, 0] == pytest.approx(naive_pool.likelihood(slow, answers, 0.1, low, high), abs=1e-6)
-
-
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
 def test_no_model_of_levels_has_learned_from_an_item_that_it_predicts(form: Any) -> None:
     X, y = make_synthetic(300, random_state=0)
@@ -177,7 +155,8 @@ def test_the_expected_error_is_true_if_the_learner_can_learn_the_levels(wrong: f
     pool = fast(X, audit=0.05, learner=NewtonLogit(features="poly"))
     for _ in range(3):
         answer(pool, y, 1000, wrong)
-        assert 0.5 * off(pool, y) - 0.02 <= pool.expected_error_ <= 1.5 * off(pool, y) + 0.02
+        # in doubt it expects too much rather than too little
+        assert 0.5 * off(pool, y) - 0.02 <= pool.expected_error_ <= 1.5 * off(pool, y) + 0.05
         assert abs(pool.error_rate_ - wrong) < 0.06
 
 
@@ -300,7 +279,7 @@ def test_answers_are_counted_once_in_any_order() -> None:
 def test_an_item_with_an_open_question_is_not_asked_about_again() -> None:
     pool = fast(np.zeros((4, 1)))
     assert sorted(question.item for question in pool.ask(9)) == [0, 1, 2, 3]
-    assert pool.ask() is None
+    assert pool.ask(9) == []
 
 
 def test_what_was_settled_holds_and_a_removed_item_no_longer_counts() -> None:
@@ -361,7 +340,7 @@ def test_an_item_that_lacks_what_all_others_had_gets_the_shares_of_the_levels() 
     later[:, 0] = np.nan
     pool.add(later)
     y = np.concatenate([y, y[:20]])
-    for _ in range(120):
+    for _ in range(200):  # the first levels are drawn from all cuts, so each has been asked about by then
         question = pool.ask()
         pool.tell(question, bool(y[question.item] > question.level))
     items, unasked = pool._placements.items, pool.answers_[150:] == 0
@@ -417,34 +396,11 @@ def test_levels_are_drawn_with_their_propensities_so_figures_of_the_log_have_no_
         answer(pool, y, 400, seed=seed)
         log = pool.log_
         asked = pool._placements.answers["item"].tolist()
-        estimate = offpolicy.mae(log, log.prediction)
+        with pytest.warns(UserWarning, match="if a pool chose these questions"):
+            estimate = offpolicy.mae(log, log.prediction)
         differences.append(estimate.value - np.abs(log.prediction - y[asked]).mean())
     mean, error = np.mean(differences), np.std(differences) / len(differences) ** 0.5
     assert abs(mean) < 4 * error
-
-
-@given(st.integers(0, 40), st.integers(0, 40))
-def test_the_error_rate_is_learned_from_questions_that_were_asked_again(same: int, differing: int) -> None:
-    rate = RateEvidence(same + differing, differing).rate()
-    assert 0 < rate < 0.5
-    assert rate > RateEvidence(same + differing + 10, differing).rate()
-    assert rate < RateEvidence(same + differing + 10, differing + 10).rate()
-
-
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.booleans()), max_size=12), st.integers(0, 3))
-def test_the_error_rate_is_learned_from_audited_and_gold_items(told: list[tuple[int, int, bool]], known: int) -> None:
-    """Compared with the sum over all levels; items 0 and 1 are audited, item 2 is gold, item 3 is being placed."""
-    item, cut, higher = np.array(told, dtype=np.int64).reshape(-1, 3).T
-    columns = AnswerColumns(item, np.zeros_like(item), cut, higher == 1)
-    bounds = np.array([[0, 3], [known, known], [known, known], [0, 3]])
-    purpose = np.array([AUDIT, AUDIT, GOLD, PLACE])[item]
-    rates = (np.arange(1000) + 0.5) / 2000
-    weights = (1 - rates) ** 8 * (2 * rates * (1 - rates)) ** 2 * (1 - 2 * rates * (1 - rates)) ** 3
-    for i in range(3):
-        right = [[(level > c) == h for j, c, h in told if j == i] for level in ([known] if i == 2 else range(4))]
-        weights *= sum(np.prod([np.where(r, 1 - rates, rates) for r in rs], axis=0) for rs in right)
-    found = rate_evidence([5, 2], columns, purpose, bounds, 4).rate()
-    assert found == pytest.approx((weights * rates).sum() / weights.sum(), rel=1e-9)
 
 
 @pytest.mark.parametrize(("wrong", "audit"), [(0.0, 0.0), (0.1, 0.0), (0.0, 0.35)])
@@ -462,18 +418,6 @@ def test_how_many_answers_remain_is_right_where_none_teaches_about_other_items(w
     assert pool.remaining(0.2) == (0, 0, 0)
     with pytest.raises(ValueError, match="target must be an error in levels"):
         pool.remaining(float("nan"))
-
-
-def test_questions_asked_again_are_compared_with_their_own_answers_alone() -> None:
-    # every answer but the audit's says the same of an item each time, so no two differ, whatever is asked in between
-    X, y = make_synthetic(60, random_state=0)
-    pool = fast(X, audit=0.5)
-    for n in range(1500):
-        question = pool.ask()
-        right = bool(y[question.item] > question.level)
-        pool.tell(question, right if question.purpose != "audit" else n % 2 > 0, person="ab"[n // 2 % 2])
-    assert pool._placements.repeats[0] > 10
-    assert pool._placements.repeats[1] == 0
 
 
 @pytest.mark.parametrize("levels", [["poor", "fair", "good", "great", "best"], [5, 4, 3, 2, 1], [0.5, 1.5, 2, 7, 9]])
@@ -578,7 +522,7 @@ def test_what_could_not_be_learned_is_said_once_and_learned_later(
     pool, real, calls, notes = fast(X), HeldOutLearners.learn, [], []
 
     def learn(self: HeldOutLearners, *told: Any) -> None:
-        calls.append(len(told[1]))
+        calls.append(len(told[0].cuts))
         real(self, *told)
         if len(calls) in (2, 4):
             raise MemoryError("no room")
@@ -652,7 +596,7 @@ def test_if_no_answer_is_wrong_nobody_is_asked_what_is_known() -> None:
 
 
 def test_an_answer_is_yes_no_or_a_probability_of_somebody_with_a_name() -> None:
-    pool = fast(np.zeros((3, 1)))
+    pool = fast(np.zeros((9, 1)))
     for n in (2.5, -1, True, "2"):
         with pytest.raises(ValueError, match="n must be a whole number of questions; got"):
             pool.ask(n)  # type: ignore[arg-type]
@@ -707,8 +651,7 @@ FORGED: list[Any] = [
     {"next": 60},
     {"next": "soon"},
     {"learned": 71},
-    {"repeats": [1, 2]},
-    {"repeats": [71, 0]},
+    {"key": 7},
     {"voices": [["", 9]]},
     {"voices": []},
     {"costs": {"ann": -1}},

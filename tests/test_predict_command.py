@@ -19,6 +19,7 @@ from dford.columns.values import is_missing
 from dford.datasets import load_table
 from dford.learners import loads
 
+UNLEARNED = pytest.mark.filterwarnings("ignore:nothing is learned from 'id'")
 LEVELS = ["bad", "ok", "good"]
 TONES = {"awful": -2, "bad": -1, "dull": -1, "fine": 1, "good": 1, "superb": 2}
 RUN = ["run", "old.csv", "--target", "rating", "--levels", "bad,ok,good", "--save", "model.dford"]
@@ -97,6 +98,7 @@ def test_a_table_with_texts_ids_and_missing_values_is_learned_and_new_rows_are_p
 
 
 @pytest.mark.parametrize("learner", ["newton", "dford", "prank", "pril"])
+@UNLEARNED
 def test_learners_of_features_keep_their_columns_and_how_rows_were_scaled(learner: str) -> None:
     assert main([*RUN, "--learner", learner, "--kind", "zip=category"]) == 0
     assert main(["predict", "model.dford", "new.csv", "--out", "levels.parquet"]) == 0
@@ -211,6 +213,7 @@ def test_a_mistake_gets_one_sentence_and_exit_2(
     assert about in said
 
 
+@UNLEARNED
 def test_a_model_trained_on_a_frame_places_rows_too() -> None:
     table = pd.DataFrame(rows(0, 300))
     dford.Auto(levels=LEVELS, random_state=0).fit(table.drop(columns="rating"), table.rating).save("model.dford")
@@ -266,6 +269,7 @@ def test_vectors_and_carriage_returns_are_read_again_from_csv() -> None:
 @pytest.mark.filterwarnings("ignore:n is missing in 1 of 3 rows")
 @pytest.mark.parametrize("out", ["levels.csv", "levels.parquet"])
 @pytest.mark.parametrize(("file", "indexed"), [("new.csv", False), ("new.parquet", False), ("new.parquet", True)])
+@UNLEARNED
 def test_whole_numbers_stay_exact_even_where_some_are_missing(file: str, indexed: bool, out: str) -> None:
     table = [{"n": 2 * n, "id": f"x{n}"} for n in range(12)]
     dford.NewtonLogit(random_state=0).fit(table, [1, 2] * 6).save("model.dford")

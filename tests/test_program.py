@@ -29,7 +29,11 @@ from dford.service.table_project import TableProject, fill_project
 from serving import LEVELS, compiled
 
 T = TypeVar("T")
-READS = "import json, os, sys, time\nfor line in sys.stdin:\n    asked = json.loads(line)\n"
+READS = """import json, os, sys, time
+for line in sys.stdin:
+    asked = json.loads(line)
+    ANSWER = b'{"id": %d, "higher": true}\\n' % asked["id"]
+"""
 
 
 def run(awaited: Callable[[], Awaitable[T]]) -> T:
@@ -100,16 +104,24 @@ def test_questions_and_answers_may_be_in_any_script() -> None:
         ("print('{}')", """'{}' does not say "higher": true or false"""),
         ("print('[true]')", """'[true]' does not say "higher": true or false"""),
         ("""print('{"higher": 1}')""", "does not say"),
-        ("""print('{"higher": true, "confidence": 0.2}')""", "has a confidence that is not between 0.5 and 1"),
-        ("""print('{"higher": true, "confidence": NaN}')""", "has a confidence that is not between 0.5 and 1"),
+        ("""print('{"higher": true}')""", """'{"higher": true}' does not repeat the "id" of its question"""),
+        ("""print('{"higher": true, "id": null}')""", "does not repeat the "),
+        (
+            """print('{"id": %d, "higher": true, "confidence": 0.2}' % asked["id"])""",
+            "has a confidence that is not between 0.5 and 1",
+        ),
+        (
+            """print('{"id": %d, "higher": true, "confidence": NaN}' % asked["id"])""",
+            "has a confidence that is not between 0.5 and 1",
+        ),
         ("""print('{"higher": true, "id": 99}')""", "has another id than the question, which is "),
-        ("""os.write(1, b'{"higher": true}\\n{"higher": false}\\n')""", "it printed more than one line for a question"),
+        ("os.write(1, 2 * ANSWER)", "it printed more than one line for a question"),
         ("os.write(1, b'x' * 200_000 + b'\\n')", "the answer was longer than 100,000 bytes"),
         ("[os.write(1, b'x' * 10_000) for _ in iter(int, 1)]", "the answer was longer than 100,000 bytes"),
     ],
 )
 def test_rubbish_and_death_cost_the_question_and_the_next_goes_to_a_new_copy(body: str, why: str) -> None:
-    once = "good = '{\"higher\": true}'\nif asked['id'] == 2:\n    print(good)\n    continue\n"
+    once = "if asked['id'] == 2:\n    os.write(1, ANSWER)\n    continue\n"
     first, second, third = ask(program(once + textwrap.dedent(body)), 3)
     assert isinstance(first, str), "a failure"
     assert why in first
@@ -125,12 +137,42 @@ def test_a_program_that_hangs_is_ended_in_time_with_all_its_children(tmp_path: P
     open({str(tmp_path / "pids")!r}, "a").write(f"{{os.getpid()}} {{child.pid}}\\n")
     if asked["id"] == 1:
         time.sleep(1000)
-    print('{{"higher": true}}')
+    os.write(1, ANSWER)
     """
     assert ask(program(body, seconds=3.0), 2) == ["no answer within 3 s", Said(True)]
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
     assert len(pids) == 4
     wait_until(lambda: not any(map(is_alive, pids)))
+
+
+def test_no_process_of_a_program_outlives_it_wherever_it_went(tmp_path: Path) -> None:
+    """Not one in a session of its own, nor a daemon whose parent has ended, nor a child without the environment."""
+    body = f"""
+    import subprocess
+    own_session = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    environment = {{}} if asked["id"] == 1 else None
+    child = subprocess.Popen(["sleep", "1000"], start_new_session=True, env=environment)
+    read, write = os.pipe()
+    if not (middle := os.fork()):
+        os.setsid()
+        if not os.fork():
+            os.write(write, b"%d" % os.getpid())
+            time.sleep(1000)
+        os._exit(0)
+    os.waitpid(middle, 0)
+    daemon = os.read(read, 20).decode()
+    with open({str(tmp_path / "pids")!r}, "a") as pids:
+        print(os.getpid(), own_session.pid, child.pid, daemon, file=pids)
+    if asked["id"] == 1:
+        time.sleep(1000)
+    os.write(1, ANSWER)
+    if asked["id"] == 3:
+        sys.exit()
+    """
+    assert ask(program(body, seconds=5.0), 3) == ["no answer within 5 s", Said(True), Said(True)]
+    pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    assert len(pids) == 12
+    assert not any(map(is_alive, pids))
 
 
 def test_output_on_stderr_holds_nothing_up_and_its_end_is_kept() -> None:
@@ -139,7 +181,7 @@ def test_output_on_stderr_holds_nothing_up_and_its_end_is_kept() -> None:
         print("line", n, file=sys.stderr)
     if asked["id"] == 2:
         sys.exit(1)
-    print('{"higher": true}')
+    os.write(1, ANSWER)
     """
     one = program(body)
     assert ask(one, 2) == [Said(True), "it ended with status 1"]
@@ -159,36 +201,67 @@ def test_a_long_question_that_nobody_reads_causes_no_deadlock() -> None:
 
 
 def test_a_program_that_repeats_its_first_answer_has_not_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or the repetition would be taken for the answer to the next question."""
+    """Or every other question would be lost to it."""
     monkeypatch.setattr(program_module, "_PAUSE", 60.0)
-    line = """os.write(1, b'{"higher": true}\\n')"""
-    found = ask(program(f"{line}; time.sleep(0.02); {line}"), 2)
+    found = ask(program("os.write(1, ANSWER); time.sleep(0.02); os.write(1, ANSWER)"), 2)
     assert found == ["it printed more than one line for a question"] * 2
 
 
 def test_a_line_that_nobody_asked_for_is_never_taken_for_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program_module, "_PAUSE", 0.0)
     body = """
-    os.write(1, b'{"higher": true}\\n')
+    os.write(1, ANSWER)
     time.sleep(0.2)
-    os.write(1, b'{"higher": false}\\n')
+    os.write(1, b'{"id": 2, "higher": false}\\n')
     """
     one = program(body)
 
     async def going() -> None:
-        assert await one.ask(1, {}) == Said(True)
+        assert await one.ask(1, {"id": 1}) == Said(True)
         process: Any = one._process
         while not process._said:
             await asyncio.sleep(0.01)
         with pytest.raises(ProgramFailure, match="without being asked"):
-            await one.ask(2, {})
+            await one.ask(2, {"id": 2})
+        await one.close()
+
+    run(going)
+
+
+@pytest.mark.parametrize("late", ['{"id": 1, "higher": false}', '{"higher": false}'])
+def test_a_late_line_is_never_taken_for_the_answer_to_the_next_question(
+    late: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even if it comes when the next question is waiting for its answer."""
+    monkeypatch.setattr(program_module, "_PAUSE", 0.0)
+    first, second, third = ask(program(f"print({late!r}) if asked['id'] == 2 else os.write(1, ANSWER)"), 3)
+    assert (first, third) == (Said(True), Said(True))
+    assert isinstance(second, str), "a failure"
+    assert "id" in second
+
+
+def test_an_answer_that_comes_after_its_time_is_never_read() -> None:
+    """The program is ended first, so the next question goes to a copy that knows nothing of it."""
+    body = """
+    if asked["id"] == 1:
+        time.sleep(1000)
+    os.write(1, ANSWER)
+    """
+    one = program(body, seconds=1.0)
+
+    async def going() -> None:
+        with pytest.raises(ProgramFailure, match="no answer within 1 s"):
+            await one.ask(1, {"id": 1})
+        assert one._process is None
+        one._seconds = 30.0
+        assert await one.ask(2, {"id": 2}) == Said(True)
         await one.close()
 
     run(going)
 
 
 def test_a_program_that_answers_and_ends_has_answered_and_one_that_cannot_start_is_named() -> None:
-    one = Program([sys.executable, "-c", "input(); print('{\"higher\": false}')"], 30.0)
+    one = Program([sys.executable, "-c", 'input(); print(\'{"id": 1, "higher": false}\')'], 30.0)
     assert ask(one, 1) == [Said(False)]
     with pytest.raises(ValueError, match="cannot start 'no-such-program': No such file"):
         ask(Program(["no-such-program"], 1.0))
@@ -205,7 +278,7 @@ def test_what_is_not_an_answer_gets_one_short_sentence(line: bytes) -> None:
 @given(st.lists(st.binary(max_size=8).map(lambda part: part.replace(b"\n", b"")), max_size=8))
 def test_a_line_is_the_same_however_it_is_split_on_the_way(parts: list[bytes]) -> None:
     async def going() -> None:
-        process = _Process()
+        process = _Process("a mark")
         process._answer = asyncio.get_running_loop().create_future()
         for part in parts:
             process.pipe_data_received(1, part)
@@ -219,7 +292,8 @@ def test_a_line_is_the_same_however_it_is_split_on_the_way(parts: list[bytes]) -
 
 
 ROWS = tuple({"size": str(i % 7), "note": f"item {i}"} for i in range(12))
-GOOD = """print(json.dumps({"higher": float(asked["item"]["size"]) / 2 > asked["levels"].index(asked["level"])}))"""
+GOOD = """higher = float(asked["item"]["size"]) / 2 > asked["levels"].index(asked["level"])
+print(json.dumps({"id": asked["id"], "higher": higher}))"""
 
 
 @contextmanager
@@ -324,7 +398,7 @@ def test_it_shows_progress_and_ends_when_the_levels_are_close_enough(
 
     monkeypatch.setattr(_answering, "progress_line", show)
     waits = f"    while not os.path.exists({str(shown)!r}):\n        time.sleep(0.01)\n"
-    (tmp_path / "judge.py").write_text(f"{READS}{waits}    {GOOD}\n")
+    (tmp_path / "judge.py").write_text(f"{READS}{waits}{textwrap.indent(GOOD, '    ')}\n")
     command = f"{sys.executable} {tmp_path / 'judge.py'}"
     with labelled(tmp_path / "log.db") as (service, project):
         how = _answering.read_answering(command, "", 5_000, 30.0, 1, 0.6, "dford label items.csv")

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
+import dford.experiments.reproduction.cells as cells
 import dford.experiments.reproduction.plans as plans
+import test_structure
 from dford.cli import main
 from dford.experiments import EXPERIMENTS, plan, run_cells
 from dford.experiments.reproduction.cells import Cell, play
@@ -92,6 +94,25 @@ def test_other_code_names_results_differently(monkeypatch: pytest.MonkeyPatch) -
     before = cell().key
     monkeypatch.setattr("dford.experiments.reproduction.cells.code_version", lambda: "other code")
     assert cell().key != before
+
+
+def test_all_code_that_cells_import_names_results_and_nothing_that_only_shows_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name, waiting = "dford.experiments.reproduction.cells", ["dford.experiments.reproduction.cells"]
+    imported = {name}
+    while waiting:
+        new = test_structure.imports(waiting.pop()) - imported - {"dford"}
+        imported |= new
+        waiting += new
+    assert set(cells.code_files()) == {test_structure.MODULES[one] for one in imported}
+    assert {"dford.experiments.reproduction.paper", "dford.engine.newton", "dford.columns.texts"} <= imported
+    assert not {"dford.experiments.reproduction.claims", "dford.plotting.curves", "dford.pool.pool"} & imported
+
+    read, before = Path.read_bytes, cells.code_version.__wrapped__()
+    changed = test_structure.MODULES["dford.experiments.reproduction.paper"]
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + (b"#" if path == changed else b""))
+    assert cells.code_version.__wrapped__() != before
 
 
 def test_lambda_changes_no_error(tmp_path: Path) -> None:

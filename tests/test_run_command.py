@@ -3,11 +3,13 @@
 import re
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import dford
@@ -259,6 +261,13 @@ def test_a_named_index_is_a_column_and_another_is_none(tmp_path: Path) -> None:
         assert columns == set(expected)
         assert [list(row) for row in as_rows(file)] == [expected] * 2
     assert as_rows(file)[0] == {"title": "a", "x": 1.5, "rating": 1}
+
+
+def test_a_dict_of_columns_is_sent_as_rows() -> None:
+    columns = {"title": ["a", "NA"], "x": np.array([1.5, np.nan]), "price": [Decimal("sNaN"), Decimal("2.5")]}
+    assert as_rows(columns) == [{"title": "a", "x": 1.5, "price": None}, {"title": "NA", "x": None, "price": 2.5}]
+    with pytest.raises(TypeError, match=r"a LazyFrame has no rows yet; pass what its .collect\(\) returns"):
+        as_rows(pl.LazyFrame(columns | {"price": [1, 2]}))
 
 
 def test_the_columns_that_are_there_are_quoted(tmp_path: Path) -> None:

@@ -159,6 +159,25 @@ def test_a_lease_expires_and_a_late_answer_still_counts(file: Path, monkeypatch:
     assert replayed(file)
 
 
+@pytest.mark.parametrize("learner", ["DFORD", "NewtonLogit"])  # whose items take turns, and whose pool chooses
+def test_a_lease_of_a_clock_that_ran_ahead_holds_no_item(
+    file: Path, monkeypatch: pytest.MonkeyPatch, learner: str
+) -> None:
+    with serving(file, open_per_person=30) as client:
+        project = set_up(client, learner=learner)
+        ahead = time.time() + 365 * 24 * 3600
+        with monkeypatch.context() as patch:
+            patch.setattr("dford.service.projects.asking.time.time", lambda: ahead)
+            early = [question_for(client, project) for _ in range(30)]
+            assert problem(client.post(f"{project}/questions"))[0] in {404, 429}
+        assert ok(client.get(f"{project}/state"))["open"] == 0
+        item = early[7]["item"]
+        assert question_for(client, project, json={"item": item})["item"] == item
+        assert question_for(client, project)["item"] != item
+        assert ok(client.get(f"{project}/state"))["open"] == 2
+        ok(client.post(f"{project}/questions/{early[0]['number']}/answer", json={"higher": True}))
+
+
 def test_an_item_is_asked_about_again_only_after_all_others(file: Path) -> None:
     with serving(file) as client:
         project = set_up(client)

@@ -240,7 +240,9 @@ def test_numpy_and_pandas_values_are_accepted_and_missing_ones_are_missing(file:
 @pytest.mark.parametrize(
     ("items", "said"),
     [
-        ({"size": 1.0}, "items must be a list of dicts, a frame or the path of a file; got dict"),
+        ({"size": 1.0}, "a dict must have a list of values for each column, but 'size' has '1.0'; put a single row"),
+        ({"size": [1.0], "note": []}, "all columns must be equally long, but 'size' has 1 values and 'note' 0"),
+        (5, "items must be a list of dicts, a frame or the path of a file; got int"),
         (["a text"], "an item must be a dict from column names to values; got 'a text'"),
         (
             [{"size": {"a": 1}}],

@@ -3,6 +3,7 @@
 import io
 import os
 import zipfile
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 import drawing
 from dford.columns import Columns
 from dford.columns import images as descriptors
+from dford.service import table_project
 from dford.service.core import Service
 from dford.service.projects.items import features
 from dford.service.settings import Settings
@@ -98,7 +100,7 @@ def test_uploaded_images_become_items_once_and_are_kept_by_their_hash(photos: Pa
         assert (first["count"], more["first"], more["count"]) == (1, 2, 3)
         listed = ok(client.get("/projects/photos/items"))
         assert [one["shown"]["name"] for one in listed] == ["beach.png", "0.png", "1.png", "2.png"]
-        assert len(list((tmp_path / "log.db-images").iterdir())) == 3, "the same image is kept once"
+        assert len(list((tmp_path / "log.db-images" / "1").iterdir())) == 3, "the same image is kept once"
         for number, name in ((1, "0.png"), (4, "2.png")):
             assert client.get(f"/projects/photos/items/{number}/images/image").content == images[name]
         refused = client.post("/projects/photos/images?name=x.png", content=b"<svg onload=alert(1)>")
@@ -144,11 +146,10 @@ def test_the_server_itself_decodes_no_image(
     with serving(tmp_path / "other.db") as client:
         ok(client.post("/projects", json={"name": "first", "levels": LEVELS}))
         ok(client.post("/projects/first/images", content=(photos / "00.png").read_bytes()))
-        ok(client.post("/projects", json={"name": "second", "levels": LEVELS}))
         stored = ok(client.get("/projects/first/items"))[0]["shown"]["image"]
-        table = f"photo\n{stored}\n"
-        assert ok(client.post("/projects/second/preview.csv", content=table))["columns"][0]["kind"] == "image"
-        ok(client.post("/projects/second/items.csv", content=table))
+        table = f"image,name\n{stored},again\n"
+        assert ok(client.post("/projects/first/preview.csv", content=table))["columns"][0]["kind"] == "image"
+        ok(client.post("/projects/first/items.csv", content=table))
 
 
 def test_one_project_does_not_hold_up_the_uploads_of_another(photos: Path, tmp_path: Path) -> None:
@@ -198,11 +199,31 @@ def test_without_the_encoder_of_its_columns_a_project_refuses_images(photos: Pat
     with serving(tmp_path / "log.db", files=str(photos)) as client:
         project_of(client, photos, "00.png", "01.png")
     with serving(tmp_path / "log.db") as client:
-        service = client.service
-        service.images = service.images._replace(uploads="", files="")
+        client.service._uploads = ""
         refused = client.post("/projects/photos/items", json={"items": [{"photo": "02.png", "size": 1}]})
         assert refused.json()["code"] == "no-encoder"
         assert "encoded by descriptor 1, but nothing here reads images" in refused.json()["sentence"]
+
+
+def test_a_folder_again_is_compared_once_with_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not once for each of its rows, which would take hours for a large folder."""
+    hashed = []
+
+    def counted(given: Iterable[Any]) -> set[Any]:
+        found = list(given)
+        hashed.append(len(found))
+        return set(found)
+
+    monkeypatch.setattr(table_project, "set", counted, raising=False)
+    service = Service(Settings(database=str(tmp_path / "log.db")))
+    try:
+        rows = [{"size": str(n)} for n in range(300)]
+        fill_project(service, TableProject("things", rows, ["1", "2", "3"], by_content=True))
+        assert fill_project(service, TableProject("things", rows, by_content=True))[1] == 0
+        assert fill_project(service, TableProject("things", rows[::-1], by_content=True))[1] == 0
+    finally:
+        service.close()
+    assert sum(hashed) <= 2 * len(rows)
 
 
 def test_a_folder_that_changed_adds_what_is_new(photos: Path, tmp_path: Path) -> None:

@@ -4,12 +4,14 @@ import json
 import re
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dford import DFORD
+from dford.columns import SPELLED_ALIKE
 from dford.service.projects import asking
 from serving import LEVELS, ROWS, above, answer_some, learned, ok, problem, requests, serving, set_up
 
@@ -70,6 +72,9 @@ def test_a_csv_file_is_previewed_then_stored_as_previewed(file: Path) -> None:
         assert ok(client.get("/projects/sheet/items", params={"after": 1}))[0]["shown"]["note"] == "two"
         changed = {"columns": [{"name": "size", "kind": "number"}]}
         assert problem(client.put("/projects/sheet/columns", json=changed)) == (409, "columns-set")
+        with closing(sqlite3.connect(file)) as database, database:  # as earlier versions stored them
+            database.execute("update columns set columns = replace(columns, ?, '')", [SPELLED_ALIKE])
+        ok(client.put("/projects/sheet/columns", json={"columns": preview["columns"]}))
         for path in ("preview.csv", "items.csv"):
             other = client.post(f"/projects/sheet/{path}", **{**csv, "content": "size,weight\n1,2\n"})
             assert problem(other) == (422, "unknown-column")

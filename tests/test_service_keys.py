@@ -315,7 +315,8 @@ def test_a_home_that_no_shell_has_put_in_is_found_by_every_part(
     assert (settings.database, settings.files) == (str(tmp_path / "log.db"), str(tmp_path / "images"))
     with serving("~/log.db") as client:
         set_up(client)
-        assert client.service.images.uploads == str(tmp_path / "log.db-images")
+        source = client.service.image_source(client.service.project("rain"), is_everywhere=False)
+        assert source.uploads == str(tmp_path / "log.db-images" / "1")
     for database in ("~/log.db", ""):
         monkeypatch.setenv("DFORD_DATABASE", "~/log.db")
         assert main(["verify", "--database", database]) == 0
@@ -401,8 +402,9 @@ def test_verify_finds_what_was_lost_or_changed(
                 "rain: what is shown of number 7 in the table items is not JSON",
             ),
             ("DROP TABLE answers", 1, "rain: its log cannot be replayed"),
-            ("UPDATE projects SET levels = ''", 2, "project rain: its row in the table projects cannot be read"),
-            ("UPDATE columns SET columns = ''", 2, "project rain: its row in the table columns cannot be read"),
+            ("UPDATE projects SET levels = ''", 1, "project rain: its row in the table projects cannot be read"),
+            ("UPDATE columns SET columns = ''", 1, "project rain: its row in the table columns cannot be read"),
+            ("UPDATE columns SET columns = '[{}]'", 1, "project rain: its row in the table columns cannot be read"),
             ("DELETE FROM schema_version WHERE version > 2", 2, "cannot be brought from version"),
             ("DROP TABLE schema_version", 2, "the database has no tables of dford"),
         ]
@@ -413,6 +415,25 @@ def test_verify_finds_what_was_lost_or_changed(
             database.executescript(statements)
         assert main(["verify", "--database", str(copy)]) == status, statements
         assert sentence in " ".join(capsys.readouterr().err.split())
+
+
+def test_verify_goes_on_after_a_project_whose_own_row_cannot_be_read(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(file) as client:
+        for name in ("first", "second", "third"):
+            number = question_for(client, project := set_up(client, name))["number"]
+            ok(client.post(f"{project}/questions/{number}/answer", json={"higher": True}))
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("UPDATE projects SET parameters = '{' WHERE name = 'second'")
+        database.execute("DELETE FROM items WHERE number = 30 AND project = (SELECT max(id) FROM projects)")
+    assert main(["verify", "--database", str(file)]) == 1
+    shown = capsys.readouterr()
+    faults = " ".join(shown.err.split())
+    assert "second: it cannot be read (ValueError: project second: its row in the table projects" in faults
+    assert "third: the last item number given is 30, but the log ends at 29" in faults
+    assert "first:" not in faults
+    assert all(name in shown.out for name in ("first", "second", "third"))
 
 
 def test_no_command_makes_a_database_of_an_empty_file_or_of_none(

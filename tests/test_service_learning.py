@@ -4,6 +4,7 @@ import csv
 import io
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,14 @@ import pytest
 import sqlalchemy as sa
 
 from dford.columns import Column
+from dford.log_columns import About
 from dford.service.core import Service
 from dford.service.learning import fold as folding
-from dford.service.learning import log_reader, snapshots, states
+from dford.service.learning import keeping, log_reader, snapshots, states
 from dford.service.learning.learned import Learned, new
 from dford.service.projects import projects
 from dford.service.projects.uploads import ReadyRound
+from dford.service.refusal import Refusal
 from dford.service.settings import Settings
 from dford.service.store import schema
 from killing import Server
@@ -55,7 +58,7 @@ def without_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who waits for a learner is refused at once, long before the request has taken too long."""
     ready, wait = folding.Fold.ready, folding.Fold.wait
     monkeypatch.setattr(folding.Fold, "ready", lambda fold, _: ready(fold, 0.1))
-    monkeypatch.setattr(folding.Fold, "wait", lambda fold, head, _, items=0: wait(fold, head, 0.1, items))
+    monkeypatch.setattr(folding.Fold, "wait", lambda fold, head, _, *more, **how: wait(fold, head, 0.1, *more, **how))
 
 
 def forget_snapshots(file: Path) -> None:
@@ -113,15 +116,110 @@ def test_until_a_retraction_is_unlearned_it_says_so(file: Path, monkeypatch: pyt
             assert time.monotonic() < patience
         assert ok(client.post(f"{project}/predictions", json={"items": [1]}))["stale"]
         assert ok(client.get(f"{project}/levels"))["stale"]
-        assert problem(client.get(f"{project}/levels.csv")) == (503, "catching-up"), "a file is final"
+        table = client.get(f"{project}/levels.csv")
+        assert table.status_code == 200, table.text
+        assert table.headers["Dford-Stale"] == "true"
+        assert table.headers["Dford-Sequence"] in {"40", "41"}  # the retraction has a number, too
+        counts = [int(row["answers"]) for row in csv.DictReader(io.StringIO(table.text))]
+        assert sum(counts) == 40, "it is what the answers led to that the levels come from"
+        assert problem(client.get(f"{project}/levels.csv", params={"final": True})) == (503, "catching-up")
         question_for(client, project)
         gate.open.set()
         state = learned(client, "/projects/rain")
-        while state["stale"]:
-            state = learned(client, "/projects/rain")
         assert not ok(client.post(f"{project}/predictions", json={"items": [1]}))["stale"]
         assert len(levels_of(client)) == 30
     assert replayed(file) == state["digest"]
+
+
+class DuringReplacement:
+    """Does something before each page that a state which is not in use learns."""
+
+    def __init__(self, fold: folding.Fold, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.pages, learn = 0, Learned.learn
+        self.do: Callable[[], None] = lambda: None
+
+        def learn_here(model: Learned, page: Any, part: slice, *between: Any) -> None:
+            if fold._state is not None and model is not fold._state.model:
+                self.pages += 1
+                self.do()
+            learn(model, page, part, *between)
+
+        monkeypatch.setattr(Learned, "learn", learn_here)
+
+
+@pytest.fixture
+def long_ago(file: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A client of a project with sixty answers, of which each page has five, and its questions."""
+    with serving(file) as client:
+        asked = answer_some(client, set_up(client, learner="NewtonLogit"), 60)
+        learned(client, "/projects/rain")
+        forget_snapshots(file)
+        monkeypatch.setattr(log_reader, "PAGE", 5)
+        yield client, [one["number"] for one in asked]
+
+
+def test_while_an_answer_is_unlearned_new_ones_are_learned(
+    file: Path, long_ago: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, asked = long_ago
+    fold = client.service.fold(client.service.project("rain"))
+    during, heads, seen = DuringReplacement(fold, monkeypatch), list[int](), list[int]()
+
+    def answer() -> None:
+        seen.append(fold.sequence)
+        if len(heads) < 5:
+            number = question_for(client, "/projects/rain")["number"]
+            told = ok(client.post(f"/projects/rain/questions/{number}/answer", json={"higher": True}))
+            heads.append(told["sequence"])
+
+    during.do = answer
+    ok(client.post(f"/projects/rain/questions/{asked[1]}/retract"))
+    state = learned(client, "/projects/rain")
+    assert heads == [62, 63, 64, 65, 66]
+    assert seen[:6] == [61, *heads]
+    assert state["answers"] == 64
+    assert replayed(file) == state["digest"]
+
+
+def test_an_undo_is_unlearned_however_many_others_follow(
+    file: Path, long_ago: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, asked = long_ago
+    fold = client.service.fold(client.service.project("rain"))
+    during, seen = DuringReplacement(fold, monkeypatch), list[int]()
+
+    def undo() -> None:
+        seen.append(fold._state.as_of)
+        if len(seen) < 30:  # before the next five of sixty are learned
+            ok(client.post(f"/projects/rain/questions/{asked[len(seen)]}/retract"))
+
+    during.do = undo
+    ok(client.post(f"/projects/rain/questions/{asked[0]}/retract"))
+    state = learned(client, "/projects/rain")
+    assert len(set(seen[:29])) > 1, "while there was always another undo, no state without an earlier one was in use"
+    assert (state["answers"], state["retractions"]) == (30, 30)
+    assert replayed(file) == state["digest"]
+
+
+def test_a_replacement_that_fails_is_begun_again_and_the_old_state_stays_in_use(
+    file: Path, long_ago: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, asked = long_ago
+    fold = client.service.fold(client.service.project("rain"))
+    during = DuringReplacement(fold, monkeypatch)
+
+    def fail() -> None:
+        if during.pages == 3:
+            raise MemoryError("no room")
+
+    during.do = fail
+    ok(client.post(f"/projects/rain/questions/{asked[0]}/retract"))
+    patience = time.monotonic() + 600
+    while fold.failure is None and during.pages <= 3:
+        assert time.monotonic() < patience
+        time.sleep(0.01)
+    assert client.get("/projects/rain/levels.csv").status_code == 200
+    assert replayed(file) == learned(client, "/projects/rain")["digest"]
 
 
 def test_what_another_server_was_told_is_learned_or_reported(file: Path) -> None:
@@ -151,10 +249,10 @@ def test_a_rebuilt_state_is_not_taken_for_the_old_one_of_the_same_number(file: P
         build(file, 30, 2, "NewtonLogit")
         fold = service.fold(service.project("rain"))
         assert fold.wait(30, 600)
-        before = fold.packed()
+        before = fold.packed(id)[0]
         other = new(service.project("rain"))
-        fold._answer_by(states.State(other, 30, 30))
-        assert fold.packed().model == other.learner.packing(log=False)() != before.model
+        fold._state = states.State(other, 30, 30)
+        assert fold.packed(id)[0].model == other.learner.packing(log=False)() != before.model
     finally:
         service.close()
 
@@ -169,7 +267,8 @@ def test_catching_up_makes_lasting_progress_whatever_is_killed(
 ) -> None:
     monkeypatch.setattr(log_reader, "PAGE", 10)
     monkeypatch.setattr(log_reader, "MANY", 10)
-    monkeypatch.setattr(folding, "_KEPT", 0.0)
+    monkeypatch.setattr(keeping, "_KEPT", 0.0)
+    monkeypatch.setattr(keeping, "_SHARE", 0)
     with serving(file) as client:
         project = set_up(client, learner="NewtonLogit")
         asked = answer_some(client, project, 100)
@@ -219,7 +318,7 @@ def test_a_snapshot_that_is_not_written_is_counted_and_reported(
     with serving(file, snapshot_every=5) as client:
         answer_some(client, set_up(client), 12)
         learned(client, "/projects/rain")
-        assert client.service.folds()[0].unkept >= 1
+        assert client.service.folds()[0].keeping.failed >= 1
         assert "dford_snapshots_failed_total" in client.get("/metrics").text
     assert "was not kept: the disk is full" in caplog.text
 
@@ -237,9 +336,35 @@ def build(file: Path, count: int, width: int, learner: str) -> None:
     weights = random.standard_normal(width)
     level = random.integers(1, 4, count)
     higher = X @ weights > level - 2.0
-    ready = [ReadyRound(x.tobytes(), int(k), int(k), 1 / 3, bool(h)) for x, k, h in zip(X, level, higher, strict=True)]
+    ready = [
+        ReadyRound(x.tobytes(), int(k), int(k), 1 / 3, bool(h), About(), f"{n}")
+        for n, (x, k, h) in enumerate(zip(X, level, higher, strict=True))
+    ]
     service.add_log(service.project("rain"), ready, "somebody")
     service.close()
+
+
+@pytest.mark.parametrize("read", ["arrivals", "count"])
+def test_a_snapshot_is_kept_if_the_database_cannot_be_read_for_a_moment(
+    file: Path, read: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(file) as client:
+        answer_some(client, set_up(client, learner="Auto"), 60)
+        digest = learned(client, "/projects/rain")["digest"]
+    reads, broken = getattr(log_reader, read), [Refusal(503, "not-read", "the connection broke", retry_after=5)]
+
+    def breaks_once(*given: Any) -> Any:
+        if broken:
+            raise broken.pop()
+        return reads(*given)
+
+    monkeypatch.setattr(log_reader, read, breaks_once)
+    gate = Gate(monkeypatch)  # counts what is learned
+    with serving(file) as client:
+        assert problem(client.get("/projects/rain/state")) == (503, "not-read")
+        assert learned(client, "/projects/rain")["digest"] == digest
+    assert not broken
+    assert gate.learned == 0, "it learned again what a sound snapshot holds"
 
 
 def test_snapshots_hold_what_the_log_cannot_reproduce_and_nothing_else(
@@ -288,8 +413,6 @@ def test_auto_keeps_learning_past_its_first_trees_through_kills_and_retractions(
             learned(client, "/projects/rain")
             play(client, 60)
             state = learned(client, "/projects/rain")
-            while state["stale"]:
-                state = learned(client, "/projects/rain")
             assert state["answers"] == 277
         server.end(signal.SIGTERM)
     finally:

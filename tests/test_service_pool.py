@@ -210,6 +210,25 @@ def test_a_log_that_says_less_or_more_than_it_should_is_refused(
         assert learned(client, project)["answers"] == 0
 
 
+def test_answers_about_no_item_teach_where_items_stand(file: Path) -> None:
+    rows, right = things(60)
+    others, levels_of_others = things(500, seed=1)
+    lines = ["level,prediction,propensity,higher,size,weight"]
+    for n, (row, level) in enumerate(zip(others, levels_of_others, strict=True)):
+        cut = n % 3
+        lines.append(f"{LEVELS[cut]},{LEVELS[cut]},0.5,{level > cut},{row['size']!r},{row['weight']!r}")
+    with serving(file) as client:
+        project = new_project(client, rows)
+        assert off(levels(client, project), right) > 0.6, "nothing is known yet"
+        told = ok(client.post(f"{project}/log.csv", content="\n".join(lines), headers={"Content-Type": "text/csv"}))
+        assert (told["count"], told["about_items"]) == (500, 0)
+        digest = learned(client, project)["digest"]
+        assert off(levels(client, project), right) < 0.45
+    with serving(file) as client:
+        assert off(levels(client, project), right) < 0.45, "also after a restart"
+    assert replayed(file, "things") == digest
+
+
 def test_items_stand_where_their_own_answers_put_them(file: Path) -> None:
     rows, right = things(60)
     with serving(file) as client:
@@ -266,8 +285,6 @@ def test_a_replay_has_the_same_bits_through_items_added_retractions_and_restarts
         answer(client, project, right, 40)
         ok(client.post(f"{project}/questions/{asked[60]['number']}/retract"))
         state = learned(client, project)
-        while state["stale"]:
-            state = learned(client, project)
     assert replayed(file, "things") == state["digest"]
     with serving(file) as client:
         assert learned(client, project)["digest"] == state["digest"]

@@ -4,7 +4,9 @@ import io
 import json
 import os
 import signal
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +37,7 @@ def sends(log: bytes) -> dict[str, Callable[[Any, dict[str, str]], httpx.Respons
         "items": lambda client, headers: client.post("/projects/rain/items", json={"items": ROWS}, headers=headers),
         "items.csv": lambda client, headers: client.post("/projects/rain/items.csv", content=CSV, headers=headers),
         "question": lambda client, headers: client.post("/projects/rain/questions", headers=headers),
-        "log.csv": lambda client, headers: client.post("/projects/rain/log.csv", content=log, headers=headers),
+        "log.csv": lambda client, headers: client.post("/projects/rain/log.csv?new=true", content=log, headers=headers),
     }
 
 
@@ -116,6 +118,53 @@ def test_two_people_may_use_the_same_key(file: Path) -> None:
         for headers in (root, {"Authorization": f"Bearer {other}"}):
             ok(client.post("/projects/rain/items", json={"items": ROWS}, headers=headers | key()))
         assert ok(client.get("/projects/rain/state", headers=root))["items"] == 3 * len(ROWS)
+
+
+def test_people_of_one_name_in_two_projects_may_use_the_same_key(file: Path) -> None:
+    with serving(file) as client:
+        set_up(client)
+        set_up(client, "snow")
+        root = {"Authorization": f"Bearer {ok(client.post('/keys', json={'role': 'admin', 'name': 'root'}))['key']}"}
+        for name in ("rain", "snow"):
+            new = {"json": {"role": "admin", "name": "anna"}, "headers": root}
+            anna = {"Authorization": f"Bearer {ok(client.post(f'/projects/{name}/keys', **new))['key']}"}
+            for _ in range(2):
+                added = client.post(f"/projects/{name}/items", json={"items": ROWS}, headers=anna | key())
+                assert ok(added)["first"] == len(ROWS) + 1
+
+
+def test_a_key_with_another_query_is_refused(file: Path) -> None:
+    with serving(file) as client:
+        path, new = f"{set_up(client)}/items", {"json": {"items": ROWS[:1]}, "headers": key()}
+        first = ok(client.post(f"{path}?name=a", **new))
+        assert ok(client.post(f"{path}?name=a", **new)) == first
+        for other in ("?name=b", "", "?name=a&name=a"):
+            assert problem(client.post(path + other, **new)) == (409, "key-reused")
+
+
+def test_what_an_earlier_version_did_is_not_done_again(file: Path) -> None:
+    """Its table of requests did not say in which project."""
+    new = {"json": {"items": ROWS[:1]}, "headers": key()}
+    with serving(file) as client:
+        set_up(client)
+        set_up(client, "snow")
+        first = ok(client.post("/projects/rain/items", **new))
+        question_for(client, "/projects/rain")
+    with closing(sqlite3.connect(file)) as database:
+        columns = "person TEXT NOT NULL, key TEXT NOT NULL, digest TEXT NOT NULL, response TEXT NOT NULL, at DOUBLE"
+        database.executescript(f"""
+            ALTER TABLE requests RENAME TO later;
+            CREATE TABLE requests ({columns}, PRIMARY KEY (person, key));
+            INSERT INTO requests SELECT person, key, digest, response, at FROM later;
+            DROP TABLE later;
+            ALTER TABLE leases DROP COLUMN at;
+            UPDATE schema_version SET version = 8;
+        """)
+    with serving(file) as client:
+        assert ok(client.post("/projects/rain/items", **new)) == first
+        assert ok(client.get("/projects/rain/state"))["open"] == 1
+        ok(client.post("/projects/snow/items", **new))
+        assert ok(client.get("/projects/snow/state"))["items"] == len(ROWS) + 1
 
 
 def parquet(columns: dict[str, Any], **options: Any) -> bytes:

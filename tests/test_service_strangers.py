@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import socket
 import sqlite3
 import threading
@@ -13,6 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
+import sqlalchemy as sa
 
 from dford.service.core import Service
 from dford.service.http import guard
@@ -22,7 +24,7 @@ from dford.service.refusal import Refusal
 from dford.service.settings import Settings
 from dford.service.store.database import Database
 from loading import connect, is_complete, request
-from serving import LEVELS, ROWS, ok, problem, question_for, requests, serving, set_up
+from serving import COLUMNS, LEVELS, ROWS, ok, problem, question_for, requests, serving, set_up
 
 
 @pytest.fixture
@@ -227,7 +229,8 @@ def test_a_client_that_does_not_read_does_not_hold_up_the_server(file: Path) -> 
     [
         ("/state%0a", None, 404),
         ("/questions%0a", b"{}", 404),
-        ("/questions/1/answer", b"[" * 200_000, 400),
+        ("/questions/1/answer", b"[" * 4_000, 400),
+        ("/questions/1/answer", b"[" * 200_000, 413),
         ("/questions", b'{"features": {"note": "\\ud800"}}', 422),
     ],
 )
@@ -259,7 +262,7 @@ def test_half_a_surrogate_pair_is_refused_wherever_it_is_and_nothing_stored(
     file: Path, method: str, path: str, body: dict[str, Any]
 ) -> None:
     with serving(file) as client:
-        before = ok(client.post("/projects", json={"name": "mine", "levels": LEVELS}))
+        before = ok(client.post("/projects", json={"name": "mine", "levels": LEVELS, "columns": COLUMNS}))
         headers = {"Content-Type": "application/json"}
         for content in (
             json.dumps(body).encode(),
@@ -379,6 +382,32 @@ def test_a_locked_database_refuses_all_who_wait_at_once_and_recovers_afterwards(
             client.post(f"{project}/questions/{number}/answer", json={"higher": True}).status_code == 200
             for number in numbers
         )
+
+
+def test_nobody_hears_where_the_database_is_and_the_log_has_it(
+    file: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serving(file) as client:
+        project = set_up(client)
+        number = question_for(client, project)["number"]
+        elsewhere = sa.create_engine("postgresql+psycopg://somebody:secret@127.0.0.1:1/nowhere")
+        monkeypatch.setattr(client.service.database, "_write_engine", elsewhere)
+        answer = {"json": {"higher": True}}
+        responses = [
+            client.post(f"{project}/questions/{number}/answer", **answer),
+            client.put(f"{project}/settings", json={"own_figures": True}),
+        ]
+        monkeypatch.setattr(client.service.database, "_read_engine", elsewhere)
+        responses += [client.get("/health"), client.get("/projects"), client.get(f"{project}/state")]
+        for response in responses:
+            assert problem(response)[1] in {"not-read", "not-written"}
+            assert response.headers["Retry-After"]
+            said = response.json()["sentence"]
+            assert "it does not respond" in said
+            assert not re.search(r"127\.0\.0\.1|port|somebody|secret|nowhere", said), said
+    logged = [record.getMessage() for record in caplog.records if record.name.startswith("dford")]
+    assert len(logged) == len(responses)
+    assert all("127.0.0.1" in line and "secret" not in line for line in logged)
 
 
 def test_requests_without_a_key_are_local_only_until_there_is_one(file: Path) -> None:

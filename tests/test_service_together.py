@@ -18,9 +18,7 @@ from dford.service.core import Service
 from dford.service.projects import projects
 from dford.service.projects.answering import RecordedAnswer, SentAnswer, record, retract, skip
 from dford.service.projects.asking import QuestionRequest
-from dford.service.projects.columns import encode_sent
-from dford.service.projects.image_source import ImageSource
-from dford.service.projects.uploads import ready_items
+from dford.service.projects.uploads import Bounds, ready_items, sent_features
 from dford.service.refusal import Refusal
 from dford.service.settings import Settings
 from dford.service.store import schema
@@ -51,7 +49,7 @@ def prepare(database: str) -> tuple[Service, int]:
     project = service.project("rain")
     service.add_items(project, ready_items(columns, ROWS, "items", service.bounds()), "somebody", None)
     for n in range(1, 13):
-        sent = encode_sent(columns, ROWS[n], ImageSource()) if n > 9 else None
+        sent = sent_features(columns, ROWS[n], Bounds(10, 10)) if n > 9 else None
         service.ask(project, QuestionRequest("anna", None, sent, 5 if n in {5, 6} else None))
         if n == 5:
             time.sleep(0.02)

@@ -1,6 +1,9 @@
 """What people watch: the curve, the thresholds over time, the items at each level; and asking about one item."""
 
+import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +107,44 @@ def test_the_levels_are_not_recomputed_for_everybody_who_looks(file: Path, monke
         assert looks == looks[:1] * 5
         nothing = ok(client.get("/projects/empty/levels"))
         assert (nothing["items"], nothing["unsure"]) == (0, [])
+
+
+def test_overviews_may_be_looked_at_and_forgotten_from_many_threads_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(views, "_MOST_SEEN", 20)
+    monkeypatch.setattr(views, "_REST", 0)
+    overviews, looks = views.Overviews(), 1500
+
+    def look(thread: int) -> int:
+        return sum(
+            overviews.latest(name, lambda name=name: {"name": name})["name"] == name  # type: ignore[misc]
+            for name in (f"{thread % 2}/{n % 37}" for n in range(looks))
+        )
+
+    often = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            assert list(threads.map(look, range(8))) == [looks] * 8
+    finally:
+        sys.setswitchinterval(often)
+    assert len(overviews._every) == 20
+
+
+def test_while_one_overview_is_computed_others_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    overviews, begun, go_on = views.Overviews(), threading.Event(), threading.Event()
+
+    def slow() -> dict[str, Any]:
+        begun.set()
+        assert go_on.wait(600)
+        return {"made": "once"}
+
+    monkeypatch.setattr(views, "_MOST_SEEN", 1)
+    with ThreadPoolExecutor(1) as threads:
+        computing = threads.submit(overviews.latest, "slow", slow)
+        assert begun.wait(600)
+        assert overviews.latest("quick", lambda: {"made": "now"}) == {"made": "now"}  # forgets the slow one
+        go_on.set()
+        assert computing.result() == {"made": "once"}
 
 
 def test_long_text_is_cut_where_it_is_listed(file: Path) -> None:

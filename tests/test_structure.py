@@ -17,7 +17,7 @@ SOURCE = ROOT / "src" / "dford"
 # A module imports only from floors below its own. A room is a package whose floors are listed here, or one module.
 FLOORS = {
     "dford": [
-        {"scale", "feedback", "files", "document", "sparse_rows", "arrays"},
+        {"scale", "feedback", "files", "document", "sparse_rows", "arrays", "answer_ids"},
         {"log_columns"},
         {"log", "estimates"},
         {"engine"},
@@ -36,12 +36,13 @@ FLOORS = {
         {"image_reader"},
         {"column"},
         {"reading"},
+        {"described"},
         {"columns"},
     ],
     "dford.pool": [
         {"questions", "agreement", "items", "filling"},
-        {"answers", "asked", "audit", "held_out_learners", "people", "reliability"},
-        {"choice", "contested", "error_rate", "forecast", "judged", "run"},
+        {"answers", "apart", "asked", "audit", "held_out_learners", "people", "reliability"},
+        {"choice", "contested", "forecast", "judged", "run"},
         {"refresh"},
         {"placements"},
         {"saving"},
@@ -53,8 +54,8 @@ FLOORS = {
         {"reproduction", "studies"},
     ],
     "dford.service": [
-        {"refusal", "settings", "program"},
-        {"csv_rows", "store", "worker"},
+        {"refusal", "settings", "process_tree"},
+        {"csv_rows", "store", "worker", "program"},
         {"client", "projects"},
         {"learning"},
         {"views"},

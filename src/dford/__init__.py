@@ -1,9 +1,11 @@
 """Put things on an ordered scale by asking one yes/no question at a time."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # that of typing, whose import would be a time in which Ctrl-C is not yet the command's
 if TYPE_CHECKING:
+    from typing import Any
+
     from dford.columns import Columns
     from dford.feedback import Question
     from dford.learners import DFORD, PRIL, Auto, DirectionalBoosting, NewtonLogit, Overlap, PRank, Trace
@@ -54,7 +56,7 @@ _HOMES = {
 _ROOMS = {"datasets", "engine", "estimates", "evaluation", "experiments", "persistence", "plotting", "report", "scale"}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name in _ROOMS or name in _HOMES:
         return import_module(f"dford.{name}")
     for home, names in _HOMES.items():

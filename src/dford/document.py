@@ -46,6 +46,15 @@ class Picture(NamedTuple):
     caption: str
 
 
+# what a terminal obeys instead of showing it: control characters, marks of direction, ends of lines, half a surrogate
+_OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: object) -> str:
+    """The text on one line, with everything escaped that a terminal would obey: for texts that others wrote."""
+    return _OBEYED.sub(lambda found: ascii(found[0])[1:-1], str(text))
+
+
 Block = Heading | Paragraph | Code | Entries | Table | Picture
 
 

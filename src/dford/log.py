@@ -2,7 +2,9 @@
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Self
@@ -12,11 +14,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dford import sparse_rows
-from dford.feedback import Question, as_names, difference, split_names
+from dford.answer_ids import checked_id, id_of
+from dford.feedback import Question, as_names, check_columns, difference, labels_of, split_names
 from dford.files import atomic_write, quoting, read_parquet
 from dford.log_columns import (
     ABOUT,
     COLUMNS,
+    ID,
     UNKNOWN,
     About,
     about_columns,
@@ -26,6 +30,7 @@ from dford.log_columns import (
     invented,
     is_guess,
     read_about,
+    read_ids,
     read_numbers,
     read_rounds,
     read_yes_or_no,
@@ -41,6 +46,9 @@ LEAST_PROPENSITY = 1e-100  # its inverse weighs an answer, and must stay finite 
 
 class FeedbackLog:
     """Answered questions, in the order of their answers. Rows are only added, never changed.
+
+    Each answer has an id, by which it is there once: an answer with an id that the log has is not added again. So logs
+    that overlap can be added with `+`, and a file can be read, written and merged any number of times.
 
     Parameters
     ----------
@@ -68,6 +76,8 @@ class FeedbackLog:
         self._rows: list[Any] = []  # vectors, or sparse rows
         self._answers: list[tuple[int, int, float, bool]] = []  # levels by their places, from 1
         self._about: list[About] = []
+        self._ids: dict[str, int] = {}  # with the places of their answers, which are in this order
+        self._alike = Counter[str]()  # how many more answers say the same, by the id of the first
 
     def append(
         self,
@@ -76,13 +86,17 @@ class FeedbackLog:
         *,
         item: int | None = None,
         person: str | None = None,
-        time: float | None = None,
+        time: float | datetime | None = None,
         confidence: float | None = None,
+        id: str | None = None,
     ) -> None:
         """Add an answered question and, if known, which item it is about, who answered, when, and how sure they were.
 
-        The time is in seconds since 1970, as from `time.time()`, and the confidence is between 0.5 and 1. An answer
-        with the confidence 0.5 is a guess, and says nothing.
+        The time is in seconds since 1970, as from `time.time()`, or a datetime with a time zone, and the confidence is
+        between 0.5 and 1. An answer with the confidence 0.5 is a guess, and says nothing.
+
+        With an `id`, such as that of a message that may arrive twice, the same answer again changes nothing, and
+        another one raises an error. Without one, the answer is a new one, and gets an id.
         """
         values, names = split_names(question.x)
         if names is not None and names != self.feature_names:
@@ -96,7 +110,8 @@ class FeedbackLog:
             x = np.asarray(values, dtype=np.float64)
             row = x[0] if x.ndim == 2 and len(x) == 1 else x
         about = checked_about(item, person, time, confidence)
-        self._add(row, question.level, question.prediction, question.propensity, higher, about)
+        answer = question.level, question.prediction, question.propensity, higher
+        self._add(row, *answer, about, None if id is None else checked_id(id), question.id)
         self.feature_names = names or self.feature_names
 
     def _add(
@@ -107,6 +122,8 @@ class FeedbackLog:
         propensity: float,
         higher: bool,
         about: About = UNKNOWN,
+        id: str | None = None,
+        question: str = "",
     ) -> None:
         width = x.shape[-1]
         size = self._rows[0].shape[-1] if self._rows else len(self.feature_names or ()) or width
@@ -120,9 +137,32 @@ class FeedbackLog:
         if not isinstance(higher, (bool, np.bool_)):
             raise TypeError(f"higher must be True or False; got {higher!r}")
         answer = self.scale.number(level), self.scale.number(prediction), float(propensity), bool(higher)
+        if id is None:
+            id = self._new_id(x, question, answer, about)
+        elif (place := self._ids.get(id)) is not None:
+            if self._answers[place] != answer:
+                raise ValueError(
+                    f"answer {place + 1} has the id {id!r} too, but says something else; give every answer its own id"
+                )
+            return
+        self._ids[id] = len(self)
         self._rows.append(x.copy())
         self._answers.append(answer)
         self._about.append(about)
+
+    def _new_id(self, x: Any, question: str, answer: tuple[Any, ...], about: About) -> str:
+        """The id of an answer without one: what it says, so that it is the same whenever the same log is read.
+
+        Without a time, answers of other logs may well say the same. So the answers before it are then part of it.
+        """
+        before = next(reversed(self._ids), "") if about.time is None else ""
+        said = found = id_of(
+            sparse_rows.pack(x)[0] if sparse.issparse(x) else x.tobytes(), question, *answer, *about, before
+        )
+        while found in self._ids:
+            self._alike[said] += 1
+            found = id_of(said.encode(), self._alike[said])
+        return found
 
     def __len__(self) -> int:
         return len(self._answers)
@@ -133,7 +173,7 @@ class FeedbackLog:
         return bool(self._rows) and sparse.issparse(self._rows[0])
 
     def __add__(self, other: "FeedbackLog") -> "FeedbackLog":
-        """Both logs, one after the other. Their scales must be the same."""
+        """Both logs, one after the other, and what is in both once. Their scales must be the same."""
         if self.scale.names != other.scale.names:
             raise ValueError(f"the logs have different levels: {self.scale.names} and {other.scale.names}")
         named = self.feature_names or other.feature_names
@@ -143,8 +183,8 @@ class FeedbackLog:
             )
         both = FeedbackLog(self.scale.names, named)
         for log in (self, other):
-            for row, about in zip(log, log._about, strict=True):
-                both._add(*row, about)
+            for row, about, id in zip(log, log._about, log._ids, strict=True):
+                both._add(*row, about, id)
         return both
 
     def __iter__(self) -> Iterator[tuple[Any, Any, Any, float, bool]]:
@@ -155,8 +195,9 @@ class FeedbackLog:
 
     def rounds(self) -> Iterator[tuple[bytes, int, int, float, bool, About]]:
         """The same with the features as bytes, levels by their places from 1, and what else is known."""
-        for x, answer, about in zip(self._rows, self._answers, self._about, strict=True):
-            yield (sparse_rows.pack(x) if self.is_sparse else x.tobytes(), *answer, about)
+        packed = sparse_rows.pack(self.X) if self.is_sparse else [x.tobytes() for x in self._rows]
+        for x, answer, about in zip(packed, self._answers, self._about, strict=True):
+            yield x, *answer, about
 
     @property
     def X(self) -> Any:  # noqa: N802
@@ -215,12 +256,18 @@ class FeedbackLog:
         """How sure the person was of each answer, from 0.5 to 1; NaN if they did not say."""
         return np.array([about.confidence for about in self._about], dtype=np.float64)
 
+    @property
+    def id(self) -> NDArray[Any]:
+        """The ids of the answers, each of which is there once."""
+        return np.array(list(self._ids), dtype=object)
+
     def without_guesses(self) -> "FeedbackLog":
         """The answers that say something: all but those with a confidence of 0.5."""
         found = FeedbackLog(self.scale.names, self.feature_names)
         kept = [i for i, guess in enumerate(is_guess(self.confidence).tolist()) if not guess]
         for name in ("_rows", "_answers", "_about"):
             setattr(found, name, [getattr(self, name)[i] for i in kept])
+        found._ids = {id: place for place, id in enumerate(self.id[kept])}
         return found
 
     def refuse_guesses(self) -> None:
@@ -232,7 +279,7 @@ class FeedbackLog:
             )
 
     def refuse_copies(self) -> None:
-        """Raise an error if some answers are there twice, as far as items and times show it."""
+        """Raise an error if some answers are there twice under two ids, as far as items and times show it."""
         seen = [
             (*self._answers[n], *about)
             for n, about in enumerate(self._about)
@@ -245,11 +292,12 @@ class FeedbackLog:
             )
 
     def to_frame(self, feature_names: Sequence[str] | None = None) -> Any:
-        """A pandas frame: `level`, `prediction` (names), `propensity`, `higher`, then a column for each feature.
+        """A pandas frame: `level`, `prediction` (names), `propensity`, `higher`, `id`, and a column for each feature.
 
-        If any of them is known for any answer, `item`, `person` and `time` come before the features, followed by
-        `confidence` if any answer has one. Features without names are called x0, x1, ... Sparse rows have a column for
-        each named feature, starting with the first, and one for texts and all others, such as "3:0.5 17:1.0".
+        If any of them is known for any answer, `item`, `person` and `time` come next, followed by `confidence` if any
+        answer has one. The last column before the features is `id`. Features without names are called x0, x1, ...
+        Sparse rows have a column for each named feature, starting with the first, and one for texts and all others,
+        such as "3:0.5 17:1.0".
         `polars.from_pandas` takes the frame too.
         """
         import pandas as pd
@@ -280,6 +328,7 @@ class FeedbackLog:
             frame["time"] = pd.to_datetime(np.round(1e6 * self.time), unit="us", utc=True)
             if any(about.confidence is not None for about in self._about):
                 frame["confidence"] = self.confidence
+        frame[ID] = self.id
         return pd.concat([frame, pd.DataFrame(X, columns=list(features))], axis=1)
 
     def write(self, path: str | os.PathLike[str], feature_names: Sequence[str] | None = None) -> None:
@@ -325,22 +374,30 @@ class FeedbackLog:
 
     @classmethod
     def from_frame(cls, frame: Any, levels: Sequence[Any]) -> Self:
-        """Read the log from a pandas or polars frame with the columns of `to_frame`.
+        """Read the log from a pandas or polars frame, or a dict of columns, with the columns of `to_frame`.
 
         Columns called x0, x1, ..., in this order, are features without names. Columns called `item`, `person` and
         `time` describe the answers if all three are there, and are features otherwise; the same goes for `confidence`.
+        Without a column `id`, an answer's id is a hash of its row and, if it has no time, of the rows before it: so the
+        same file has the same ids whenever it is read.
         """
-        if missing := [name for name in COLUMNS if name not in list(frame.columns)]:
+        if isinstance(frame, Mapping):
+            check_columns(frame)
+            labels = list(frame)
+        else:
+            found = labels_of(frame)
+            labels = [] if found is None else list(found)
+        if missing := [name for name in COLUMNS if name not in labels]:
             raise ValueError(
                 f"a log needs the columns {', '.join(COLUMNS)} and features; {', '.join(missing)} not found"
             )
-        more = about_columns(frame.columns)
-        if not more and (some := [name for name in ABOUT if name in list(frame.columns)]):
+        more = about_columns(labels)
+        if not more and (some := [name for name in ABOUT if name in labels]):
             warnings.warn(
                 f"a log has all of {', '.join(ABOUT)}, or none; {' and '.join(some)} was read as a feature",
                 stacklevel=2,
             )
-        names = [name for name in frame.columns if name not in COLUMNS and name not in more]
+        names = [name for name in labels if name not in (*COLUMNS, ID, *more)]
         rest = sparse_rows.find_column(names)
         names = [name for name in names if rest is None or name != rest[0]]
         unnamed = names == invented(len(names))
@@ -349,12 +406,13 @@ class FeedbackLog:
         level, prediction, propensity, higher = (np.asarray(frame[name]) for name in COLUMNS)
         columns = level, prediction, read_numbers(propensity, "propensity"), read_yes_or_no(higher)
         features = [_feature(np.asarray(frame[name]), name) for name in names]
-        rows: Any = np.stack(features, axis=1) if features else np.empty((len(frame), 0))
+        rows: Any = np.stack(features, axis=1) if features else np.empty((len(level), 0))
         if rest is not None:
             more_rows = sparse_rows.from_texts(np.asarray(frame[rest[0]]), rest[1])
             rows = sparse.hstack([sparse.csr_matrix(rows), more_rows], "csr")
-        about = read_about(*(frame[name] for name in more)) if more else [UNKNOWN] * len(frame)
-        for row, (x, *answer) in enumerate(zip(rows, *columns, about, strict=True), 1):
+        about = read_about(*(frame[name] for name in more)) if more else [UNKNOWN] * len(level)
+        ids = read_ids(frame[ID]) if ID in labels else [None] * len(level)
+        for row, (x, *answer) in enumerate(zip(rows, *columns, about, ids, strict=True), 1):
             try:
                 log._add(x, *answer)
             except (TypeError, ValueError) as error:

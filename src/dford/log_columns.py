@@ -4,12 +4,16 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
+from decimal import Decimal
 from itertools import islice
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dford.answer_ids import checked_id
 from dford.files import read_csv
 from dford.scale import Scale
 from dford.sparse_rows import find_column
@@ -18,6 +22,7 @@ COLUMNS = ("level", "prediction", "propensity", "higher")
 ABOUT = ("item", "person", "time")
 CONFIDENCE = "confidence"
 MAY_HAVE = (*ABOUT, CONFIDENCE)
+ID = "id"
 
 
 class About(NamedTuple):
@@ -53,7 +58,7 @@ def about_columns(names: Iterable[str]) -> tuple[str, ...]:
 def check_feature_names(names: Iterable[str], has_more: bool = False) -> None:
     """Refuse features with the names of a log's own columns; with `has_more`, also those of items, people and times."""
     names = list(names)
-    own = [*COLUMNS, *(MAY_HAVE if has_more else about_columns(names))]
+    own = [*COLUMNS, ID, *(MAY_HAVE if has_more else about_columns(names))]
     if taken := [name for name in names if name in own or find_column([name]) is not None]:
         raise ValueError(f"a log has its own column {taken[0]!r}, so no feature can have that name; rename the feature")
 
@@ -99,11 +104,11 @@ def read_rounds(source: Any, levels: Sequence[Any], **options: Any) -> Any:
     _check_lengths(source, len(header), options.get("nrows"))
     more = about_columns(header)
     options["dtype"] = {"item": str, "time": str} if more else {}
-    features = [name for name in header if name not in (*COLUMNS, *more)]
+    features = [name for name in header if name not in (*COLUMNS, ID, *more)]
     kinds: dict[str, type] = dict.fromkeys(features, np.float64)
     if (sparse := find_column(features)) is not None:
         kinds[sparse[0]] = str
-    texts = [*columns, *(["person"] if more else [])]
+    texts = [*columns, *([ID] if ID in header else []), *(["person"] if more else [])]
     try:  # features as floats: pandas would read whole numbers as integers, and -0 as 0
         frame = read_csv(source, as_text=texts, **{**options, "dtype": options["dtype"] | kinds})
     except ValueError:  # such as True and False
@@ -121,29 +126,53 @@ def read_rounds(source: Any, levels: Sequence[Any], **options: Any) -> Any:
 
 def checked_about(item: Any, person: Any, time: Any, confidence: Any = None) -> About:
     """What is known about an answer; raises an error that says what is impossible."""
-    if item is not None and (isinstance(item, (bool, np.bool_, str)) or not 0 <= item < 2**63 or item != int(item)):
+    if item is not None and (not _is_number(item) or not 0 <= item < 2**63 or item != int(item)):
         raise ValueError(f"an item must be a whole number, 0 or more; got {item}")
     if person is not None and not isinstance(person, str):
         raise TypeError(f"a person must be a name; got {person!r}")
     if person is not None and person.encode(errors="ignore").decode() != person:  # half of a pair of surrogates
         raise ValueError(f"the name of a person must be text that can be written to a file; got {person!r}")
-    if time is not None and not 0 <= time < 1e11:
-        raise ValueError(f"a time must be in seconds since 1970; got {time!r}")
     return About(
         None if item is None else int(item),
         person or None,
-        None if time is None else round(float(time), 6),
+        None if time is None else _checked_time(time),
         checked_confidence(confidence),
     )
+
+
+def _checked_time(given: Any) -> float:
+    """A time in seconds since 1970, to the microsecond."""
+    is_moment = isinstance(given, datetime) and given.tzinfo is not None
+    seconds = given.timestamp() if is_moment else given
+    if not _is_number(seconds) or not 0 <= seconds < 1e11:
+        raise ValueError(f"a time must be in seconds since 1970, or a datetime with a time zone; got {given!r}")
+    return round(float(seconds), 6)
+
+
+def _is_number(given: Any) -> bool:
+    return isinstance(given, (Real, Decimal)) and not isinstance(given, bool)
 
 
 def checked_confidence(given: Any) -> float | None:
     """How sure a person is of an answer, if they say so."""
     if given is None:
         return None
-    if isinstance(given, (bool, np.bool_)) or not isinstance(given, (int, float, np.number)) or not 0.5 <= given <= 1:
+    if not _is_number(given) or not 0.5 <= given <= 1:
         raise ValueError(f"a confidence must be between 0.5 (a guess) and 1 (certain); got {given!r}")
     return float(given)
+
+
+def read_ids(column: Any) -> list[str | None]:
+    """The ids in a column of a file or frame; None where there is none."""
+    import pandas as pd
+
+    found = list[str | None]()
+    for row, given in enumerate(column, 1):
+        try:
+            found.append(None if pd.isna(given) or given == "" else checked_id(given))
+        except ValueError as error:
+            raise ValueError(f"row {row} of the log: {error}") from None
+    return found
 
 
 def read_about(items: Any, people: Any, times: Any, confidences: Any = None) -> list[About]:

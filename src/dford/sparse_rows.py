@@ -1,5 +1,6 @@
 """Sparse rows outside memory: as bytes, and as text in a file."""
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -11,17 +12,22 @@ _NAME = re.compile(r"features\[(\d{1,9})\]")
 _ENTRY = 12  # bytes: a number and its place
 
 
-def pack(row: Any) -> bytes:
-    """One row of a CSR matrix."""
-    return bytes(row.data.astype("<f8").tobytes() + row.indices.astype("<i4").tobytes())
+def pack(X: Any) -> list[bytes]:
+    """Each row of a CSR matrix."""
+    data, indices = X.data.astype("<f8").tobytes(), X.indices.astype("<i4").tobytes()
+    places = itertools.pairwise(X.indptr.tolist())
+    return [data[8 * begin : 8 * end] + indices[4 * begin : 4 * end] for begin, end in places]
 
 
 def unpack(packed: Sequence[bytes], width: int) -> Any:
     """The CSR matrix of rows that `pack` made."""
-    counts = [len(one) // _ENTRY for one in packed]
-    data = [np.frombuffer(one, "<f8", count) for one, count in zip(packed, counts, strict=True)]
-    indices = [np.frombuffer(one, "<i4", count, 8 * count) for one, count in zip(packed, counts, strict=True)]
-    return _matrix(data, indices, width)
+    counts = np.array([len(one) // _ENTRY for one in packed], np.int64)
+    words = np.frombuffer(b"".join(packed), "<i4")  # a number is two of them, and comes before its place
+    is_place = np.repeat(np.tile([False, True], len(packed)), np.stack([2 * counts, counts], axis=1).ravel())
+    indptr = np.zeros(len(packed) + 1, np.int32)
+    np.cumsum(counts, out=indptr[1:])
+    parts = words[~is_place].view("<f8"), words[is_place], indptr
+    return sparse.csr_matrix(parts, shape=(len(packed), width))
 
 
 def checked(data: Any, indices: Any, indptr: Any, width: int) -> Any:

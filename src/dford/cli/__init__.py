@@ -17,6 +17,7 @@ import dford
 from dford.cli import compare, data, demo, evaluate, export_import, label, place, predict, reproduce, run, serve, tune
 from dford.cli._mistakes import failure_in_words, in_words
 from dford.cli._shared import refuse
+from dford.document import printable
 
 # Only the extra "lab" brings typer, rich and matplotlib, so they are imported where they are used.
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 def _plain_warnings() -> Iterator[None]:
     """Show the library's warnings on one line, without their place in the code."""
     usual = warnings.formatwarning
-    warnings.formatwarning = lambda message, *_, **__: f"dford: {message}\n"
+    warnings.formatwarning = lambda message, *_, **__: f"dford: {printable(message)}\n"
     try:
         yield
     finally:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from dford.cli._serving import learned
-from dford.cli._shared import refuse
+from dford.cli._shared import refuse, say
 
 if TYPE_CHECKING:
     from dford.pool.people import Person
@@ -85,7 +85,7 @@ class Ending(NamedTuple):
             sys.stdout.flush()
             refuse(self.sentence)
         if self.last_words:
-            print(f"The last lines of its stderr:\n{self.last_words}", file=sys.stderr)
+            say(f"The last lines of its stderr:\n{self.last_words}", file=sys.stderr)
         return self.status
 
 
@@ -190,7 +190,7 @@ def _say(done: "Progress", seconds: float) -> None:
     if count := done.failures.total():
         some = "; ".join(f"{reason} ({n:,})" for reason, n in done.failures.most_common(_NAMED))
         more = "; and others" if len(done.failures) > _NAMED else ""
-        print(f"{count:,} questions failed and were dropped: {some}{more}")
+        say(f"{count:,} questions failed and were dropped: {some}{more}")
 
 
 def _report(service: "Service", project: "Project", how: Answering) -> None:
@@ -206,7 +206,7 @@ def _report(service: "Service", project: "Project", how: Answering) -> None:
         others = sum(one.answers for name, one in people.items() if name not in judges)
         same = same_answers(service.database, project, how.person)
         for line in describe(people[how.person], others, same, how.page):
-            print(line)
+            say(line)
 
 
 def describe(one: "Person", others: int, same: dict[str, tuple[int, int]], page: str) -> list[str]:

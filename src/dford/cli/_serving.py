@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import uvicorn
 
     from dford.service.core import Service
+    from dford.service.learning.fold import Packed
     from dford.service.learning.learned import Standing
     from dford.service.projects.projects import Project
     from dford.service.settings import Settings
@@ -116,8 +117,9 @@ def _in_words(done: str) -> Iterator[None]:
         raise ValueError(f"the database cannot be {done}: {getattr(error, 'orig', error)}") from None
 
 
-def learned(service: "Service", project: "Project") -> tuple[bytes, "Standing | None"]:
+def learned(service: "Service", project: "Project") -> tuple["Packed", "Standing | None"]:
     """The learner of a project, packed, and where its items stand, once all answers up to now are learned."""
+    from dford.service.learning.learned import Learned
     from dford.service.refusal import Refusal
 
     while True:
@@ -127,7 +129,7 @@ def learned(service: "Service", project: "Project") -> tuple[bytes, "Standing | 
             while not fold.wait(head, 1.0, items):
                 if fold.failure is not None:
                     raise ValueError(f"project {project.name} could not learn: {fold.failure}")
-            return fold.packed()[1], fold.look(lambda model, _: model.standing())
+            return fold.packed(Learned.standing)
 
 
 def listen(host: str, port: int) -> socket.socket:

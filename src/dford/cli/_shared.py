@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from dford.cli._names import BACKENDS
+from dford.document import printable
 
 # A command imports what it uses when it runs, so that help and the version appear at once.
 if TYPE_CHECKING:
@@ -21,8 +22,13 @@ if TYPE_CHECKING:
 
 def refuse(sentence: str, status: int = 2) -> int:
     """Say on one line of stderr why the command ends, and return its exit status."""
-    print(f"dford: {' '.join(sentence.split())}", file=sys.stderr)
+    print(f"dford: {printable(' '.join(sentence.split()))}", file=sys.stderr)
     return status
+
+
+def say(text: str, file: "TextIO | None" = None) -> None:
+    """Print lines that contain texts of others: names of files, columns and people, and what programs say."""
+    print("\n".join(map(printable, text.split("\n"))), file=file)
 
 
 def needs(extra: str, *packages: str) -> None:
@@ -98,9 +104,15 @@ def new_table(title: str, *headers: str) -> "Table":
     from rich import box
     from rich.table import Table
 
-    empty = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    class Printable(Table):
+        def add_row(self, *cells: Any, **how: Any) -> None:
+            super().add_row(*(printable(cell) if isinstance(cell, str) else cell for cell in cells), **how)
+
+    empty = Printable(
+        title=printable(title), title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False
+    )
     for place, header in enumerate(headers):
-        empty.add_column(header, justify="right" if place else "left", overflow="fold")
+        empty.add_column(printable(header), justify="right" if place else "left", overflow="fold")
     return empty
 
 

@@ -1,6 +1,7 @@
 """What the commands that read the user's table share: its target, its columns, and its learner."""
 
 import math
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dford.cli._names import LEARNERS
 from dford.cli._shared import read_levels
+from dford.document import printable
 
 if TYPE_CHECKING:
     from dford.learners import OrdinalLearner
@@ -53,7 +55,9 @@ class TableOptions(NamedTuple):
         discretise = _discretiser(self.equal_frequency, self.cuts, self.steps)
         if self.cuts is not None:  # one that never occurs is still a level
             names = [str(level) for level in range(1, self.cuts.count(",") + 3)]
-        return load_table(path, self.target, levels=names, discretise=discretise, kinds=read_kinds(self.kind))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "nothing is learned from")  # which the commands print of each column
+            return load_table(path, self.target, levels=names, discretise=discretise, kinds=read_kinds(self.kind))
 
 
 def files_of(table: Path) -> dict[str, Path]:
@@ -71,7 +75,7 @@ def files_of_learners(names: Iterable[str]) -> dict[str, Path]:
 
 def describe(columns: Any) -> str:
     """What each column became, one per line."""
-    return "\n".join(f"  {one.sentence}" for one in columns.describe())
+    return "\n".join(f"  {printable(one.sentence)}" for one in columns.describe())
 
 
 def check_learner(name: str, option: str = "--learner") -> None:

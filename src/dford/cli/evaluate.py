@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from dford.cli import _tables
-from dford.cli._shared import POLICY, console, new_table, read_log, read_policy
+from dford.cli._shared import POLICY, console, new_table, read_log, read_policy, say
 
 if TYPE_CHECKING:
     import typer
@@ -58,7 +58,7 @@ def _evaluate(path: Path, model_path: Path, model: Any, policy: "Policy | None")
 
         rows = pd.DataFrame(rows, columns=model.feature_names_in_)
     if warning := _warning(model.learned_from(log), model_path.name):
-        print(f"dford: {warning}", file=sys.stderr)
+        say(f"dford: {warning}", file=sys.stderr)
     predictions = model.predict(rows)
     figures = {
         "mean absolute error": offpolicy.mae(log, predictions, policy=policy),

@@ -1,6 +1,5 @@
 """`dford export` and `dford import`: a project's files, from its database, whether or not a server is using it."""
 
-import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -41,15 +40,18 @@ def add(program: "typer.Typer") -> None:
         project: Project,
         file: Annotated[Path, typer.Argument(metavar="FILE", help="A log, .csv or .parquet.")],
         database: Database = "",
+        new: Annotated[
+            bool, typer.Option("--new", help="Add all answers, also those that the project seems to have.")
+        ] = False,
     ) -> None:
         """Add the answers of another log to a project with the same columns, all or none.
 
-        Importing the same file again within 30 days adds nothing.
+        An answer that the project has, from here or from another file, is not added again: its id tells.
         """
         check_ending(file, "the log")
         if not file.is_file():
             raise FileNotFoundError(f"there is no log {file}")
-        _import(project, file, database)
+        _import(project, file, database, new)
 
 
 def _export(name: str, file: Path, what: str, database: str) -> None:
@@ -66,22 +68,16 @@ def _export(name: str, file: Path, what: str, database: str) -> None:
             draft.write_bytes(read)
 
 
-def _import(name: str, file: Path, database: str) -> None:
+def _import(name: str, file: Path, database: str, are_new: bool) -> None:
     with existing(database, items_per_call=2**31 - 1) as service:  # the limit is for strangers over HTTP
-        from dford.service.learning.log_reader import head_of
         from dford.service.projects import keys, uploads
-        from dford.service.store.idempotency import Request
 
-        project, content = service.project(name), file.read_bytes()
+        project = service.project(name)
         service.with_columns(project)
         with naming(file):
-            log = uploads.uploaded_log(project, content, file.suffix, service.bounds())
-        digest = hashlib.sha256(content).hexdigest()
-        before, request = head_of(service.database, project.id), Request("", f"import {project.id} {digest}", digest)
-        added = service.add_log(project, log, keys.LOCAL.name, request)
-        if added["sequence"] <= before:
-            print(f"{file.name} was imported before; its {added['count']:,} answers are already in project {name}")
-        else:
-            print(
-                f"{added['count']:,} answers added to project {name}, {added['about_items']:,} of them about its items"
-            )
+            log = uploads.uploaded_log(project, file.read_bytes(), file.suffix, service.bounds())
+            added = service.add_log(project, log, keys.LOCAL.name, are_new=are_new)
+        print(
+            f"{len(log):,} answers: {added['count']:,} new, {added['known']:,} already there; {added['about_items']:,} "
+            f"of the new ones are about items of project {name}"
+        )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 from dford.cli import _tables
 from dford.cli._names import LIVE_LEARNERS
 from dford.cli._serving import DATABASE, learned, leave, listen, make_server, opened, patiently, run
-from dford.cli._shared import check_ending, keep_whole, needs, read_levels, writing_to
+from dford.cli._shared import check_ending, keep_whole, needs, read_levels, say, writing_to
 from dford.files import atomic_write
 
 if TYPE_CHECKING:
@@ -115,8 +115,8 @@ def add(program: "typer.Typer") -> None:
         The same command continues where it stopped, and adds new rows at the end of the file.
 
         With --answer "python judge.py" --budget 500 a program answers under its own name.
-        It reads lines like {"item": {"note": "dry"}, "question": "Is it above ok?", "level": "ok", "levels":
-        ["bad", "ok", "good"], "id": 7} and prints {"higher": true} for each, optionally with "confidence": 0.8.
+        It reads lines like {"id": 7, "item": {"note": "dry"}, "question": "Is it above ok?", "level": "ok", "levels":
+        ["bad", "ok", "good"]} and prints {"id": 7, "higher": true} for each, optionally with "confidence": 0.8.
         People can check it on the page, at the same time or later.
         """
         needs("service", "fastapi", "prometheus_client", "sqlalchemy", "uvicorn")
@@ -128,7 +128,7 @@ def add(program: "typer.Typer") -> None:
             files, (rows, others) = file, image_rows(file)
             if others:
                 what = "file is" if len(others) == 1 else "files are"
-                print(f"{len(others):,} {what} left out, not being PNG, JPEG, WebP or GIF images ({_some(others)})")
+                say(f"{len(others):,} {what} left out, not being PNG, JPEG, WebP or GIF images ({_some(others)})")
         elif file.is_file():
             keep_whole(_tables.files_of(file), {"--out": out})
             rows = with_vectors(file, read_rows(file.read_bytes()))
@@ -229,18 +229,18 @@ def _filled(settings: "Settings", table: "TableProject") -> "Project":
         project, count = fill_project(service, table)
         print(f"Project {project.name}: {count_items(service.database, project):,} items, {count:,} of them new")
         for column in Columns.of(project.columns).describe():
-            print(f"  {column.sentence}")
+            say(f"  {column.sentence}")
         for note in unforeseen(project.columns, table.rows[-count:]) if count else ():
-            print(f"  {note}")
+            say(f"  {note}")
         rules = service.rules(project)
         if rules.gold_column is not None and not rules.gold:
-            print(
+            say(
                 f"  {rules.gold_column}: known levels; to check people with them, set a share of gold questions on the "
                 "page, under Set up"
             )
         if unread := unread_images(service, project):
             what, verb = ("image", "it counts") if len(unread) == 1 else ("images", "they count")
-            print(f"{len(unread):,} {what} could not be read ({_some(unread)}); {verb} as missing")
+            say(f"{len(unread):,} {what} could not be read ({_some(unread)}); {verb} as missing")
     return project
 
 

@@ -1,5 +1,7 @@
 """`dford place`: the levels of items in a file that may be larger than memory."""
 
+import operator
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +20,11 @@ def add(program: "typer.Typer") -> None:
         items: Annotated[Path, typer.Argument(metavar="ITEMS", help="A .parquet file with one item per row.")],
         levels: Annotated[str, typer.Option(metavar="A,B,C", help="The levels by name, lowest first.")],
         answers: Annotated[
-            Path, typer.Option(metavar="LOG", help="A .csv or .parquet log of answers with the column item.")
+            list[Path],
+            typer.Option(
+                metavar="LOG",
+                help="A .csv or .parquet log of answers with the column item; may be repeated, and logs may overlap.",
+            ),
         ],
         out: Annotated[Path, typer.Option(dir_okay=False, metavar="FILE", help="The .parquet file to write.")],
         first: Annotated[
@@ -58,7 +64,7 @@ def add(program: "typer.Typer") -> None:
 def _place(
     items: Path,
     levels: str,
-    answers: Path,
+    answers: list[Path],
     out: Path,
     first: int,
     error_rate: float | None,
@@ -70,12 +76,16 @@ def _place(
 
     from dford.placing import place
 
-    keep_whole({"the items": items, "the answers": answers}, {"--out": out})
-    log, screen = read_log(answers, levels), console()
-    if len(log) and all(item is None for item in log.item):
-        raise ValueError(
-            f"{answers.name} does not say which items its answers are about; it needs the columns item, person and time"
-        )
+    for file in answers:
+        keep_whole({"the items": items, "the answers": file}, {"--out": out})
+    logs, screen = [read_log(file, levels) for file in answers], console()
+    for file, part in zip(answers, logs, strict=True):
+        if len(part) and all(item is None for item in part.item):
+            raise ValueError(
+                f"{file.name} does not say which items its answers are about; it needs the columns item, person and "
+                "time"
+            )
+    log = reduce(operator.add, logs)
     with Progress(console=screen, disable=not screen.is_terminal, transient=True) as progress:
         task = progress.add_task("placing", total=None)
         found = place(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import dford
 from dford.cli._serving import DATABASE, leave, listen, make_server, open_database, opened, patiently, run
-from dford.cli._shared import console, needs, new_table, refuse
+from dford.cli._shared import console, needs, new_table, refuse, say
 
 if TYPE_CHECKING:
     import typer
@@ -110,11 +110,10 @@ def _refuse_strangers(service: "Service") -> None:
 
 
 def _verify(database: "Database") -> int:
-    from dford.service.learning.verify import verify
-    from dford.service.projects.projects import all_projects
+    from dford.service.learning.verify import verify_all
 
     rows = new_table(f"{database.url}", "Project", "Answers", "Snapshots", "State")
-    verified = [verify(database, project) for project in all_projects(database)]
+    verified = verify_all(database)
     faults = [f"{one.project}: {fault}" for one in verified for fault in one.faults]
     if (integrity := database.integrity()) != "ok":
         faults.append(f"the file is damaged: {integrity}")
@@ -123,7 +122,7 @@ def _verify(database: "Database") -> int:
     console().print(rows)
     for one in verified:
         for remark in one.remarks:
-            print(f"{one.project}: {remark}")
+            say(f"{one.project}: {remark}")
     return refuse("; ".join(faults), status=1) if faults else 0
 
 

@@ -19,8 +19,11 @@ KINDS = ("number", "category", "text", "vector", "image", "date", "shown")
 Kind = str | Sequence[str]
 """One of these, or the categories of a column in order."""
 _PARTS = ("day", "year", "month", "weekday", "hour")
-SPELLED_ALIKE = "spelling 1"
-"""Makes the places of categories without a list, the same for 3 and 3.0; earlier versions hashed them as written."""
+SPELLED_ALIKE = "spelling 2"
+"""Makes the places of words without a list: those of categories are the same for 3 and 3.0, and NA is a word.
+
+Earlier versions hashed categories as written, and then ("spelling 1") took NA for a missing value.
+"""
 
 
 class Column(NamedTuple):
@@ -98,7 +101,7 @@ class Column(NamedTuple):
         """
         if self.kind == "image":
             return self._seen(given, images)
-        rows, lost = np.zeros((len(given), self.width)), is_lost(given)
+        rows, lost = np.zeros((len(given), self.width)), self.is_lost(given)
         if self.kind == "number" and isinstance(given, np.ndarray) and given.dtype.kind in "iufb":  # a shortcut
             rows[:, 0] = given
             if not (is_right := lost | (np.abs(rows[:, 0]) <= values.LARGEST)).all():
@@ -114,6 +117,18 @@ class Column(NamedTuple):
         if self.missing:
             rows[:, -1] = lost
         return rows
+
+    def is_lost(self, given: Values) -> Bools:
+        """Which of these values are missing."""
+        if isinstance(given, np.ndarray) and given.dtype.kind in "iufb":
+            return np.isnan(given) if given.dtype.kind == "f" else np.zeros(len(given), np.bool_)
+        return np.array([values.is_missing(value) and not self._names(value) for value in given], dtype=np.bool_)
+
+    def _names(self, value: Any) -> bool:
+        """Whether a text that would say elsewhere that a value is missing is a word here."""
+        if self.categories:
+            return isinstance(value, str) and self.place(value) is not None
+        return self.is_sparse and self.made_by == SPELLED_ALIKE and values.is_na(value)
 
     def _fill(self, row: Floats, value: Any, r: int) -> None:
         if self.kind == "number":
@@ -156,18 +171,25 @@ class Column(NamedTuple):
         if images is None or images.made_by != self.made_by:
             now = "nothing here reads images" if images is None else f"here it is {images.made_by}"
             raise ColumnError(f"the images of {self.name!r} were encoded by {self.made_by}, but {now}", "no-encoder")
-        rows = np.zeros((len(given), self.size + 1))
+        rows, seen = np.zeros((len(given), self.size + 1)), dict[str, int]()
         for r, value in enumerate(given):
-            found = None if values.is_missing(value) else images.see(str(value))
+            name = None if values.is_missing(value) else str(value)
+            if name in seen:  # decoding takes long
+                rows[r] = rows[seen[name]]
+                continue
+            found = None if name is None else images.see(name)
             rows[r, -1] = found is None
             if found is not None:
                 rows[r, :-1] = found
+            if name is not None:
+                seen[name] = r
         return rows
 
     def sparse(self, given: Values) -> sparse.csr_matrix:
         """The places of texts and of categories without a list."""
-        found = ["" if values.is_missing(value) else values.word(value) for value in given]
-        if self.made_by == SPELLED_ALIKE:
+        lost = self.is_lost(given).tolist()
+        found = ["" if missing else values.word(value) for value, missing in zip(given, lost, strict=True)]
+        if self.kind == "category" and self.made_by:
             found = [values.spelled_alike(word) for word in found]
         return (texts.text_rows if self.kind == "text" else texts.token_rows)(found, self.name)
 
@@ -176,13 +198,6 @@ class Column(NamedTuple):
 
 
 _WORDS = 256
-
-
-def is_lost(given: Values) -> Bools:
-    """Which of these values are missing."""
-    if isinstance(given, np.ndarray) and given.dtype.kind in "iufb":
-        return np.isnan(given) if given.dtype.kind == "f" else np.zeros(len(given), np.bool_)
-    return np.array([values.is_missing(value) for value in given], dtype=np.bool_)
 
 
 def _parts(moment: datetime) -> tuple[float, ...]:

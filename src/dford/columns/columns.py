@@ -5,37 +5,25 @@ import math
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dford.columns.column import KINDS, Column, Kind, is_lost
+from dford.columns.column import KINDS, Column, Kind
+from dford.columns.described import Described, describe, unlearned
 from dford.columns.image_reader import ImageReader
 from dford.columns.reading import read_column
 from dford.columns.scaling import Scaling, dense_block, unit_rows
 from dford.columns.tables import Table, categories_of, length, read_table
 from dford.columns.texts import PLACES
-from dford.columns.values import ColumnError, is_missing
+from dford.columns.values import ColumnError
 
 VERSION = 1
 _LARGEST_VECTOR = 100_000
 _TYPES = [(int, float) if isinstance(one, float) else type(one) for one in Column("", "")]
-
-
-class Described(NamedTuple):
-    """How a column is read."""
-
-    column: str
-    """Its name."""
-    kind: str
-    """What it is read as: one of the kinds that `Columns` takes, or "order" for ordered categories."""
-    features: int
-    """How many numbers it becomes, besides the block of features that all texts share."""
-    sentence: str
-    """The same in words, with a hint if more could be learned from it."""
 
 
 class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -93,8 +81,14 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.encoder = encoder
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find out from these rows what the columns are."""
-        table, said = read_table(X), dict(self.kinds or {})
+        """Find out from these rows what the columns are, and warn if nothing is learned from some of them."""
+        self.read(X)
+        self.warn_of_unlearned(stacklevel=3)
+        return self
+
+    def read(self, X: Any) -> Self:
+        """Like `fit`, without a warning about what is not learned from."""
+        table, said = read_table(X), {str(name): kind for name, kind in (self.kinds or {}).items()}
         if unknown := set(said) - set(table):
             raise ColumnError(f"there is no column {min(unknown)!r}", "unknown-column", min(unknown))
         if table and not length(table):
@@ -103,6 +97,11 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         images = self._images()
         self._take([read_column(name, given, said.get(name), images) for name, given in table.items()])
         return self
+
+    def warn_of_unlearned(self, stacklevel: int) -> None:
+        """Warn once, naming all columns that are not learned from although nobody asked for that."""
+        if sentence := unlearned(self.columns_):
+            warnings.warn(sentence, stacklevel=stacklevel)
 
     def transform(self, X: Any) -> Any:
         """The features of every row: an array, or a sparse matrix if there are texts."""
@@ -121,21 +120,22 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         found = []
         for column in self.columns_:
             if column.kind == "category" and column.categories:
-                there = [value for value in table[column.name] if not is_missing(value)]
+                lost = column.is_lost(table[column.name])
+                there = [value for value, missing in zip(table[column.name], lost, strict=True) if not missing]
                 if len(there) > 1 and all(column.place(value) is None for value in there):
                     found.append(
                         f"none of the {len(there)} values of {column.name} is one of its categories, such as "
                         f"{column.categories[0]!r}"
                     )
             if column.is_learned_from and not column.missing:
-                lost = int(is_lost(table[column.name]).sum())
+                count = int(column.is_lost(table[column.name]).sum())
                 if column.is_sparse:
-                    if lost == length(table) > 1:
-                        found.append(f"{column.name} is missing in all {lost} rows, so its words say nothing here")
-                elif lost:
+                    if count == length(table) > 1:
+                        found.append(f"{column.name} is missing in all {count} rows, so its words say nothing here")
+                elif count:
                     found.append(
-                        f"{column.name} is missing in {lost} of {length(table)} rows, but was in none when the columns "
-                        f"were fitted; {column.instead} used instead"
+                        f"{column.name} is missing in {count} of {length(table)} rows, but was in none when the "
+                        f"columns were fitted; {column.instead} used instead"
                     )
         return found
 
@@ -146,7 +146,7 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             end += column.width
             if column.kind != "image":
                 continue
-            named, last = ~is_lost(table[column.name]), features[:, [end - 1]]
+            named, last = ~column.is_lost(table[column.name]), features[:, [end - 1]]
             unread = np.flatnonzero(named & ((last.toarray() if sparse.issparse(last) else last)[:, 0] == 1))
             if len(unread):
                 found.append(
@@ -182,7 +182,7 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def describe(self) -> list[Described]:
         """How each column is read, and which are not learned from."""
         check_is_fitted(self)
-        return [Described(column.name, column.kind, column.width, _sentence(column)) for column in self.columns_]
+        return [describe(column) for column in self.columns_]
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """The names of the features; those of texts are "#0", "#1", ..."""
@@ -282,19 +282,3 @@ def read_columns(stored: Sequence[Mapping[str, Any]]) -> list[Column]:
             raise ValueError(f"this dford does not know columns of kind {kind!r} and size {column.size!r}")
         found.append(column)
     return found
-
-
-def _sentence(column: Column) -> str:
-    said = {
-        "number": "a number",
-        "order": f"one of {len(column.categories)} ordered categories",
-        "category": f"one of {len(column.categories)} categories" if column.categories else "one of many categories",
-        "text": "text, learned from through its words and their parts",
-        "vector": f"a vector of {column.size} numbers",
-        "image": f"an image, learned from through {column.size} numbers",
-        "date": "a date, learned from through its parts",
-        "words": "text, learned from through its words",
-    }.get(column.kind, "shown, not learned from")
-    missing = "; missing values are learned from, too" if column.missing else ""
-    note = f"{'; ' if column.is_learned_from else ': '}{column.note}" if column.note else ""
-    return f"{column.name}: {said}{missing}{note}"

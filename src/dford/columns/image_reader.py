@@ -51,13 +51,17 @@ class ImageReader:
 
     def see(self, name: str) -> Floats | None:
         """The numbers of an image, or None if it cannot be read."""
-        from dford.columns import images
-
         try:
-            data = self._read(name)
-            return images.describe(data) if self._path is None else self._model().encode(data)
+            return self.numbers(name)
         except (ValueError, OSError):
             return None
+
+    def numbers(self, name: str) -> Floats:
+        """The same, but what is wrong with the image is raised."""
+        from dford.columns import images
+
+        data = self._read(name)
+        return images.describe(data) if self._path is None else self._model().encode(data)
 
     def _model(self) -> "Encoder":
         if self._encoder is None:

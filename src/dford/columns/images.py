@@ -3,7 +3,10 @@
 import io
 import itertools
 import math
+import re
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +24,8 @@ Pixels = NDArray[np.int32]
 
 VERSION = 1  # of the numbers: raise it if any of them changes, so that stored ones are computed again
 MOST_PIXELS = 50_000_000
+LONGEST_SIDE = 30_000  # pixels: to reduce a longer one takes longer than its pixels need
+_MOST_SCANS, _MOST_SEGMENTS = 50, 1_000  # of a JPEG: each scan goes over all pixels again, and a dozen are usual
 SIDE = 256  # pixels of the longer side, after reduction
 
 
@@ -52,31 +57,25 @@ class Decoded(NamedTuple):
     kind: ImageType
 
 
+def check(data: bytes) -> ImageType:
+    """The type of an image that is not too large, according to its header. ValueError if it is anything else."""
+    with _refusing(kind := _known_type(data)):
+        _opened(data, kind)
+    return kind
+
+
 def decode(data: bytes, side: int) -> Decoded:
     """The image, or the first one of an animation. A large one is reduced, but no side to less than `side`.
 
-    ValueError if it is not an image, is broken, or has more than `MOST_PIXELS`. It may take seconds and 500 MB.
+    ValueError if it is not an image, is broken, or has more than `MOST_PIXELS` or a side of more than `LONGEST_SIDE`.
+    It may take seconds and 500 MB.
     """
-    kind = image_type(data)
-    if kind is None:
-        raise ValueError("this is not an image; expected a PNG, JPEG, WebP or GIF file")
-    try:
-        if kind is _WEBP:  # its decoder allocates memory for all pixels before it says how many there are
-            _refuse_large(*_webp_size(data))
-        image: Image.Image = Image.open(io.BytesIO(data), formats=[kind.name])
-        _refuse_large(*image.size)
+    with _refusing(kind := _known_type(data)):
+        image = _opened(data, kind)
         width, height = image.size
         image.draft(None, (side, side))  # a JPEG is decoded at a half, a quarter or an eighth
         image.load()
         turn = image.getexif().get(_ORIENTATION)
-    except _TooLarge as large:
-        raise ValueError(str(large)) from None
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-        raise ValueError(f"the image has more than {MOST_PIXELS:,} pixels; make it smaller") from None
-    except MemoryError:
-        raise
-    except Exception as error:  # a decoder may raise anything for a broken file
-        raise ValueError(f"this {kind.name} file is damaged or incomplete; save the image again") from error
     image = _plain(image)
     if (factor := min(image.size) // side) > 1:
         image = image.reduce(factor)
@@ -95,13 +94,68 @@ def middle(data: bytes, height: int, width: int) -> NDArray[np.uint8]:
     return np.asarray(ImageOps.fit(image, (width, height), Image.Resampling.BICUBIC))
 
 
+def _known_type(data: bytes) -> ImageType:
+    if (kind := image_type(data)) is None:
+        raise ValueError("this is not an image; expected a PNG, JPEG, WebP or GIF file")
+    return kind
+
+
+def _opened(data: bytes, kind: ImageType) -> Image.Image:
+    """The image with its header read, and nothing decoded yet."""
+    if kind is _WEBP:  # its decoder allocates memory for all pixels before it says how many there are
+        _refuse_large(*_webp_size(data))
+    if kind is _JPEG:
+        _refuse_scans(data)
+    image: Image.Image = Image.open(io.BytesIO(data), formats=[kind.name])
+    _refuse_large(*image.size)
+    return image
+
+
 class _TooLarge(Exception):  # noqa: N818
     pass
+
+
+@contextmanager
+def _refusing(kind: ImageType) -> Iterator[None]:
+    """Turn what a decoder raises into one sentence."""
+    try:
+        yield
+    except _TooLarge as large:
+        raise ValueError(str(large)) from None
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        raise ValueError(f"the image has more than {MOST_PIXELS:,} pixels; make it smaller") from None
+    except MemoryError:
+        raise
+    except Exception as error:  # a decoder may raise anything for a broken file
+        raise ValueError(f"this {kind.name} file is damaged or incomplete; save the image again") from error
 
 
 def _refuse_large(width: int, height: int) -> None:
     if width * height > MOST_PIXELS:
         raise _TooLarge(f"the image has {width} x {height} pixels; make it smaller, at most {MOST_PIXELS:,} pixels")
+    if max(width, height) > LONGEST_SIDE:
+        raise _TooLarge(
+            f"the image has {width} x {height} pixels; make it smaller, at most {LONGEST_SIDE:,} on either side"
+        )
+
+
+_MARKER = re.compile(rb"\xff([\x02-\xcf\xd8-\xfe])")  # within the data of a scan, FF comes before 00 or a restart
+_SCAN, _END = 0xDA, 0xD9
+
+
+def _refuse_scans(data: bytes) -> None:
+    """Refuse a JPEG that is short, and yet would take hours."""
+    at, scans = 2, 0
+    for _ in range(_MOST_SEGMENTS):
+        marker = _MARKER.search(data, at)
+        if marker is None or marker[1][0] == _END:
+            return
+        if (scans := scans + (marker[1][0] == _SCAN)) > _MOST_SCANS:
+            break
+        at = marker.end() + int.from_bytes(data[marker.end() : marker.end() + 2], "big")
+    raise _TooLarge(
+        f"the JPEG file has more than {_MOST_SCANS} scans or {_MOST_SEGMENTS:,} segments; save the image again"
+    )
 
 
 def _webp_size(data: bytes) -> tuple[int, int]:

@@ -1,6 +1,5 @@
 """What a column is, judged by its values."""
 
-import itertools
 import math
 import re
 from collections.abc import Callable, Sequence, Set
@@ -11,10 +10,18 @@ from dford.columns.column import KINDS, SPELLED_ALIKE, Column, Kind
 from dford.columns.image_reader import ImageReader
 from dford.columns.values import ColumnError, Values
 
+AS_REQUESTED = "as requested"
+_NUMBERS_ROWS, _IS_ID, _IS_LINK = "it numbers the rows", "it is the id of each row", "it is a link"
+INSTEAD = {_NUMBERS_ROWS: "number", _IS_ID: "text", _IS_LINK: "text"}
+"""As what a column could be learned from that is not, for these reasons."""
+_ENOUGH = 10  # rows that show an id
 _MOST_CATEGORIES = 20
 _LONGEST_CATEGORY = 64
 _IMAGE = re.compile(r".+\.(png|jpe?g|webp|gif)", re.IGNORECASE)
-_ID_NAME = re.compile(r"(.*[_ -])?(id|uuid|guid|key|nr|no)|(row[_ -])?index", re.IGNORECASE)  # but no heat index
+_WORDS = ("category", "text")
+_ID_NAME = re.compile(  # surely an id; a key may be that of a song, a no nitric oxide, and a heat index is measured
+    r"(?i:(.*[_ -])?(id|uuid|guid)|index|row([_ -]?(index|id|number|num|nr|no))?|unnamed: \d+)|.*[a-z]I[dD]"
+)
 _CODE = re.compile(r"0\d+")
 _ID = re.compile(r"[A-Za-z_-]*\d[\w-]*|[0-9a-fA-F-]{8,}")
 _RANGE = re.compile(r"(0|[1-9]\d*)-(0|[1-9]\d*)")
@@ -48,35 +55,46 @@ def read_column(
     """
     if isinstance(kind, str) and kind not in KINDS:
         raise ColumnError(f"{kind!r} is not a kind of column; expected one of {', '.join(KINDS)}", column=name)
-    there = [value for value in given if not values.is_missing(value)]
-    lost = len(there) < len(given)
     if kind is not None and not isinstance(kind, str):
-        categories = tuple(map(values.word, kind))
-        if isinstance(kind, Set) or not 0 < len(set(categories)) == len(categories):
-            sentence = f"column {name!r} needs a list of distinct categories, lowest first; got {kind!r:.80}"
-            raise ColumnError(sentence, column=name)
-        column = Column(name, "order", categories=categories, missing=lost)
-        mean = float(column.dense(there)[:, 0].mean()) if there else 0.0
-        return column._replace(mean=mean)
+        return _ordered(name, given, kind)
+    note = ""
     if kind is None:
-        kind, note = _guess(name, there)
-        if kind in {"category", "text"}:
+        kind, note = _guess(name, given)
+        if kind in _WORDS:
             _refuse_gaps(name, given)
-        if kind == "image" and (images is None or all(images.see(word) is None for word in dict.fromkeys(there))):
+        if kind == "image" and (
+            images is None or all(images.see(word) is None for word in dict.fromkeys(_there(given)))
+        ):
             what = "no image folder is given" if images is None else "none of them can be read from the image folder"
             kind, note = "shown", f"it names images, but {what}"
-        if kind == "shown":
-            return Column(name, "shown", note=note)
-        if kind != "image":
-            return _make(name, kind, there, lost)._replace(note=note)
+    if kind == "shown":
+        return Column(name, kind, note=note or AS_REQUESTED)
     if kind == "image":
         if images is None:
             raise ColumnError(f"column {name!r} should be images, but no image folder is given", column=name)
         return Column(name, kind, size=images.size, missing=True, made_by=images.made_by)
-    return _make(name, kind, there, lost)
+    return _make(name, kind, given)._replace(note=note)
 
 
-def _make(name: str, kind: str, there: Sequence[Any], lost: bool) -> Column:
+def _there(given: Values, with_na: bool = False) -> list[Any]:
+    """The values that are not missing; NA counts as missing, except among words."""
+    return [value for value in given if not values.is_missing(value) or (with_na and values.is_na(value))]
+
+
+def _ordered(name: str, given: Values, order: Sequence[str]) -> Column:
+    categories = tuple(map(values.word, order))
+    if isinstance(order, Set) or not 0 < len(set(categories)) == len(categories):
+        sentence = f"column {name!r} needs a list of distinct categories, lowest first; got {order!r:.80}"
+        raise ColumnError(sentence, column=name)
+    column = Column(name, "order", categories=categories)
+    lost = column.is_lost(given)
+    places = column.dense(given)[~lost, 0]
+    return column._replace(mean=float(places.mean()) if len(places) else 0.0, missing=bool(lost.any()))
+
+
+def _make(name: str, kind: str, given: Values) -> Column:
+    there = _there(given, with_na=kind in _WORDS)
+    lost = len(there) < len(given)
     if kind == "number":
         numbers = [values.number(value) for value in there]
         if any(map(math.isnan, numbers)):
@@ -97,17 +115,19 @@ def _make(name: str, kind: str, there: Sequence[Any], lost: bool) -> Column:
             )
             raise ColumnError(sentence, "not-a-vector", name)
         return Column(name, kind, size=sizes.pop(), missing=lost)
-    if kind == "shown":
-        return Column(name, kind, note="as requested")
     if kind == "date":
         moments = [values.moment(value) for value in there]
         days = [moment.toordinal() for moment in moments if moment is not None]
         return Column(name, kind, mean=sum(days) / max(len(days), 1), missing=lost)
-    return Column(name, kind)
+    return Column(name, kind, made_by=SPELLED_ALIKE)
 
 
-def _guess(name: str, there: Sequence[Any]) -> tuple[str, str]:
-    """A kind, and a note: why nothing can be learned from the column, or what it may be meant to be."""
+def _guess(name: str, given: Values) -> tuple[str, str]:
+    """A kind, and a note: why nothing can be learned from the column, or what it may be meant to be.
+
+    If in doubt, it is learned from. What it is does not depend on the order of the rows.
+    """
+    there = _there(given)
     if not there:
         return "shown", "it is empty"
     if all(values.vector(value) is not None for value in there):
@@ -115,22 +135,25 @@ def _guess(name: str, there: Sequence[Any]) -> tuple[str, str]:
     numbers = [values.number(value) for value in there]
     has_zeros = any(isinstance(value, str) and _CODE.fullmatch(value.strip()) for value in there)  # as in 01234: a code
     if not any(map(math.isnan, numbers)) and not has_zeros:
-        return ("shown", "it numbers the rows") if _counts_rows(name, numbers) else ("number", "")
+        return ("shown", _NUMBERS_ROWS) if _numbers_rows(name, numbers) else ("number", "")
     if all(values.moment(value) is not None for value in there):
         return "date", ""
     words = [values.word(value) for value in there]
-    different, longest = len(set(words)), max(map(len, words))
+    different = len(set(words))
     if all(word.startswith(("http://", "https://")) for word in words):
-        return "shown", "it is a link"
+        return "shown", _IS_LINK
     if all(_IMAGE.fullmatch(word) for word in words):
         return "image", ""
-    if len(words) >= 10 and different == len(words) and _is_id(name, words):
-        return "shown", "it is the id of each row"
+    if len(words) >= _ENOUGH and different == len(words) and _is_id(name, words):
+        return "shown", _IS_ID
+    hint = _hint(words)
+    words += ["NA"] * (len(_there(given, with_na=True)) - len(there))
+    different, longest = len(set(words)), max(map(len, words))
     are_sentences = different == len(words) and any(len(word.split()) > 2 for word in words)
     repeats = different <= max(2, len(words) // 2) and not are_sentences
     if repeats and longest <= _LONGEST_CATEGORY and (different <= _MOST_CATEGORIES or not any(map(_is_prose, words))):
-        return "category", _hint(words)
-    return "text", _hint(words)
+        return "category", hint
+    return "text", hint
 
 
 _FINITE: Sequence[tuple[str, Callable[[Any], bool], Callable[[Any], bool]]] = (
@@ -168,14 +191,11 @@ def _hint(words: Sequence[str]) -> str:
     return ""
 
 
-def _counts_rows(name: str, numbers: Sequence[float]) -> bool:
+def _numbers_rows(name: str, numbers: Sequence[float]) -> bool:
     """Whether these just number the rows, and so say nothing about them."""
-    if len(numbers) < 10:
+    if len(numbers) < _ENOUGH or _ID_NAME.fullmatch(name) is None:
         return False
-    if all(after - before == 1 for before, after in itertools.pairwise(numbers)):
-        return True
-    whole = all(one.is_integer() for one in numbers) and len(set(numbers)) == len(numbers)
-    return whole and _ID_NAME.fullmatch(name) is not None
+    return len(set(numbers)) == len(numbers) and all(one.is_integer() for one in numbers)
 
 
 def _is_id(name: str, words: Sequence[str]) -> bool:

@@ -1,14 +1,16 @@
 """Tables of any kind as columns of values: pandas and polars frames, Arrow tables, arrays, rows as dicts."""
 
 import math
-from collections.abc import Mapping, Sequence, Set
+import os
+from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dford.columns.values import Values, number, word
-from dford.feedback import as_names
+from dford.columns.values import Values, is_missing, number, word
+from dford.feedback import as_names, check_columns, is_dict, labels_of
 from dford.log_columns import invented
 
 Table = dict[str, Values]
@@ -16,13 +18,18 @@ Table = dict[str, Values]
 
 def read_table(X: Any) -> Table:
     """The columns of X by name; those without names are called x0, x1, ..."""
-    if isinstance(X, Mapping):
-        return _by_name(X)
+    if is_dict(X):
+        check_columns(X)  # by position, whatever index a Series has
+        return _with_names(
+            {name: one if isinstance(one, (list, tuple, np.ndarray)) else _values(one) for name, one in X.items()}
+        )
     if isinstance(X, (list, tuple)) and X and all(isinstance(row, Mapping) for row in X):
-        return {name: [row.get(name) for row in X] for name in dict.fromkeys(name for row in X for name in row)}
-    labels = _labels(X)
+        return _with_names(
+            {name: [row.get(name) for row in X] for name in dict.fromkeys(name for row in X for name in row)}
+        )
+    labels = labels_of(X)
     if labels is None:
-        rows = np.asarray(X)
+        rows = np.asarray(checked_table(X))
         if rows.ndim != 2:
             raise ValueError(f"a table must have rows and columns; got an array of shape {rows.shape}")
         return dict(zip(invented(rows.shape[1]), rows.T, strict=True))
@@ -32,19 +39,26 @@ def read_table(X: Any) -> Table:
     return {name: _values(X[label]) for name, label in zip(names, labels, strict=True)}
 
 
-def _by_name(columns: Mapping[str, Any]) -> Table:
-    """Columns of a dict: by position, whatever index a Series has."""
-    for name, column in columns.items():
-        if isinstance(column, (str, bytes, Mapping, Set)) or not hasattr(column, "__len__"):
-            raise ValueError(
-                f"a dict must have a list of values for each column, but {name!r} has {str(column)[:40]!r}; put a "
-                "single row into a list"
-            )
-    table = {name: one if isinstance(one, (list, tuple, np.ndarray)) else _values(one) for name, one in columns.items()}
-    sizes = {len(column): name for name, column in table.items()}
-    if len(sizes) > 1:
-        (one, first), (two, second), *_ = sizes.items()
-        raise ValueError(f"all columns must be equally long, but {first!r} has {one:,} values and {second!r} {two:,}")
+def checked_table(X: Any) -> Any:
+    """X if it is a table, where a dict of columns becomes a list of rows; anything else is refused."""
+    if is_dict(X):
+        table = read_table(X)
+        return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+    if isinstance(X, (str, os.PathLike)):
+        raise TypeError(f"X must be a table, not a file; read it first, for example pandas.read_csv({str(X)!r})")
+    labels_of(X)  # refuses a frame that has not been read
+    is_list = isinstance(X, Sequence) and not isinstance(X, bytes)
+    if not (is_list or hasattr(X, "shape") or hasattr(X, "__array__")) or getattr(X, "shape", None) == ():
+        raise TypeError(f"X must be a table, with a row for each item: a frame, an array or a list; got {X!r:.80}")
+    return X
+
+
+def _with_names(columns: Mapping[Any, Values]) -> Table:
+    """The same with names that are text: those of dicts may be numbers, which a file would turn into text."""
+    table = {str(name): column for name, column in columns.items()}
+    if len(table) < len(columns):
+        twice = next(name for name in columns if not isinstance(name, str) and str(name) in columns)
+        raise ValueError(f"column names must be distinct, but {twice!r} and {str(twice)!r} look the same; rename one")
     return table
 
 
@@ -54,7 +68,7 @@ def categories_of(X: Any, names: Sequence[str] | None = None) -> dict[str, list[
     They go by their labels, or else by `names`, which are in the same order.
     """
     found: dict[str, list[str] | None] = {}
-    labels = _labels(X)
+    labels = labels_of(X)
     for label, name in () if labels is None else zip(labels, names or map(str, labels), strict=True):
         column = X[label]
         kind: Any = getattr(column, "dtype", getattr(column, "type", None))
@@ -73,9 +87,9 @@ def _categories(column: Any, kind: Any) -> Any:
 
 def has_more_than_numbers(X: Any) -> bool:
     """Whether X is a table with columns that are not numbers; numbers that name categories are not."""
-    if isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping):
+    if is_dict(X) or (isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping)):
         return True
-    if _labels(X) is None:
+    if labels_of(X) is None:
         return False
     return bool(categories_of(X)) or not all_are_numbers(X)
 
@@ -85,20 +99,25 @@ def all_are_numbers(X: Any) -> bool:
     return all(isinstance(column, np.ndarray) for column in read_table(X).values())
 
 
-def refuse_words(X: Any) -> None:
-    """Refuse texts in an array, in which every column is learned from as numbers."""
-    if isinstance(X, (np.ndarray, list, tuple)):
-        for value in np.asarray(X, dtype=object).flat:
-            if isinstance(value, str) and math.isnan(number(value)):
-                raise ValueError(
-                    f"an array must hold numbers only, but has {str(value)[:40]!r}; for texts and categories, pass a "
-                    "frame or a list of dicts"
-                )
+def refuse_array(X: Any) -> None:
+    """Say in one sentence what an array or a list of rows holds besides numbers, if it does."""
+    is_list = isinstance(X, (np.ndarray, list, tuple))
+    values = np.asarray(X, dtype=object).ravel().tolist() if is_list else []
+    if getattr(getattr(X, "dtype", None), "kind", "") == "c" or any(isinstance(value, complex) for value in values):
+        raise ValueError("Complex data not supported: an array must hold real numbers; pass both parts as features")
+    for value in values:
+        if isinstance(value, (list, tuple, np.ndarray)):
+            raise ValueError(f"all rows must have one number for each feature; got {value!r:.40}")
+        if not isinstance(value, (Real, Mapping)) and not is_missing(value) and math.isnan(number(value)):
+            raise ValueError(
+                f"an array must hold numbers only, but has {str(value)[:40]!r}; for texts, categories and dates, pass "
+                "a frame or a list of dicts"
+            )
 
 
 def has_missing_numbers(X: Any) -> bool:
     """Whether numbers are missing from an array, or from a table of numbers."""
-    if _labels(X) is None:
+    if labels_of(X) is None:
         return isinstance(X, np.ndarray) and X.ndim == 2 and _has_missing(X)
     return any(map(_has_missing, read_table(X).values()))
 
@@ -111,17 +130,12 @@ def _has_missing(numbers: NDArray[Any]) -> bool:
     return not np.isfinite(total) and bool(np.isnan(numbers).any())
 
 
-def _labels(X: Any) -> Any:
-    """The column labels of an Arrow table or of a frame."""
-    return getattr(X, "column_names", getattr(X, "columns", None))
-
-
 def as_table(x: Any) -> Any:
     """A single row, which may be a dict, a Series or a vector, as a table."""
-    if isinstance(x, Mapping):
+    if is_dict(x):
         return [x]
     if hasattr(x, "iloc") and x.ndim == 1:
-        return [x.to_dict()]
+        return [dict(zip(as_names(x.index) or invented(len(x)), x.tolist(), strict=True))]
     return np.asarray(x)[None] if isinstance(x, (np.ndarray, list, tuple)) and np.ndim(x) == 1 else x
 
 

@@ -5,6 +5,8 @@ import math
 import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
+from decimal import Decimal
+from numbers import Number
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,13 +26,21 @@ class ColumnError(ValueError):
 
 
 def is_missing(value: Any) -> bool:
+    """Whether there is no value; a column of words tells the word NA from that, see `is_na`."""
     if isinstance(value, str):
         return value.strip() in _NOTHING
     if isinstance(value, (float, np.floating)):
         return bool(value != value)
+    if isinstance(value, Decimal):
+        return value.is_nan()
     if isinstance(value, np.datetime64):
         return bool(np.isnat(value))
     return value is None or type(value).__name__ in {"NAType", "NaTType"}
+
+
+def is_na(value: Any) -> bool:
+    """Whether it is the text NA: among numbers it says that one is missing, among words it may be Namibia."""
+    return isinstance(value, str) and value.strip() == "NA"
 
 
 def number(value: Any) -> float:
@@ -38,7 +48,7 @@ def number(value: Any) -> float:
     if isinstance(value, str) and "_" in value:
         return math.nan
     try:
-        found = float(value) if not isinstance(value, (dict, list)) else math.nan
+        found = float(value) if not isinstance(value, (dict, list, complex, np.complexfloating)) else math.nan
     except (TypeError, ValueError, OverflowError):
         return math.nan
     return found if abs(found) <= LARGEST else math.nan
@@ -78,8 +88,18 @@ def _listed(value: Any) -> Any:
 
 
 def is_meant_as_number(value: Any) -> bool:
-    """Whether it is a number, or would be if it were not missing, infinite or too large."""
-    return is_missing(value) or isinstance(value, (float, np.floating)) or not math.isnan(number(value))
+    """Whether it is a number, or would be if it were not missing, infinite, too large or complex."""
+    return is_missing(value) or isinstance(value, Number) or not math.isnan(number(value)) or _is_too_large(value)
+
+
+def _is_too_large(value: Any) -> bool:
+    """Whether it is the text of an infinite or very large number; many digits are a code."""
+    if not isinstance(value, str) or "_" in value or value.strip().isdigit():
+        return False
+    try:
+        return abs(float(value)) > LARGEST
+    except ValueError:
+        return False
 
 
 def is_meant_as_vector(value: Any) -> bool:

@@ -72,11 +72,12 @@ def load_table(
     if not list(table):
         raise ValueError("the target is the only column; add one to learn from")
     try:
-        found = Columns(kinds).fit(table)
+        found = Columns(kinds).read(table)
     except ColumnError as error:
         if error.code != "unknown-column":
             raise
         raise ValueError(f"{path.name} has no column {error.column!r}; it has {_quoted(table)}") from None
+    found.warn_of_unlearned(stacklevel=3)
     columns = Columns.of([*found.columns_, Column(target, "shown", note="it is the target")])
     return bunch(
         columns.transform(table),

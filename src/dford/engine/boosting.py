@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dford.arrays import Bools, Floats, Ints
 from dford.engine._compiled import add_pair, inlined, place, released
 from dford.engine.binning import BINS, CATEGORICAL, FIRST, LISTED_AT, LISTED_TO, MISSING, NUMBER, USUAL
-from dford.engine.logistic import sigmoid
+from dford.engine.elementary import sigmoid
 from dford.engine.splits import Limits, best_split, best_value, hessian, saved
 
 # A node: its rows in `order`, its children, its best split and what that puts left, its place in the pool, its sums.

@@ -12,8 +12,7 @@ import numpy as np
 
 from dford.arrays import Bools, Floats, Ints
 from dford.engine._compiled import inlined, live
-from dford.engine.elementary import exp_one, log_one, logs
-from dford.engine.logistic import sigmoid
+from dford.engine.elementary import exp_one, log_one, logs, sigmoid
 
 MEMORY = 0.999  # the weight of past answers shrinks by this at each one: about the last thousand count
 MARGIN = 1.0  # in squared errors of probability: a lead that takes many answers, not luck, to build up

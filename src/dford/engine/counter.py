@@ -4,6 +4,8 @@ A batch, a live program, a replay and another machine therefore see the same str
 drawn before. The hash is the finaliser of splitmix64 (Steele, Lea and Flood 2014).
 """
 
+import hashlib
+
 import numpy as np
 
 from dford.arrays import Floats, Ints
@@ -26,6 +28,11 @@ def mix(z: np.uint64) -> np.uint64:
 def bits(seed: int, n: int) -> np.uint64:
     """The 64 bits of draw n. The seed is mixed first, so that neighbouring seeds do not share a stream."""
     return mix(mix(np.uint64(seed) + GOLDEN) + np.uint64(n) * GOLDEN)
+
+
+def stream(seed: int, name: str) -> int:
+    """The seed of the stream with this name: no two names or seeds share one, as they would if numbers were added."""
+    return int.from_bytes(hashlib.sha256(f"{seed} {name}".encode()).digest()[:8], "big") >> 2
 
 
 @compiled

@@ -10,7 +10,7 @@ import numpy as np
 from dford.arrays import Bools, Floats, Ints
 from dford.engine import rounds
 from dford.engine._compiled import compiled, inlined, live
-from dford.engine.logistic import sigmoid
+from dford.engine.elementary import sigmoid
 from dford.engine.rounds import CUTS, ROUNDS, play
 from dford.engine.sketch import remember, remember_sparse
 from dford.engine.vectors import add, add_dot_and_square, dot, dot_and_square, sparse_add, sparse_dot

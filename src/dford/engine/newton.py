@@ -28,31 +28,74 @@ import numpy as np
 
 from dford.arrays import Bools, Floats, Ints
 from dford.engine import rounds
-from dford.engine._compiled import compiled, fma, inlined, live, place, released
-from dford.engine.elementary import cos_one, exp_one
-from dford.engine.logistic import mode_of_bit, mode_of_gap, sigmoid
+from dford.engine._compiled import called, compiled, fma, inlined, live, place, released
+from dford.engine.elementary import cos_one, exp_one, mode_of_bit, mode_of_gap, sigmoid
 from dford.engine.rounds import CUTS, PENDING, ROUNDS, SEEN
 from dford.engine.sketch import remember
 from dford.engine.vectors import add_dot_spread, add_first, dot_first, square
 
 LINEAR, POLY, FOURIER = 0, 1, 2
 FARTHEST = 3.0  # standard deviations; a feature further from its mean counts as this far
+OUTLYING = 10.0  # and this far for means and deviations; large enough that ordinary features never get there
+EARLY = 16.0  # rows
 VARIANCE_OF_CUTS, VARIANCE_OF_WEIGHTS = 4.0, 1.0  # at the start
 
 
 @inlined
 def observe(state: Floats, moments: Floats, X: Floats, r: int) -> None:
-    """Welford's update of the mean and the sum of squared deviations; the third row is 1 / deviation."""
+    """Welford's update of the mean and the sum of squared deviations; the third row is 1 / deviation.
+
+    One value that is far out, such as -999 for a missing one, would make all others look alike. So after the first
+    EARLY rows, a value counts for at most OUTLYING deviations. Among these first, none can be told to be far out; but
+    as many rows later, the moments of the later half (the last two rows) replace those of both, if they vary so much
+    less.
+    """
     state[SEEN] += 1.0
-    n = state[SEEN]
+    n, outlying = state[SEEN], 0
+    for j in range(X.shape[1]):  # a separate loop, so that it is vectorised
+        outlying += abs((X[r, place(j)] - moments[0, place(j)]) * moments[2, place(j)]) > OUTLYING
+    if n > EARLY and outlying > 0:
+        observe_outlying(moments, n, X, r)
+    else:
+        for j in range(X.shape[1]):
+            update(moments, n, j, X[r, j])
+    if EARLY < n <= 2.0 * EARLY:
+        observe_later_half(moments, n, X, r)
+
+
+@inlined
+def update(moments: Floats, n: float, j: int, x: float) -> None:
+    away = x - moments[0, j]
+    mean = moments[0, j] + away / n
+    spread = moments[1, j] + away * (x - mean)
+    variance = spread / n
+    moments[0, j], moments[1, j] = mean, spread
+    # what rounding leaves of a constant does not count as variance
+    moments[2, j] = 1.0 / math.sqrt(variance) if variance > 1e-24 * mean * mean else 0.0
+
+
+@called
+def observe_outlying(moments: Floats, n: float, X: Floats, r: int) -> None:
     for j in range(X.shape[1]):
-        away = X[r, j] - moments[0, j]
-        mean = moments[0, j] + away / n
-        spread = moments[1, j] + away * (X[r, j] - mean)
-        variance = spread / n
-        moments[0, j], moments[1, j] = mean, spread
-        # what rounding leaves of a constant does not count as variance
-        moments[2, j] = 1.0 / math.sqrt(variance) if variance > 1e-24 * mean * mean else 0.0
+        x, scale = X[r, j], moments[2, j]
+        far = (x - moments[0, j]) * scale
+        if abs(far) > OUTLYING:
+            x = moments[0, j] + math.copysign(OUTLYING, far) / scale
+        update(moments, n, j, x)
+
+
+@called
+def observe_later_half(moments: Floats, n: float, X: Floats, r: int) -> None:
+    for j in range(X.shape[1]):
+        away = X[r, j] - moments[3, j]
+        mean = moments[3, j] + away / (n - EARLY)
+        spread = moments[4, j] + away * (X[r, j] - mean)
+        moments[3, j], moments[4, j] = mean, spread
+        if n == 2.0 * EARLY:
+            variance = spread / EARLY
+            if variance > 1e-24 * mean * mean and moments[1, j] > n * OUTLYING * OUTLYING * variance:
+                moments[0, j], moments[1, j], moments[2, j] = mean, n * variance, 1.0 / math.sqrt(variance)
+            moments[3, j] = moments[4, j] = 0.0
 
 
 @inlined

@@ -7,6 +7,9 @@ the item may have. Both are passed back and forth along the answers (belief prop
 said itself or, if others answered about the item, what else the same person said about it: someone who is wrong about
 an item is wrong at every cut.
 
+In `agree`, the kinds are side by side, so that loops over them are vectorised: says[1, level - cut + K - 1, kind] are
+the probabilities of yes, and says[0] those of no.
+
 There are only sums, products, quotients and `elementary` here, in a fixed order: the same answers give the same bits.
 """
 
@@ -51,6 +54,30 @@ def likelihood(level: Floats, chances: Floats, cut: int, higher: bool) -> float:
 
 
 @inlined
+def likelihoods(level: Floats, yes: Floats, cut: int, higher: bool, out: Floats) -> None:
+    """The same for all kinds, of which yes[level - cut + K - 1] are the chances of yes."""
+    first = level.size - 1 - cut
+    for j in range(out.size):
+        out[j] = 0.0
+    for k in range(level.size):
+        for j in range(out.size):
+            out[j] += level[k] * yes[first + k, j]
+    for j in range(out.size):
+        out[j] = said(out[j], higher)
+
+
+@inlined
+def speak(kind: Floats, says: Floats, cut: int, out: Floats) -> None:
+    """What an answer says about its item, if this is how likely each kind is for the person."""
+    first = out.size - 1 - cut
+    for k in range(out.size):
+        total = 0.0
+        for j in range(kind.size):
+            total += kind[j] * says[first + k, j]
+        out[k] = total
+
+
+@inlined
 def but_for(items: Ints, together: Ints, beliefs: Floats, messages: Floats, others: Floats) -> None:
     """What is known about the item of each answer, without this answer and those that go with it."""
     for a in range(items.size):
@@ -63,8 +90,8 @@ def but_for(items: Ints, together: Ints, beliefs: Floats, messages: Floats, othe
 
 @released
 def agree(
-    items: Ints, people: Ints, cuts: Ints, higher: Bools, together: Ints, prior: Floats, chances: Floats,
-    weights: Floats, rounds: int, beliefs: Floats, kinds: Floats, others: Floats, messages: Floats, work: Floats,
+    items: Ints, people: Ints, cuts: Ints, higher: Bools, together: Ints, prior: Floats, says: Floats, weights: Floats,
+    rounds: int, beliefs: Floats, kinds: Floats, others: Floats, messages: Floats, work: Floats,
 ) -> None:  # fmt: skip
     """Find how likely each level is for each item, each kind for each person, and the former without each answer.
 
@@ -75,10 +102,7 @@ def agree(
     n, n_levels, n_kinds = items.size, prior.shape[1], weights.shape[1]
     kind, likely = work[0], work[1]
     for a in range(n):
-        for k in range(n_levels):
-            messages[a, k] = 0.0
-            for j in range(n_kinds):
-                messages[a, k] += weights[people[a], j] * said(chances[j, k - cuts[a] + n_levels - 1], higher[a])
+        speak(weights[people[a]], says[int(higher[a])], cuts[a], messages[a])
     for turn in range(rounds + 1):
         for i in range(len(prior)):
             for k in range(n_levels):
@@ -94,17 +118,14 @@ def agree(
             for j in range(n_kinds):
                 kinds[p, j] = weights[p, j]
         for a in range(n):
+            likelihoods(others[a], says[1], cuts[a], higher[a], likely)
             for j in range(n_kinds):
-                kinds[people[a], j] *= likelihood(others[a], chances[j], cuts[a], higher[a])
+                kinds[people[a], j] *= likely[j]
             scale(kinds[people[a]])
         for a in range(n):
-            for j in range(n_kinds):
-                likely[j] = likelihood(others[a], chances[j], cuts[a], higher[a])
+            likelihoods(others[a], says[1], cuts[a], higher[a], likely)
             without(kinds[people[a]], likely, kind)
-            for k in range(n_levels):
-                messages[a, k] = 0.0
-                for j in range(n_kinds):
-                    messages[a, k] += kind[j] * said(chances[j, k - cuts[a] + n_levels - 1], higher[a])
+            speak(kind, says[int(higher[a])], cuts[a], messages[a])
 
 
 @compiled

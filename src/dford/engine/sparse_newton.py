@@ -21,8 +21,7 @@ import numpy as np
 from dford.arrays import Bools, Floats, Ints
 from dford.engine import rounds
 from dford.engine._compiled import compiled, fma, inlined, live, place, released
-from dford.engine.elementary import exp_one
-from dford.engine.logistic import mode_of_bit, mode_of_gap, sigmoid
+from dford.engine.elementary import exp_one, mode_of_bit, mode_of_gap, sigmoid
 from dford.engine.newton import FARTHEST, VARIANCE_OF_CUTS, VARIANCE_OF_WEIGHTS, order_cuts
 from dford.engine.rounds import CUTS, ROUNDS
 from dford.engine.sketch import remember_sparse

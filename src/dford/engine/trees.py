@@ -48,8 +48,8 @@ def logits(
 ) -> Floats:
     """The log-odds that each row is above levels 1..K-1, shape (rows, K - 1)."""
     out = np.full((len(Z), n_levels - 1), base)
-    for r in range(len(Z)):
-        for root in roots:
+    for root in roots:  # one tree at a time, which stays in the cache
+        for r in range(len(Z)):
             level = 1
             while level < n_levels:
                 leaf, last = walk(numbers, links, sets, root, Z, r, level, n_levels - 1)

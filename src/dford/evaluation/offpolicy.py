@@ -56,8 +56,8 @@ def mae(
         The probability of every level for every row, as from `predict_proba`, without that row's answer.
     policy : Policy, optional
         The policy that chose the questions, to check that it can ask about every level, and that it would have asked
-        these with these propensities. Without it, it is only noticed if a level was never asked about, or if weights of
-        1 / propensity are far from their mean, K - 1.
+        these with these propensities. Without it, it is only noticed if a level was never asked about, if weights of
+        1 / propensity are far from their mean, K - 1, or if items have several answers, as in the log of a pool.
     confidence : float, default=0.95
         The confidence of the interval, for a number of rows fixed in advance; see `dford.estimates.interval`.
     error_rate : float or Estimate, optional
@@ -244,6 +244,8 @@ def _terms(
     if policy is not None:
         policy.require_all_levels(K, log.scale.names)
         policy.require_propensities(asked, log.prediction_numbers, log.propensity, log.scale.names)
+    else:
+        _check_items(log)
     never = sorted(set(range(1, K)) - set(asked.tolist()))
     if never:
         raise ValueError(
@@ -259,6 +261,18 @@ def _terms(
     weights = np.where(asked < K, 1.0 / log.propensity, 0.0)
     _check_weights(weights, K, _heaviest(log, weights, policy))
     return weights * term(_numbers(log, predictions), asked, log.higher), weights
+
+
+def _check_items(log: FeedbackLog) -> None:
+    """Warn if a pool may have chosen the questions: it asks about an item again, but rarely what is known about it."""
+    items = [item for item in log.item if item is not None]
+    if again := len(items) - len(set(items)):
+        warnings.warn(
+            f"{again} of the log's {len(log)} answers are about an item with an earlier answer: if a pool chose these "
+            "questions, it hardly asked what was already known, and this figure can be far off; judge a pool by its "
+            "audit, and if a policy chose them, pass it as policy",
+            stacklevel=1,
+        )
 
 
 def _check_weights(weights: Floats, n_levels: int, heaviest: float) -> None:

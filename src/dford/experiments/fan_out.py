@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeVar
 
-from dford.experiments.processes import Done, WorkerDiedError, attempt, in_processes
+from dford.experiments.processes import Done, WorkerDiedError, attempt, attempt_elsewhere, in_processes
 
 T = TypeVar("T")
 
@@ -39,7 +39,7 @@ def _dask(function: Callable[[T], Any], inputs: Sequence[T], jobs: int) -> Gener
     def submit() -> None:
         while waiting and (jobs < 0 or len(running) < jobs):
             place, given = waiting.pop()
-            task = client.submit(attempt, function, given, pure=False)
+            task = client.submit(attempt_elsewhere, function, given, pure=False)
             running[task] = place
             tasks.add(task)
 
@@ -62,7 +62,7 @@ def _ray(function: Callable[[T], Any], inputs: Sequence[T], jobs: int) -> Genera
 
     if not ray.is_initialized():
         ray.init(log_to_driver=False, logging_level="ERROR")
-    remote, waiting = ray.remote(attempt), list(enumerate(inputs))[::-1]
+    remote, waiting = ray.remote(attempt_elsewhere), list(enumerate(inputs))[::-1]
     running: dict[Any, int] = {}
     try:
         while waiting or running:

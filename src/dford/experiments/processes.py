@@ -12,10 +12,22 @@ import sys
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
-from typing import IO, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
+Outcome = tuple[Any, BaseException | None]
+"""A value, or what was raised."""
 _SERVE = "from dford.experiments.processes import serve; serve()"
+
+
+_NOT_PICKLABLE = (
+    "{what} cannot be passed between processes ({why}); use one process, or only classes and functions that can be "
+    "imported by name"
+)
+
+
+class NotPicklableError(ValueError):
+    """Something cannot be passed between processes."""
 
 
 class WorkerDiedError(RuntimeError):
@@ -62,7 +74,11 @@ class _Worker(threading.Thread):
         with suppress(queue.Empty):
             while not self._stopped:
                 place, given = self._waiting.get_nowait()
-                self._ended.put(self._play(place, given))
+                try:
+                    outcome = self._play(given)
+                except Exception as error:  # whoever waits for the outcome must get one
+                    outcome = None, error
+                self._ended.put(Done(place, *outcome))
         self.end()
 
     def end(self) -> None:
@@ -76,22 +92,24 @@ class _Worker(threading.Thread):
             self._process.communicate()
             self._process = None
 
-    def _play(self, place: int, given: Any) -> Done:
+    def _play(self, given: Any) -> Outcome:
+        call = _packed((self._function, given), "what a task gets")
         try:
             with self._lock:
                 if self._stopped:
-                    return Done(place, error=WorkerDiedError("stopped"))
+                    return None, WorkerDiedError("stopped")
                 process = self._process = self._process or _start()
             assert process.stdin is not None
             assert process.stdout is not None
-            pickle.dump((self._function, given), process.stdin)
+            pickle.dump(call, process.stdin)
             process.stdin.flush()
-            value, error = pickle.load(process.stdout)
-            return Done(place, value, error)
-        except (EOFError, BrokenPipeError, ValueError, pickle.UnpicklingError) as error:
+            outcome = pickle.load(process.stdout)
+        except (EOFError, BrokenPipeError, ValueError, pickle.UnpicklingError):
             with self._lock:
                 self._kill()
-            return Done(place, error=WorkerDiedError(f"its process died ({type(error).__name__})"))
+            return None, WorkerDiedError("its process died, or was killed, perhaps for lack of memory")
+        found: Outcome = _unpacked(outcome, "what a task returned")
+        return found
 
 
 def _start() -> "subprocess.Popen[bytes]":
@@ -106,21 +124,57 @@ def _start() -> "subprocess.Popen[bytes]":
 
 def serve() -> None:
     """The loop of such a process: calls come in, outcomes go out. It ends when the other side is gone."""
-    calls: IO[bytes] = sys.stdin.buffer
-    outcomes = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what calls print must not mix with outcomes
+    calls, outcomes = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # what calls read must not be the next call,
+    os.dup2(2, 1)  # and what they print must not mix with outcomes
     # the other side may end at any moment, even before the first call or in the middle of one
     with suppress(EOFError, BrokenPipeError, pickle.UnpicklingError):
         sys.path = pickle.load(calls)
         while True:
-            function, given = pickle.load(calls)
-            pickle.dump(attempt(function, given), outcomes)
+            pickle.dump(_called(pickle.load(calls)), outcomes)
             outcomes.flush()
 
 
-def attempt(function: Callable[[T], Any], given: T) -> tuple[Any, Exception | None]:
+def _called(call: bytes) -> bytes:
+    """The outcome of a call; both are pickled apart from the stream, which stays in step if they cannot be."""
+    try:
+        function, given = _unpacked(call, "what a task gets")
+        return _packed(attempt_elsewhere(function, given), "what a task returned")
+    except Exception as error:
+        return pickle.dumps((None, error))
+
+
+def _packed(content: Any, what: str) -> bytes:
+    try:
+        return pickle.dumps(content)
+    except Exception as error:  # it runs the code of whatever is in there
+        raise NotPicklableError(_NOT_PICKLABLE.format(what=what, why=_in_words(error))) from None
+
+
+def _unpacked(content: bytes, what: str) -> Any:
+    try:
+        return pickle.loads(content)
+    except Exception as error:
+        raise NotPicklableError(_NOT_PICKLABLE.format(what=what, why=_in_words(error))) from None
+
+
+def attempt(function: Callable[[T], Any], given: T) -> Outcome:
     """What the function returns, or the error it raises."""
     try:
         return function(given), None
     except Exception as error:
         return None, error
+
+
+def attempt_elsewhere(function: Callable[[T], Any], given: T) -> Outcome:
+    """The same in another process: an error that would not arrive there is replaced by one that says the same."""
+    value, error = attempt(function, given)
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:  # as of a class that takes more than its message, or has a lock
+        return None, RuntimeError(_in_words(error))
+    return value, error
+
+
+def _in_words(error: BaseException | None) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -86,6 +86,8 @@ def restored(
         model._validate_params()
         if "levels" in header:
             _saving.restore(model, header, arrays)
+        if "set_params" in header:  # after learning started
+            model.set_params(**_saving.to_params(header["set_params"], kernel))
     except (LookupError, TypeError, AttributeError, OverflowError, MemoryError, RecursionError) as error:
         raise ValueError(f"{path} has no learner that this dford knows ({error!r})") from None
     return model

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dford.arrays import Floats, Ints
 from dford.columns import Columns
 from dford.columns.scaling import scaled_as_they_come
+from dford.columns.tables import checked_table
 from dford.engine import loops, rounds, vectors
 from dford.learners import _saving
 from dford.learners._forms.form import Form, Rows, missing, refuse_large, writable
@@ -68,6 +69,7 @@ class OrdinalLearner(ClassifierMixin, RowReader):  # type: ignore[misc]
 
     _records: list[Floats]  # the state's figures at each checkpoint, then the thresholds
     _next_checkpoint: int
+    _learned_with: dict[str, Any]  # the parameters at the start: `set_params` takes effect when learning starts again
 
     def __init__(
         self,
@@ -207,7 +209,10 @@ class OrdinalLearner(ClassifierMixin, RowReader):  # type: ignore[misc]
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if anew:
             self._validate_params()
+        X = checked_table(X)
         columns = self._read_columns(X) if anew else self._columns
+        if anew and columns is not None:
+            columns.warn_of_unlearned(stacklevel=4)
         X, names = self._rows(X if not anew or columns is None else columns.transform(X), anew), X
         scale = Scale.infer(y, self.levels, classes) if anew else self._scale
         y = self._labels(scale.labels(y))
@@ -298,6 +303,7 @@ class OrdinalLearner(ClassifierMixin, RowReader):  # type: ignore[misc]
             # a valid seed, as it is saved in place of a RandomState
             seed = int(check_random_state(self.random_state).randint(2**32, dtype=np.int64))
         self._scale, self._form, self.seed_ = scale, form, seed
+        self._learned_with = _saving.to_json(self.get_params(deep=False), seed)
         self._checkpoints: list[int] = [*checkpoints.tolist(), sys.maxsize]
         self._records = []
         self._table = self._policy().table(len(scale))

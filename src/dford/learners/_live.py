@@ -1,16 +1,19 @@
 """Ask and tell: rounds whose answers come later, in any order, from people or programs."""
 
+from array import array
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Self
+from zlib import crc32
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dford.arrays import Floats
-from dford.feedback import Question
+from dford.feedback import Question, checksum, make_read_only
 from dford.learners._forms.form import Form, Rows
 from dford.learners._log_learner import FLOAT64, LogLearner
+from dford.learners._saving import early_id
 from dford.scale import Scale
 
 _TOLD_NO, _TOLD_YES, _DROPPED = 1, 2, 3
@@ -38,12 +41,22 @@ class LiveLearner(LogLearner):
             row = self._one_row(x)
             seen = self._scaled(row)
         prediction, level, propensity, n = form.ask(self._rule, self._table, self.seed_, seen)
-        names = self._scale.names
+        if type(row) is np.ndarray:  # both as below, without the calls
+            row.setflags(write=False)
+            what = crc32(row, 65537 * level + prediction)  # type: ignore[arg-type]
+        else:
+            make_read_only(row)
+            what = checksum(row, level, prediction)
+        names, own = self._scale.names, f"{self._key}-{n}-{what}"
         # the same as Question(...), without parsing its arguments: this saves a quarter of a microsecond
-        question = tuple.__new__(
-            Question, (f"{self._key}-{n}", row, names[level - 1], names[prediction - 1], propensity, n)
-        )
-        self._open[question.id] = question
+        question = tuple.__new__(Question, (own, row, names[level - 1], names[prediction - 1], propensity, n))
+        self._open[own] = question
+        closed, mark = self._closed, what % 16383 + 1 << 2
+        if n == len(closed):
+            closed.append(mark)
+        else:
+            self._make_room(n)
+            closed[n] = mark
         return question
 
     def tell(self, question: Question, higher: bool | np.bool_) -> Self:
@@ -59,7 +72,8 @@ class LiveLearner(LogLearner):
         if asked is None:
             self._check_closed(question, higher)
             return self
-        self._learn_answer(asked, asked.x if self._form.row_shape else self._scaled(asked.x), higher)
+        row = asked.x.copy()  # for read-only arrays numba would compile again
+        self._learn_answer(asked, row if self._form.row_shape else self._scaled(row), higher)
         self._close(asked, _TOLD_YES if higher else _TOLD_NO)
         return self
 
@@ -80,7 +94,14 @@ class LiveLearner(LogLearner):
     def _begin(self, scale: Scale, form: Form, seed: int | None = None) -> None:
         super()._begin(scale, form, seed)
         self._open: dict[str, Question] = {}
-        self._fates = bytearray()  # two bits per question: enough to tell a repeated answer from a different one
+        # for each draw, 14 bits of what was asked (not all 0), and two of how it ended: enough to know the same
+        # question, and the same answer, when they come again
+        self._closed = array("H")
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for question in self.__dict__.get("_open", {}).values():
+            make_read_only(question.x)
 
     def _find(self, question: Question) -> Question | None:
         """The open question that equals this one, or None if it was closed."""
@@ -90,7 +111,7 @@ class LiveLearner(LogLearner):
             asked = self._open.get(question.id)
             if asked is question or (asked is not None and asked == question):
                 return asked
-            if asked is None and question.id == f"{self._key}-{question.round}" and self._fate(question.round):
+            if asked is None and self._was_closed(question):
                 return None
         raise ValueError(f"question {question.id} was not asked by this model; pass one that ask returned")
 
@@ -104,17 +125,25 @@ class LiveLearner(LogLearner):
                 "the first answer stands"
             )
 
+    def _was_closed(self, question: Question) -> bool:
+        own, n = question.id, question.round
+        if not self._fate(n):
+            return False
+        if own == early_id(self.seed_, n):
+            return self._closed[n] >> 2 == 0
+        before, _, what = own.rpartition("-")
+        is_own = before == f"{self._key}-{n}" and what.isdecimal()
+        return is_own and self._closed[n] >> 2 == int(what) % 16383 + 1
+
     def _fate(self, n: int) -> int:
-        return (self._fates[n >> 2] >> 2 * (n & 3)) & 3 if 0 <= n >> 2 < len(self._fates) else 0
+        return self._closed[n] & 3 if 0 <= n < len(self._closed) else 0
+
+    def _make_room(self, n: int) -> None:
+        self._closed.frombytes(bytes(self._closed.itemsize * max(n + 1 - len(self._closed), 0)))
 
     def _close(self, question: Question, fate: int) -> None:
         del self._open[question.id]
-        n = question.round
-        try:
-            self._fates[n >> 2] |= fate << 2 * (n & 3)
-        except IndexError:
-            self._fates.extend(bytes((n >> 2) + 1 - len(self._fates)))
-            self._fates[n >> 2] |= fate << 2 * (n & 3)
+        self._closed[question.round] |= fate
 
 
 class ProbabilisticLearner(LiveLearner):

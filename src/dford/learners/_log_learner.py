@@ -1,5 +1,7 @@
 """Learning from answers to questions that are stored elsewhere: in a log, or by a program that numbers them itself."""
 
+import json
+import zlib
 from bisect import bisect_right
 from typing import Any, NamedTuple, Self
 
@@ -10,10 +12,10 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from dford.arrays import Bools, Floats, Ints
-from dford.columns.tables import as_table
+from dford.columns.tables import as_table, checked_table
 from dford.engine import counter, rounds, vectors
 from dford.estimates import Estimate
-from dford.feedback import Question, split_names
+from dford.feedback import Question, checksum, split_names
 from dford.learners._base import OrdinalLearner
 from dford.learners._forms.form import Form, Rows, refuse_large
 from dford.learners._trace import free_figures
@@ -22,6 +24,7 @@ from dford.policies import Policy
 from dford.scale import Scale
 
 FLOAT64 = np.dtype(np.float64)
+_NOT_ITS_OWN = {"levels", "checkpoints", "random_state"}  # the scale and the seed say more
 
 
 class Proposal(NamedTuple):
@@ -47,7 +50,8 @@ class Proposal(NamedTuple):
         place = int(np.searchsorted(self.sums, counter.uniforms(self.seed, np.array([number]))[0], side="right"))
         names = self.levels
         propensity = float(self.probabilities[place])
-        return Question(f"{self.key}-{number}", self.x, names[place], names[self.prediction - 1], propensity, number)
+        own = f"{self.key}-{number}-{checksum(self.x, place + 1, self.prediction)}"
+        return Question(own, self.x, names[place], names[self.prediction - 1], propensity, number)
 
 
 class LogLearner(OrdinalLearner):
@@ -81,9 +85,11 @@ class LogLearner(OrdinalLearner):
         x, (prediction, level) = question.x, map(self._scale.number, (question.prediction, question.level))
         if type(x) is not np.ndarray or x.dtype is not FLOAT64 or x.shape != (self._form.n_features,):
             x = self._one_row(x)
+        seen = self._scaled(x)
+        _check(self._form, seen if seen.ndim == 2 else seen[None])
         if question.propensity != self._table[0, prediction - 1, level - 1]:
             self._note_policy(None, np.array([level]), np.array([prediction]), np.array([question.propensity]))
-        self._learn_answer(question, self._scaled(x), bool(higher))
+        self._learn_answer(question, seen, bool(higher))
         return self
 
     def _learn_answer(self, question: Question, x: Rows, higher: bool) -> None:
@@ -108,6 +114,7 @@ class LogLearner(OrdinalLearner):
         higher : sequence of bool
             The answers. If any of them is invalid, none is learned.
         """
+        X = checked_table(X)
         if not np.shape(X)[0]:
             return self
         if not self.__sklearn_is_fitted__():
@@ -250,7 +257,9 @@ class LogLearner(OrdinalLearner):
 
     def _begin(self, scale: Scale, form: Form, seed: int | None = None) -> None:
         super()._begin(scale, form, seed)
-        self._key = f"{int(counter.key(self.seed_)):08x}"  # identifies the model in its questions' ids
+        told = {name: self._learned_with[name] for name in self._learned_with if name not in _NOT_ITS_OWN}
+        words = json.dumps([type(self).__name__, told, scale.names, form.n_features], default=repr)
+        self._key = f"{int(counter.key(self.seed_)) ^ zlib.crc32(words.encode()):08x}"  # begins its questions' ids
 
     def _begin_live(self, x: Any) -> None:
         if self.levels is None:

@@ -1,7 +1,6 @@
 """Reading rows: arrays, sparse matrices and tables, with the names of their features."""
 
 import warnings
-from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dford.columns import Column, Columns
-from dford.columns.tables import has_missing_numbers, has_more_than_numbers, read_table, refuse_words
+from dford.columns.tables import checked_table, has_missing_numbers, has_more_than_numbers, read_table, refuse_array
 from dford.feedback import difference
 from dford.learners._forms.form import Form, Rows
 from dford.log import FeedbackLog
@@ -43,9 +42,9 @@ class RowReader(BaseEstimator):  # type: ignore[misc]
         In a table of numbers every column is learned from, as elsewhere in scikit-learn, even one that counts the rows.
         """
         if has_more_than_numbers(X):
-            columns = Columns().fit(X)
+            columns = Columns().read(X)
         elif self._fills_missing() and has_missing_numbers(X):
-            columns = Columns(dict.fromkeys(read_table(X), "number")).fit(X)
+            columns = Columns(dict.fromkeys(read_table(X), "number")).read(X)
         else:
             return None
         self.check_columns(columns)
@@ -98,6 +97,7 @@ class RowReader(BaseEstimator):  # type: ignore[misc]
         # gets none: check_array changes the warning filters of all threads, and pools learn in a thread of their own.
         rows = X
         if not (type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.flags.c_contiguous and X.size):
+            X = checked_table(X)
             try:
                 rows = check_array(
                     X,
@@ -109,9 +109,9 @@ class RowReader(BaseEstimator):  # type: ignore[misc]
                     input_name="X",
                 )
             except (TypeError, ValueError):
-                refuse_words(X)
                 if not anew:
                     self._refuse_column(X)
+                refuse_array(X)
                 raise
         if not anew and columns is None:
             validate_data(self, X, reset=False, skip_check_array=True)
@@ -127,7 +127,7 @@ class RowReader(BaseEstimator):  # type: ignore[misc]
         is_frame = hasattr(X, "columns")
         if is_frame:
             validate_data(self, X, reset=False, skip_check_array=True)  # other names are refused as such
-        if isinstance(X, Mapping) or has_more_than_numbers(X):
+        if has_more_than_numbers(X):
             Columns.of([Column(name, "number") for name in read_table(X)]).features(X)
             if not is_frame:
                 raise ValueError("X must be an array or a frame of numbers, as in fit; got dicts")

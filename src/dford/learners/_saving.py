@@ -1,10 +1,11 @@
 """Saving learners to files and back: parameters and levels as JSON, all numbers as arrays."""
 
 import os
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from functools import partial
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,8 +14,8 @@ from scipy import sparse
 
 from dford import persistence, policies, sparse_rows
 from dford.columns import Columns
-from dford.engine import rounds
-from dford.feedback import Question
+from dford.engine import counter, rounds
+from dford.feedback import Question, make_read_only
 from dford.learners._forms.form import Form, KernelFunction
 from dford.policies import Policy
 from dford.scale import Scale
@@ -33,8 +34,11 @@ class Model(Protocol):
     # only in learners that ask
     _key: str
     _open: dict[str, Question]
-    _fates: bytearray
+    _closed: "array[int]"
+    _learned_with: dict[str, Any]
 
+    def _make_room(self, n: int) -> None: ...
+    def _validate_params(self) -> None: ...
     def get_params(self, deep: bool) -> dict[str, Any]: ...
     def _known_names(self) -> list[str] | None: ...
     def _look_at_names(self) -> None: ...
@@ -53,12 +57,13 @@ def packing(model: Model, log: bool) -> Callable[[], bytes]:
 
 
 def _parts(model: Model, log: bool) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    params = {name: _to_json(value) for name, value in model.get_params(deep=False).items()}
-    if params["random_state"] is not None and not isinstance(params["random_state"], int):
-        params["random_state"] = model.seed_ if hasattr(model, "seed_") else None
+    model._validate_params()  # what is wrong with them would only show when the file is loaded
+    params = to_json(model.get_params(deep=False), getattr(model, "seed_", None))
     header: dict[str, Any] = {"learner": type(model).__name__, "params": params}
     arrays: dict[str, NDArray[Any]] = {}
     if hasattr(model, "_form"):
+        if model._learned_with != params:
+            header |= {"params": model._learned_with, "set_params": params}
         header |= {
             "levels": model._scale.names,
             "features": model._form.n_features,
@@ -71,8 +76,9 @@ def _parts(model: Model, log: bool) -> tuple[dict[str, Any], dict[str, NDArray[A
         arrays |= model._form.arrays() | (model._form.log_arrays() if log else {})
         arrays["records"] = np.array(model._records).reshape(-1, rounds.FIGURES + len(model._scale) - 1)
         if hasattr(model, "_open"):
-            header["open"] = [[q.round, q.level, q.prediction, q.propensity] for q in model._open.values()]
-            arrays["fates"] = np.frombuffer(bytes(model._fates), np.uint8)
+            header["open"] = [[q.round, q.level, q.prediction, q.propensity, q.id] for q in model._open.values()]
+            # without questions, the bytes are those of early versions
+            arrays["closed" if model._closed else "fates"] = np.array(model._closed, "<u2").view(np.uint8)
             arrays |= _save_rows([q.x for q in model._open.values()], model._form.n_features)
     return header, arrays
 
@@ -99,27 +105,38 @@ def restore(model: Model, header: dict[str, Any], arrays: dict[str, NDArray[Any]
         model.feature_names_in_ = np.array(header["feature_names"], dtype=object)
         model._look_at_names()
     if hasattr(model, "_open"):
-        model._fates = bytearray(arrays["fates"].tobytes())
+        if "closed" in arrays:
+            model._closed = array("H", arrays["closed"].view("<u2").tolist())
+        else:  # files of early versions have only two bits for each question: its fate
+            model._closed = array("H", (arrays["fates"][:, None] >> np.array([0, 2, 4, 6]) & 3).ravel().tolist())
         rows = _load_rows(arrays, header["features"])
-        for row, (n, level, prediction, propensity) in zip(rows, header["open"], strict=True):
-            question = Question(f"{model._key}-{n}", row, level, prediction, propensity, n)
-            model._open[question.id] = question
+        for row, (n, level, prediction, propensity, *given) in zip(rows, header["open"], strict=True):
+            own = str(given[0]) if given else early_id(header["seed"], n)
+            make_read_only(row)
+            model._make_room(n)
+            model._open[own] = Question(own, row, level, prediction, propensity, n)
+
+
+def early_id(seed: int, number: int) -> str:
+    """The id of a question in early versions, which may still be stored elsewhere."""
+    return f"{int(counter.key(seed)):08x}-{number}"
 
 
 def _check(form: Form, arrays: dict[str, NDArray[Any]]) -> None:
     """Refuse arrays of other types than a new model's, or with invalid numbers: compiled code trusts them."""
     rows = _save_rows([], form.n_features)
-    new = form.arrays() | form.log_arrays() | rows | {"records": np.empty(0), "fates": np.empty(0, np.uint8)}
-    for name, array in arrays.items():
-        strange = ~np.isfinite(array)
+    fates = dict.fromkeys(("closed", "fates"), np.empty(0, np.uint8))
+    new = form.arrays() | form.log_arrays() | rows | fates | {"records": np.empty(0)}
+    for name, found in arrays.items():
+        strange = ~np.isfinite(found)
         if form.takes_missing and name in {"log_rows", "log_data", *rows}:
-            strange = np.isinf(array)
+            strange = np.isinf(found)
         elif name == "trees_numbers":
-            strange = np.isnan(array)  # a split may be at infinity
+            strange = np.isnan(found)  # a split may be at infinity
         elif name == "records":
-            strange[:, rounds.FIGURES :] = np.isinf(array[:, rounds.FIGURES :])  # NaN where there are no thresholds
-        if strange.any() or (name in new and new[name].dtype.kind != array.dtype.kind):
-            raise ValueError(f"{name} of type {array.dtype} has invalid numbers; use an untouched copy")
+            strange[:, rounds.FIGURES :] = False  # thresholds are only shown, and NaN where there are none
+        if strange.any() or (name in new and new[name].dtype.kind != found.dtype.kind):
+            raise ValueError(f"{name} of type {found.dtype} has invalid numbers; use an untouched copy")
 
 
 def to_params(params: dict[str, Any], kernel: KernelFunction | None) -> dict[str, Any]:
@@ -146,6 +163,14 @@ _POLICIES: tuple[type[Policy], ...] = (
 )
 
 
+def to_json(params: dict[str, Any], seed: int | None) -> dict[str, Any]:
+    """Parameters as a file holds them, with the seed of the model in place of a RandomState."""
+    found = {name: _to_json(value) for name, value in params.items()}
+    if not isinstance(found["random_state"], (int, type(None))):
+        found["random_state"] = seed
+    return found
+
+
 def _to_json(value: Any) -> Any:
     if type(value) in _POLICIES:
         return {"policy": type(value).__name__, **asdict(value)}
@@ -155,9 +180,10 @@ def _to_json(value: Any) -> Any:
         return value
     if isinstance(value, Integral):
         return int(value)
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    return list(value) if isinstance(value, (list, tuple, range)) else value
+    if isinstance(value, Real):
+        return float(value)
+    value = value.tolist() if hasattr(value, "tolist") else value
+    return [_to_json(one) for one in value] if isinstance(value, Iterable) else value
 
 
 def _save_rows(rows: list[Any], n_features: int) -> dict[str, NDArray[Any]]:

@@ -25,9 +25,10 @@ class NewtonLogit(ProbabilisticLearner):
 
     It keeps a Gaussian over weights and thresholds, and every answer moves both through its likelihood, so no part of
     an answer is thrown away and there is no step size to choose. Features need no scaling: they are standardised by
-    running means and deviations. Those of sparse rows are not centred; they are divided by their running root mean
-    square over the rows that have them, and count by how much they vary over all rows. The prediction is the median
-    level, which has the smallest expected absolute error. Thresholds are always in order.
+    running means and deviations, which a value far out in one row of a hundred hardly changes. Those of sparse rows
+    are not centred; they are divided by their running root mean square over the rows that have them, and count by how
+    much they vary over all rows. The prediction is the median level, which has the smallest expected absolute error.
+    Thresholds are always in order.
 
     Parameters
     ----------

@@ -14,12 +14,11 @@ from dford.learners import LiveLearner
 from dford.log import FeedbackLog
 from dford.pool.agreement import AnswerColumns, Voice, number_voices
 from dford.pool.audit import Audit
-from dford.pool.error_rate import RateEvidence
 from dford.pool.filling import Filling
 from dford.pool.held_out_learners import PARTS, Drawn, HeldOutLearners, LevelModels
 from dford.pool.items import Items
 from dford.pool.refresh import Calibration, Fitted, Sureness
-from dford.pool.reliability import alike
+from dford.pool.reliability import alike, usual_rate
 from dford.scale import Scale
 
 
@@ -90,15 +89,8 @@ def write_known(
     about = np.flatnonzero((told.items >= 0) & (told.cuts < len(scale) - 1))  # nothing is above the top
     places = np.searchsorted(told.answered, told.items[about])
     answers = AnswerColumns(places, told.people[about], told.cuts[about], told.higher[about])
-    before: dict[tuple[int, int], bool] = {}  # the last answer to a question
-    repeats = differing = 0
-    for place, cut, higher in zip(places.tolist(), answers.cut.tolist(), answers.higher.tolist(), strict=True):
-        repeats += (place, cut) in before
-        differing += before.get((place, cut), higher) != higher
-        before[place, cut] = higher
     own.counts += np.bincount(places, minlength=len(own)).astype(np.int32)
-    about_rate = RateEvidence(repeats, differing)
-    reliability = alike(about_rate.rate(rate), len(scale)).extended(told.voices)
+    reliability = alike(usual_rate(len(scale)) if rate is None else rate, len(scale)).extended(told.voices)
 
     def calibration() -> Calibration:
         """The calibration by what is known about the items so far."""
@@ -106,10 +98,10 @@ def write_known(
         evidence = posteriors.gather(places, rows, answers.cut, answers.higher, reliability.logs, len(own))
         own.believe(own.prior, evidence)
         is_audit = np.zeros(len(places), np.bool_)
-        return Calibration(own, Audit(own, seed), answers, is_audit, told.voices, rate, about_rate)
+        return Calibration(own, Audit(own, seed), answers, is_audit, told.voices, rate, told.cuts[told.items < 0])
 
     reliability = calibration().reliability()
-    fitted = Fitted(Sureness(0.0, 1.0, np.ones(1), np.zeros(len(scale))), None)
+    fitted = Fitted(Sureness.even(len(scale)), None)
     if names:
         every, X = _restored(models, kind, scale, seed), filling.fill(told.own)
         parts, yes = every.parts(told.answered), every.chances_of(told.answered, X)
@@ -124,6 +116,8 @@ def write_known(
         "means": filling.means,
         "sure": fitted.sure.usual,
         "weights": fitted.sure.weights,
+        "tilt": fitted.sure.tilt,
+        "trust": fitted.sure.trust,
         "usual": usual[0] if len(usual) else np.full(len(scale), 1 / len(scale)),
         "answered": told.answered,
         "own": told.own,
@@ -145,7 +139,8 @@ def read_known(path: Path, kind: type[LiveLearner]) -> Known:
     filling = Filling(arrays["may_miss"].astype(np.bool_), arrays["means"])
     answers = (arrays[name] for name in ("answered", "own", "evidence", "counts"))
     inversion, power = header["sure"]
-    fitted = Fitted(Sureness(inversion, power, arrays["weights"], arrays["sure"]), LevelModels.of(arrays))
+    sure = Sureness(inversion, power, *(arrays[name] for name in ("weights", "sure", "tilt", "trust")))
+    fitted = Fitted(sure, LevelModels.of(arrays))
     return Known(scale, header["names"], every, filling, fitted, arrays["usual"], *answers)
 
 

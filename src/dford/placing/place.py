@@ -9,6 +9,7 @@ import operator
 import os
 import tempfile
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -22,10 +23,10 @@ from dford.learners._forms.form import LARGEST_SQUARE
 from dford.log import FeedbackLog
 from dford.log_columns import invented
 from dford.placing.known import Known, Told, read_known, read_told, write_known
-from dford.pool.error_rate import checked_error_rate
 from dford.pool.filling import Filling
-from dford.pool.held_out_learners import PARTS, HeldOutLearners
+from dford.pool.held_out_learners import PARTS, HeldOutLearners, Lessons
 from dford.pool.items import Items
+from dford.pool.reliability import checked_error_rate
 from dford.scale import Scale
 
 T = TypeVar("T")
@@ -120,12 +121,13 @@ def place(
     def run(function: Callable[[T], Any], inputs: Iterable[T]) -> list[Any]:
         given = list(inputs)
         found: list[Any] = [None] * len(given)
-        for outcome in fan_out(function, given, jobs, backend):
-            if outcome.error is not None:
-                raise outcome.error
-            found[outcome.place] = outcome.value
-            if on_progress is not None:
-                on_progress(next(done), PARTS + n_groups)
+        with closing(fan_out(function, given, jobs, backend)) as outcomes:
+            for outcome in outcomes:
+                if outcome.error is not None:
+                    raise outcome.error
+                found[outcome.place] = outcome.value
+                if on_progress is not None:
+                    on_progress(next(done), PARTS + n_groups)
         return found
 
     with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as folder:
@@ -192,9 +194,8 @@ def _starts(path: Path, names: list[str], first: int, is_unnamed: bool) -> list[
 def _learn(given: _Part) -> bytes:
     """A copy of the learner, trained on all answers except those about items of its part."""
     own, told = HeldOutLearners(given.learner, Scale(given.levels), given.seed), given.told
-    of = (own.parts(told.items) != given.number) | (told.items < 0)
-    rows = Filling.of(told.X).fill(told.X)[of]
-    own.learn_part(given.number, rows, told.cuts[of], told.levels[of], told.propensities[of], told.higher[of])
+    rows, parts = Filling.of(told.X).fill(told.X), np.where(told.items < 0, -1, own.parts(told.items))
+    own.learn_part(given.number, Lessons(rows, parts, told.cuts, told.levels, told.propensities, told.higher))
     return bytes(own.models[given.number].packing(log=False)())
 
 

@@ -6,9 +6,8 @@ from typing import Any
 
 from dford import learners, persistence
 from dford.learners import OrdinalLearner
-from dford.pool import saving
 from dford.pool.people import People, Person
-from dford.pool.pool import Pool
+from dford.pool.pool import Pool, unpacked
 from dford.pool.questions import ItemQuestion
 
 __all__ = ["ItemQuestion", "People", "Person", "Pool", "load"]
@@ -28,12 +27,6 @@ def load(
     if "pool" not in header:
         return learners.restored(header, arrays, path, kernel, learner)
     try:
-        pool = Pool(
-            saving.rows(arrays)[:0], header["levels"], learner=saving.learner(arrays, "learner", learner),
-            error_rate=header["error_rate"], audit=header["audit"], auditors=header["auditors"],
-            programs=header["programs"], costs=header["costs"], random_state=header["seed"],
-        )  # fmt: skip
-        saving.restore(pool, header, arrays, learner)
+        return unpacked(header, arrays, learner)
     except (LookupError, TypeError, AttributeError, OverflowError, MemoryError, RecursionError) as error:
         raise ValueError(f"{path} has no pool that this dford knows ({error!r})") from None
-    return pool

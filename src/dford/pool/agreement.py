@@ -154,7 +154,9 @@ def agree(told: AnswerColumns, prior: Floats, voices: Sequence[Voice]) -> Agreed
     found = Agreed(np.empty(prior.shape), np.empty(weights.shape), np.empty((len(told.item), n_levels)))
     messages, work = np.empty(found.others.shape), np.empty((2, weights.shape[1]))
     together, prior = _together(told, voices), np.ascontiguousarray(prior)
-    engine.agree(*told, together, prior, KINDS.chances(n_levels), weights, _ROUNDS, *found, messages, work)
+    yes = KINDS.chances(n_levels).T
+    says = np.ascontiguousarray(np.stack([1.0 - yes, yes]))
+    engine.agree(*told, together, prior, says, weights, _ROUNDS, *found, messages, work)
     return found
 
 

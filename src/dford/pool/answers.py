@@ -1,5 +1,6 @@
 """Answers about items, one after the other."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,8 @@ class Answer(NamedTuple):
     """The number of the question that this one repeats, or -1."""
     person: int = 0
     """Who gave it: the number of the voice."""
+    confidence: float = math.nan
+    """The probability they gave that it is right, from 0.5 to 1; NaN if they gave none."""
     is_taught: bool = True
     """Whether the learners learn from it."""
 
@@ -43,6 +46,7 @@ _COLUMNS = np.dtype(
         ("purpose", np.int8),
         ("checks", np.int64),
         ("person", np.int32),
+        ("confidence", np.float64),
         ("is_taught", np.bool_),
     ]
 )
@@ -79,9 +83,10 @@ class Answers:
         return AnswerColumns(item.astype(np.int64), person.astype(np.int64), cut.astype(np.int64), higher.copy())
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        whole = {name: self[name].astype(np.int64) for name in _COLUMNS.names or () if name != "propensity"}
-        return {f"answers_{name}": column for name, column in whole.items()} | {
-            "answers_propensity": self["propensity"].copy()
+        names = _COLUMNS.names or ()
+        return {
+            f"answers_{name}": self[name].copy() if _COLUMNS[name] == np.float64 else self[name].astype(np.int64)
+            for name in names
         }
 
     def restore(self, arrays: dict[str, NDArray[Any]], n_items: int, n_levels: int, n_people: int) -> None:
@@ -93,6 +98,7 @@ class Answers:
             any(column.shape != (count,) for column in found.values())
             or not all(((found[name] >= 0) & (found[name] < limit)).all() for name, limit in most.items())
             or not ((found["propensity"] > 0) & (found["propensity"] <= 1)).all()
+            or not (np.isnan(found["confidence"]) | (np.abs(found["confidence"] - 0.75) <= 0.25)).all()
         ):
             raise ValueError("the pool has invalid answers")
         self._rows, self._count = np.empty(max(count, 64), _COLUMNS), count

@@ -1,12 +1,15 @@
 """The questions that a pool has asked: those still open, and what became of the others."""
 
+import hashlib
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from dford.arrays import Ints
 from dford.engine import counter
+from dford.learners import Rows
 from dford.pool.questions import ItemQuestion
 
 OPEN, TOLD_NO, TOLD_YES, DROPPED = range(4)
@@ -17,7 +20,8 @@ class AskedQuestions:
     """Questions numbered from 0. Each is open until it is answered or dropped, once."""
 
     def __init__(self, seed: int) -> None:
-        self._key = f"{int(counter.key(seed)):08x}"
+        self.key = f"{int(counter.key(seed)):08x}"
+        """What the ids of all questions begin with."""
         self._open: dict[str, tuple[ItemQuestion, int]] = {}
         self._fates = bytearray()
 
@@ -28,6 +32,17 @@ class AskedQuestions:
     def __iter__(self) -> Iterator[ItemQuestion]:
         """The open ones."""
         return (question for question, _ in self._open.values())
+
+    def identify(self, levels: list[Any], rows: Rows) -> None:
+        """Tell the questions about these items from those of any other pool, even one with the same seed."""
+        parts = (rows.indptr, rows.indices, rows.data) if sparse.issparse(rows) else (rows,)
+        found = hashlib.blake2b(f"{self.key} {levels!r} {rows.shape}".encode(), digest_size=6)
+        for part in parts:
+            found.update(np.ascontiguousarray(part).tobytes())
+        self.key = found.hexdigest()
+
+    def id_of(self, number: int) -> str:
+        return f"{self.key}-{number}"
 
     def add(self, question: tuple[Any, ...], checks: int) -> ItemQuestion:
         """Open the next one: all its fields except the id, and the number of the question that it repeats, or -1."""
@@ -42,7 +57,7 @@ class AskedQuestions:
         if asked == question:
             return asked
         key, _, number = question.id.partition("-")
-        if asked is not None or key != self._key or not number.isdigit() or not 0 <= int(number) < len(self):
+        if asked is not None or key != self.key or not number.isdigit() or not 0 <= int(number) < len(self):
             raise ValueError(f"question {question.id} was not asked by this pool; pass one that ask returned")
         if self._fates[int(number)] != fate:
             raise ValueError(f"question {question.id} was already {_FATES[self._fates[int(number)]]}")
@@ -58,8 +73,10 @@ class AskedQuestions:
         waiting = [[*question[1:], checks] for question, checks in self._open.values()]
         return waiting, np.frombuffer(bytes(self._fates), np.uint8)
 
-    def restore(self, waiting: list[list[Any]], fates: Any) -> None:
-        self._fates = bytearray(fates.tobytes())
+    def restore(self, key: Any, waiting: list[list[Any]], fates: Any) -> None:
+        if not isinstance(key, str):
+            raise ValueError("the pool has an invalid key")
+        self.key, self._fates = key, bytearray(fates.tobytes())
         for *given, checks in waiting:
             self._put(tuple(given), checks)
         numbers, is_open = sorted(one[4] for one in waiting), np.flatnonzero(fates == OPEN).tolist()
@@ -68,6 +85,6 @@ class AskedQuestions:
 
     def _put(self, fields: tuple[Any, ...], checks: int) -> ItemQuestion:
         question = ItemQuestion("", *fields)
-        question = question._replace(id=f"{self._key}-{question.round}")
+        question = question._replace(id=self.id_of(question.round))
         self._open[question.id] = question, checks
         return question

@@ -25,7 +25,7 @@ class Audit:
         self.clear()
 
     def clear(self) -> None:
-        self.known = Items(self._pool.n_levels, self._seed)
+        self.known = Items(self._pool.n_levels, counter.stream(self._seed, "audit"))
         self.items: list[int] = []
         self._places: dict[int, int] = {}  # of the items in `known`
         self._complete: list[bool] = []
@@ -34,7 +34,7 @@ class Audit:
 
     def look(self) -> None:
         """Take note that the pool's items have changed."""
-        draws = counter.uniforms(self._seed, np.arange(len(self._pool)))
+        draws = counter.uniforms(counter.stream(self._seed, "audited items"), np.arange(len(self._pool)))
         self._order, self._next = np.argsort(draws, kind="stable"), 0
 
     def places(self, items: Ints) -> Ints:

@@ -20,7 +20,8 @@ class Forecast:
 
     def __init__(self, items: Items, rate: float, share: float, seed: int) -> None:
         kept = np.flatnonzero(~items.is_out)
-        some = kept[np.argsort(counter.uniforms(seed, kept), kind="stable")[:_SAMPLE]]
+        draws = counter.uniforms(counter.stream(seed, "forecast items"), kept)
+        some = kept[np.argsort(draws, kind="stable")[:_SAMPLE]]
         logs = alike(rate, items.n_levels).logs[0]
         self._known = items.prior[some], items.evidence[some], items.bounds[some], logs, rate
         self._seed, self._scale = seed, len(kept) / max(len(some), 1) / share
@@ -31,7 +32,7 @@ class Forecast:
         if not count:
             return Estimate(0.0, 0.0, 0.0)
         found = [
-            posteriors.answers_needed(*self._known, self._seed + 1 + future, target, _MOST * count) * self._scale
-            for future in range(_FUTURES)
+            posteriors.answers_needed(*self._known, seed, target, _MOST * count) * self._scale
+            for seed in (counter.stream(self._seed, f"future {future}") for future in range(_FUTURES))
         ]
         return Estimate(float(np.mean(found)), min(found), max(found))

@@ -1,6 +1,8 @@
 """Learners and trees that each leave out a part of the items: none has learned from the items it predicts."""
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,7 @@ from dford.learners._trees.schedule import TreeSchedule
 from dford.pool.items import Items
 from dford.scale import Scale
 
+T = TypeVar("T")
 PARTS = 10  # with five, the error was half as large again on some data after one answer per item
 LEVEL_PARTS = 5
 _LEAST, _MOST = 50, 5000  # items with levels to learn
@@ -25,12 +28,36 @@ _MOST_PRODUCTS = 12  # columns up to which a logit of levels has their products
 _GROWTH = Growth(max_iter=50, learning_rate=0.2, max_leaf_nodes=16)
 
 
+def _of_each(work: Callable[[int], T], parts: int) -> list[T]:
+    """What this work makes of each part, in order; two parts at a time, as most of it needs no interpreter."""
+    with ThreadPoolExecutor(2, "dford-parts") as threads:
+        return list(threads.map(work, range(parts)))
+
+
+class Lessons(NamedTuple):
+    """Answers to learn, each with its row of features. Cuts and levels count from 0."""
+
+    rows: Rows
+    parts: Ints
+    """The parts of their items, or -1 for an answer about no item, which every copy learns."""
+    cuts: Ints
+    placements: Ints
+    propensities: Floats
+    higher: Bools
+
+    def but(self, part: int) -> "Lessons":
+        """Those that do not touch this part."""
+        of = self.parts != part
+        return Lessons(*(column[of] for column in self))
+
+
 class HeldOutLearners:
     """Copies of a learner, one per part of the items."""
 
     def __init__(self, learner: LiveLearner, scale: Scale, seed: int) -> None:
         self._scale, self._seed = scale, seed
-        self.models = [clone(learner).set_params(levels=scale.names, random_state=seed % 2**32) for _ in range(PARTS)]
+        own_seed = counter.stream(seed, "learners") % 2**32
+        self.models = [clone(learner).set_params(levels=scale.names, random_state=own_seed) for _ in range(PARTS)]
 
     def anew(self) -> "HeldOutLearners":
         """The same before they learned anything."""
@@ -42,20 +69,15 @@ class HeldOutLearners:
 
     def parts(self, items: Ints) -> Ints:
         """The parts that items are in, by a hash of their numbers."""
-        return (PARTS * counter.uniforms(self._seed, items)).astype(np.int64)
+        return (PARTS * counter.uniforms(counter.stream(self._seed, "parts"), items)).astype(np.int64)
 
-    def learn(self, X: Rows, items: Ints, cuts: Ints, placements: Ints, propensities: Floats, higher: Bools) -> None:
+    def learn(self, lessons: Lessons) -> None:
         """Learn more answers: for each part, all except those about its own items."""
-        parts = self.parts(items)
-        for part in range(PARTS):
-            of = parts != part
-            self.learn_part(part, X[items[of]], cuts[of], placements[of], propensities[of], higher[of])
+        _of_each(lambda part: self.learn_part(part, lessons), PARTS)
 
-    def learn_part(
-        self, part: int, rows: Rows, cuts: Ints, placements: Ints, propensities: Floats, higher: Bools
-    ) -> None:
-        """Learn more answers for one part, with the features of their items."""
-        names = self._scale.array
+    def learn_part(self, part: int, lessons: Lessons) -> None:
+        """The same for one part."""
+        names, (rows, _, cuts, placements, propensities, higher) = self._scale.array, lessons.but(part)
         self.models[part].learn_many(rows, names[cuts], names[placements], propensities, higher)
 
     def chances(self, X: Rows) -> Floats:
@@ -73,13 +95,12 @@ class HeldOutLearners:
                 yes[of] = np.arange(len(self._scale) - 1, 0, -1) / len(self._scale)
         return yes
 
-    def recall(self, X: Rows, items: Ints, cuts: Ints, higher: Bools) -> None:
-        """Give back the answers that the models learned before they were packed without them."""
-        names, parts = self._scale.array, self.parts(items)
+    def recall(self, lessons: Lessons) -> None:
+        """Give back the answers that the models learned before they were packed without them, in the same order."""
         for part, model in enumerate(self.models):
-            of = parts != part
-            if of.any() and model.__sklearn_is_fitted__() and model.missing_:
-                model.recall(X[items[of]], names[cuts[of]], higher[of])
+            if model.__sklearn_is_fitted__() and model.missing_:
+                own = lessons.but(part)
+                model.recall(own.rows, self._scale.array[own.cuts], own.higher)
 
 
 class Drawn(NamedTuple):
@@ -100,7 +121,8 @@ class Drawn(NamedTuple):
         if len(known) < max(_LEAST, _LEAST_PER_LEVEL * items.n_levels) or not isinstance(learner, Auto):
             return None
         some = known[:: 1 + (len(known) - 1) // _MOST]
-        return cls(some, items.evidence[some], items.bounds[some], counter.uniforms(seed, some))
+        draws = counter.uniforms(counter.stream(seed, "levels"), some)
+        return cls(some, items.evidence[some], items.bounds[some], draws)
 
     def levels(self, prior: Floats) -> Ints:
         """A level of each, by what is known about it, its prior included."""
@@ -125,19 +147,22 @@ class LevelModels(NamedTuple):
     @classmethod
     def learn(cls, X: Rows, parts: Ints, levels: Ints, n_levels: int) -> "LevelModels":
         """From items with these features, in these parts, with these levels, which count from 0."""
-        logits, trees = [], []
         features = "poly" if not sparse.issparse(X) and X.shape[1] <= _MOST_PRODUCTS else "linear"
-        for part in range(LEVEL_PARTS):
+
+        def learn(part: int) -> tuple[NewtonLogit, Trees | None]:
             of = parts % LEVEL_PARTS != part
             rows, own = X[of], levels[of]
             logit = NewtonLogit(features=features, feedback="label", levels=range(n_levels), random_state=0)
-            logits.append(logit.fit(rows, own))
-            if not sparse.issparse(X):
-                schedule = TreeSchedule(_GROWTH, X.shape[1], n_levels)
-                schedule.log.append(rows, np.column_stack([np.zeros_like(own), own + 1]))
-                schedule.grow_now()
-                trees.append(schedule.trees)
-        return cls(tuple(logits), tuple(trees))
+            logit.fit(rows, own)
+            if sparse.issparse(X):
+                return logit, None
+            schedule = TreeSchedule(_GROWTH, X.shape[1], n_levels)
+            schedule.log.append(rows, np.column_stack([np.zeros_like(own), own + 1]))
+            schedule.grow_now()
+            return logit, schedule.trees
+
+        logits, trees = zip(*_of_each(learn, LEVEL_PARTS), strict=True)
+        return cls(logits, tuple(one for one in trees if one is not None))
 
     def above(self, X: Rows, parts: Ints, n_levels: int) -> Floats:
         """How likely each item is to be above each cut, by kind of model."""

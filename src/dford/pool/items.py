@@ -16,7 +16,7 @@ class Items:
     """
 
     def __init__(self, n_levels: int, seed: int) -> None:
-        self.n_levels, self._seed = n_levels, seed
+        self.n_levels, self._seed = n_levels, counter.stream(seed, "ties")
         self.prior = np.empty((0, n_levels))
         self.evidence = np.empty((0, n_levels))
         self.bounds = np.empty((0, 2), np.int16)

@@ -1,9 +1,11 @@
 """What is known about all items: the fold of the answers about them, and what to ask next."""
 
 import copy
+import math
 from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -14,17 +16,17 @@ from dford.estimates import Estimate
 from dford.learners import LiveLearner, Rows
 from dford.pool.agreement import AnswerColumns, Voice, speaks
 from dford.pool.answers import AUDIT, CHECK, GOLD, PLACE, RELEASED, Answer, Answers
+from dford.pool.apart import AnswerApart, AnswersApart
 from dford.pool.audit import Audit
 from dford.pool.choice import AtHand, choose
-from dford.pool.error_rate import RateEvidence, rate_evidence
 from dford.pool.filling import Filling
 from dford.pool.forecast import Forecast
-from dford.pool.held_out_learners import Drawn, HeldOutLearners
+from dford.pool.held_out_learners import Drawn, HeldOutLearners, Lessons
 from dford.pool.items import Items
 from dford.pool.judged import judged
 from dford.pool.people import Person, read_people
 from dford.pool.refresh import Calibration, Priors, Refresh, next_stage
-from dford.pool.reliability import Reliability, alike
+from dford.pool.reliability import Reliability, alike, usual_rate
 from dford.scale import Scale
 
 AUDIT_SHARE = 0.03  # the default share of questions that audit the placements
@@ -32,6 +34,7 @@ AUDIT_SHARE = 0.03  # the default share of questions that audit the placements
 # without which a wrong belief would go unnoticed, and of those that are asked again, to see how often answers differ.
 _SPREAD = 0.03, 0.05
 _CHECKS = 0.01, 0.04
+_EARLY_CHECKS = 0.5  # more at first: this over the square root of the number of answers
 _FIRST_CHECK = 20
 
 
@@ -58,16 +61,16 @@ class Placements:
 
     def __init__(self, scale: Scale, learner: LiveLearner, error_rate: float | None, audit: float, seed: int) -> None:
         self.scale, self.error_rate, self.audit_share, self.seed = scale, error_rate, audit, seed
-        self.reliability = alike(RateEvidence().rate(error_rate), len(scale))
+        self.reliability = alike(usual_rate(len(scale)) if error_rate is None else error_rate, len(scale))
         self.known: Reliability | None = None
         """How likely answers are, if that is known in advance, and not estimated from the answers."""
         self.voices: list[Voice] = []
         """Who has answered, and how sure they were, in the order of their first answers."""
-        self.items = Items(len(scale), seed + 1)
-        self.audit = Audit(self.items, seed + 2)
-        self.learners = HeldOutLearners(learner, scale, seed + 3)
+        self.items = Items(len(scale), seed)
+        self.audit = Audit(self.items, seed)
+        self.learners = HeldOutLearners(learner, scale, seed)
         self.answers = Answers()
-        self.repeats = [0, 0]  # questions asked again, and those answered differently
+        self.apart = AnswersApart()
         self.X: Rows = np.empty((0, 0))
         self.filling = Filling(np.empty(0, np.bool_), np.empty(0))
         self.refresh: Refresh | None = None
@@ -106,7 +109,7 @@ class Placements:
         whose answer tells most for its cost, and not one they have answered, if there are others. People who can only
         answer about some items are asked to place one of these.
         """
-        why, what = counter.uniforms(self.seed, np.array([2 * number, 2 * number + 1])).tolist()
+        why, what = self._draw("why", number), self._draw("what", number)
         best = partial(self._best, at_hand, what)
         if any(one.items is not None for one in at_hand):
             return best()
@@ -115,7 +118,9 @@ class Placements:
         checks = self._share_of_checks() if len(self.answers) >= _FIRST_CHECK else 0.0
         if why < audits:
             found = self.audit.pick(auditing)
-            return best() if found is None else self._question(*found, AUDIT, -1, what, self._draw(auditors, number))
+            return (
+                best() if found is None else self._question(*found, AUDIT, -1, what, self._cheapest(auditors, number))
+            )
         if why < audits + checks:
             drawn = int((why - audits) / checks * len(self.answers))
             item, cut = (int(self.answers[name][drawn]) for name in ("item", "cut"))
@@ -125,7 +130,7 @@ class Placements:
             is_fit = self.answers["purpose"][drawn] != AUDIT and self.items.is_free(item, cut)
             if is_fit and (others or not at_hand):
                 again = int(self.answers["question"][drawn])
-                return self._question(item, cut, CHECK, again, what, self._draw(others, number))
+                return self._question(item, cut, CHECK, again, what, self._cheapest(others, number))
         return best()
 
     def _best(self, at_hand: Sequence[AtHand], what: float) -> ProposedQuestion | None:
@@ -150,23 +155,28 @@ class Placements:
         return 0.5 if there + expected**0.5 < expected - 1.0 else self.audit_share
 
     def _share_of_checks(self) -> float:
-        return _CHECKS[self._has_people()] if self.error_rate is None else 0.0
+        if self.error_rate is not None:
+            return 0.0
+        return max(_CHECKS[self._has_people()], _EARLY_CHECKS / math.sqrt(max(len(self.answers), 1)))
 
     def _has_people(self) -> bool:
         """Whether several have answered."""
         return any(voice.name != self.voices[0].name for voice in self.voices)
 
-    def _draw(self, some: Sequence[AtHand], number: int) -> str | None:
+    def _draw(self, stream: str, number: int) -> float:
+        """Draw `number` of one of the streams of this seed."""
+        return float(counter.uniforms(counter.stream(self.seed, stream), np.array([number]))[0])
+
+    def _cheapest(self, some: Sequence[AtHand], number: int) -> str | None:
         """One of the cheapest of these, by draw `number`."""
         least = min((one.cost for one in some), default=0.0)
         names = [one.name for one in some if one.cost == least]
-        draw = float(counter.uniforms(self.seed + 6, np.array([number]))[0])
-        return names[int(draw * len(names))] if names else None
+        return names[int(self._draw("whom", number) * len(names))] if names else None
 
     def propose_about(self, item: int, number: int) -> ProposedQuestion:
         """The best question about this item, by draw `number` of the stream."""
-        what = float(counter.uniforms(self.seed, np.array([2 * number + 1]))[0])
-        return self._question(item, max(self.items.best_cut(item), 0), PLACE, -1, what, None)
+        best = max(self.items.best_cut(item), 0)
+        return self._question(item, best, PLACE, -1, self._draw("what", number), None)
 
     def propose_gold(self, item: int, person: str, what: float) -> ProposedQuestion:
         """What would be asked about a settled item if it were not settled, so that it looks like any other question."""
@@ -199,22 +209,34 @@ class Placements:
             self._count_said(answer)
         self._go_on()
 
+    def count_apart(self, row: Rows, answer: AnswerApart) -> None:
+        """Count an answer about no item, with its features: it teaches the learners."""
+        self.apart.append(row, answer)
+        self._go_on()
+
+    def learn_apart(self, X: Rows, answers: Sequence[AnswerApart]) -> None:
+        """Learn such answers at once, before anything is asked."""
+        for i, answer in enumerate(answers):
+            self.apart.append(X[i : i + 1], answer)
+        self._begin_next()
+        self._begin_next()
+
+    def _n_told(self) -> int:
+        """How many answers there are, of any kind."""
+        return len(self.answers) + len(self.apart)
+
     def _go_on(self) -> None:
         """Let the next priors take effect, and begin others, if it is time."""
-        if len(self.answers) < self.next:
-            return
+        if self._n_told() >= self.next:
+            self._begin_next()
+
+    def _begin_next(self) -> None:
         if self.refresh is not None:
             self._take_effect(self.refresh.result())
-        self.next = next_stage(len(self.answers), len(self.items))
+        self.next = next_stage(self._n_told(), len(self.items))
         self.refresh = self._begin()
 
     def _count_said(self, answer: Answer) -> None:
-        if answer.purpose == CHECK:
-            earlier = self.answers.of(answer.checks)
-            is_same = earlier is not None and self.answers["cut"][earlier] == answer.cut
-            if is_same and not self.voices[self.answers["person"][earlier]].is_guess:
-                self.repeats[0] += 1
-                self.repeats[1] += bool(self.answers["higher"][earlier]) != answer.higher
         logs = self.reliability.of(answer.person, answer.cut, answer.higher)
         (self.audit if answer.purpose == AUDIT else self.items).answer(answer.item, logs)
         self.answers.append(answer._replace(is_taught=self._is_taught(answer)))
@@ -231,7 +253,7 @@ class Placements:
 
     def prepare(self, n: int) -> int:
         """How many of the next n answers can be counted without waiting for priors, after this call."""
-        until = self.next - len(self.answers)
+        until = self.next - self._n_told()
         if n < until:
             return n
         if until > 1 and not self.is_finished():
@@ -255,7 +277,8 @@ class Placements:
         """
         if self.refresh is not None and self.refresh.has_failed():
             self.refresh, self.learners, self.learned = None, self.learners.anew(), 0
-            self.next = max(self.next, len(self.answers) + 1)
+            self.apart.anew()
+            self.next = max(self.next, self._n_told() + 1)
         self._go_on()
 
     def release(self) -> None:
@@ -294,7 +317,7 @@ class Placements:
     def forecast(self, items: Items) -> Forecast:
         """How many more answers it takes, from what is known about these items."""
         share = 1.0 - self.audit_share - self._share_of_checks()
-        return Forecast(items, self.error_rate_of_answers(), share, self.seed + 4)
+        return Forecast(items, self.error_rate_of_answers(), share, self.seed)
 
     def expected_error(self) -> float:
         """How far the placements are from the right levels on average, according to their beliefs."""
@@ -320,9 +343,25 @@ class Placements:
 
     def recall_learners(self) -> None:
         """Give the learners back the answers they were packed without."""
-        taught = np.flatnonzero(self.answers["is_taught"][: self.learned])
-        item, cut, higher = (self.answers[name][taught] for name in ("item", "cut", "higher"))
-        self.learners.recall(self.features(), item, cut, higher)
+        after, taught = self.apart["after"], np.flatnonzero(self.answers["is_taught"][: self.learned])
+        apart = np.flatnonzero(after >= 0)
+        order = np.argsort(np.concatenate([2 * after[apart], 2 * taught + 1]), kind="stable")
+        self.learners.recall(self._lessons(np.concatenate([apart, len(self.apart) + taught])[order]))
+
+    def _lessons(self, which: Ints) -> Lessons:
+        """What there is to learn from some answers. Those about no item are numbered first, then those about items."""
+        n_apart, X = len(self.apart), self.features()
+        item = np.concatenate([np.full(n_apart, -1), self.answers["item"]])[which]
+        places, parts = np.where(item < 0, which, n_apart + item), np.where(item < 0, -1, self.learners.parts(item))
+        columns = (
+            np.concatenate([self.apart[name], self.answers[name]])[which]
+            for name in ("cut", "placement", "propensity", "higher")
+        )
+        if not (item < 0).any():
+            return Lessons(X[item], parts, *columns)
+        apart = self.filling.fill(self.apart.X)
+        rows = sparse.vstack([apart, X], "csr") if sparse.issparse(X) else np.concatenate([apart, X])
+        return Lessons(rows[places], parts, *columns)
 
     def _told(self, i: int) -> tuple[int, Floats]:
         """The item of an answer, and the logarithms of how likely the answer is."""
@@ -335,28 +374,29 @@ class Placements:
             return False
         if len(self.reliability.rates) == 1:
             return True
-        draw = counter.uniforms(self.seed + 5, np.array([answer.question]))[0]
-        return bool(draw < self.reliability.worth(np.array([answer.person]))[0])
+        worth = self.reliability.worth(np.array([answer.person]))[0]
+        return bool(self._draw("teaches", answer.question) < worth)
 
     def _begin(self) -> Refresh:
         """Learn all answers so far, in the background."""
         answers, X, learners, says = self.answers, self.features(), self.learners, self._says()
         said, purpose = answers.told(says), answers["purpose"][says]
-        evidence = rate_evidence(self.repeats, said, purpose, self.items.bounds, len(self.scale))
         calibration = Calibration(
-            self.items, self.audit, said, purpose == AUDIT, self.voices, self.error_rate, evidence
+            self.items, self.audit, said, purpose == AUDIT, self.voices, self.error_rate, self.apart["cut"].copy()
         )  # fmt: skip
         new = self.learned + np.flatnonzero(answers["is_taught"][self.learned :])
-        self.learned = len(answers)
-        told: Any = [answers[name][new] for name in ("item", "cut", "placement", "propensity", "higher")]
+        apart = self.apart.take_new(self.learned) if X.shape[0] else np.empty(0, np.int64)
+        lessons, self.learned = self._lessons(np.concatenate([apart, len(self.apart) + new])), len(answers)
         lacking = self.filling.lacking(self.X)
-        drawn = Drawn.of(self.items, learners.models[0], self.seed + 7)
+        drawn = Drawn.of(self.items, learners.models[0], self.seed)
 
         def work() -> Priors:
-            reliability = self.known or calibration.reliability()
             if not X.shape[1]:
-                return calibration.shares(reliability)
-            learners.learn(X, *told)
+                return calibration.shares(self.known or calibration.reliability())
+            with ThreadPoolExecutor(1, "dford-people") as beside:  # the learners do not need it
+                found = beside.submit(lambda: self.known or calibration.reliability())
+                learners.learn(lessons)
+                reliability = found.result()
             parts = learners.parts(np.arange(X.shape[0]))
             prior = calibration.fit(learners.chances(X), X, parts, drawn, reliability)[1]
             if lacking.any():

@@ -1,5 +1,6 @@
 """The pool: every answer about an item counts for it, and the next question is the one that tells most."""
 
+import math
 import operator
 import os
 import warnings
@@ -14,23 +15,24 @@ from sklearn.utils import check_array, check_random_state
 from dford import persistence
 from dford.arrays import Floats, Ints
 from dford.columns import Columns
-from dford.columns.tables import has_more_than_numbers, refuse_words
+from dford.columns.tables import checked_table, has_more_than_numbers, refuse_array
 from dford.estimates import Estimate
 from dford.feedback import split_names
-from dford.learners import Auto, LiveLearner
+from dford.learners import Auto, LiveLearner, OrdinalLearner
 from dford.learners._forms.form import refuse_large
 from dford.log import FeedbackLog
 from dford.log_columns import About, checked_about
 from dford.pool import saving
 from dford.pool.agreement import Voice
 from dford.pool.answers import AUDIT, PURPOSES, Answer
+from dford.pool.apart import AnswerApart
 from dford.pool.asked import DROPPED, TOLD_NO, TOLD_YES, AskedQuestions
 from dford.pool.choice import AtHand
-from dford.pool.error_rate import checked_error_rate, is_number
 from dford.pool.filling import Filling
 from dford.pool.people import Person
 from dford.pool.placements import AUDIT_SHARE, Placements
 from dford.pool.questions import ItemQuestion, split_answer
+from dford.pool.reliability import checked_error_rate, is_number
 from dford.pool.run import Progress, Run, open_journal
 from dford.scale import Scale
 
@@ -51,8 +53,8 @@ class Pool:
     ----------
     X : array or sparse matrix of shape (n_items, n_features), or a table
         The items' features. Some may be missing (NaN); without any columns, items are placed by their answers alone.
-        A table (a pandas or polars frame, or a list of dicts) may also have texts, categories, dates and vectors, which
-        `Columns` turns into features.
+        A table (a pandas or polars frame, a list of dicts, or a dict of columns) may also have texts, categories, dates
+        and vectors, which `Columns` turns into features.
     levels : sequence
         The scale, lowest first.
     learner : LiveLearner, optional
@@ -72,6 +74,10 @@ class Pool:
     costs : mapping of person to number, optional
         What an answer from each person costs, relative to the others; by default 1. If given, `ask` also chooses the
         person: the one whose answer is expected to tell most for its cost.
+    log : FeedbackLog or Pool, optional
+        Earlier answers about other things with the same columns, such as last month's. The learner starts with what
+        they teach; they say nothing about any item itself. Pass the earlier pool itself if its table had more than
+        numbers.
     random_state : int, RandomState or None
 
     Attributes
@@ -117,6 +123,7 @@ class Pool:
         auditors: Sequence[str] | None = None,
         programs: Sequence[str] = (),
         costs: Mapping[str, float] | None = None,
+        log: "FeedbackLog | Pool | None" = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         error_rate = checked_error_rate(error_rate)
@@ -143,33 +150,66 @@ class Pool:
         if len(self._scale) > _MOST_LEVELS:
             raise ValueError(f"a pool has at most {_MOST_LEVELS:,} levels; got {len(self._scale):,}")
         persistence.pack({"levels": self._scale.names}, {})  # what cannot be saved is refused before anyone answers
-        self.columns_: Columns | None = Columns().fit(X) if has_more_than_numbers(X) else None
+        X = checked_table(X)
+        self.columns_: Columns | None = log.columns_ if isinstance(log, Pool) else None
+        if self.columns_ is None and has_more_than_numbers(X):
+            self.columns_ = Columns().read(X)
+            self.columns_.warn_of_unlearned(stacklevel=3)
         if self.columns_ is not None and self.columns_.is_sparse_ and isinstance(learner, Auto):
             learner = clone(learner).set_params(dense=self.columns_.n_dense_)
         self._placements = Placements(self._scale, learner, error_rate, self.audit, self.seed_)
         self._asked = AskedQuestions(self.seed_)
         self._names: list[str] | None = None
         self.add(X)
+        if log is not None:
+            self._learn_log(log)
+
+    def _learn_log(self, log: "FeedbackLog | Pool") -> None:
+        """Start with what earlier answers teach."""
+        if not isinstance(log, (FeedbackLog, Pool)):
+            raise TypeError(f"log must be a FeedbackLog or a Pool; got {type(log).__name__}")
+        told = (log.log_ if isinstance(log, Pool) else log).without_guesses()
+        if told.scale.names != self._scale.names:
+            raise ValueError(f"the log is about the levels {told.scale.names}, but the pool has {self._scale.names}")
+        if not len(told):
+            return
+        X, width, number = told.X, self._placements.X.shape[1], self._scale.number
+        is_same = told.feature_names is None or self._names is None or told.feature_names == self._names
+        if X.shape[1] != width or not is_same or (self.columns_ is not None and not isinstance(log, Pool)):
+            raise ValueError(
+                "the log must have the pool's features, in the same order; if they were made from a table with more "
+                f"than numbers, pass the earlier pool instead of its log; got {told.feature_names or X.shape[1]}, and "
+                f"the pool has {self._names or width}"
+            )
+        if sparse.issparse(self._placements.X) != sparse.issparse(X):
+            X = sparse.csr_matrix(X) if sparse.issparse(self._placements.X) else X.toarray()
+        columns = zip(told.level, told.prediction, told.propensity.tolist(), told.higher.tolist(), strict=True)
+        answers = [AnswerApart(number(q) - 1, number(p) - 1, chance, higher) for q, p, chance, higher in columns]
+        below = np.array([answer.cut < len(self._scale) - 1 for answer in answers])  # nothing is above the top
+        self._placements.learn_apart(X[below], [answers[i] for i in np.flatnonzero(below).tolist()])
 
     def add(self, X: Any) -> Self:
         """Add items with the same features. Their numbers continue after the existing ones."""
-        if isinstance(X, (str, os.PathLike)):
-            raise TypeError(f"X must be a table, not a file; read it first, for example pandas.read_csv({str(X)!r})")
+        X = checked_table(X)
         values, names = split_names(X)
-        if isinstance(values, (list, tuple, np.ndarray)) and len(values) and np.isscalar(values[0]):
-            raise ValueError(
-                "X must have a row for each item and a column for each feature; if there is only one, pass a table, "
-                f"for example pandas.DataFrame({{'x': X}}); got {str(values[0])[:40]!r} as the first row"
-            )
+        first = next(iter(values), None) if isinstance(values, (list, tuple)) else None
         if self.columns_ is not None:
             values, names = self.columns_.transform(X), None
+        elif isinstance(first, Mapping):
+            raise ValueError("X must be an array or a frame of numbers, as the first items were; got dicts")
+        elif np.ndim(values if first is None else first) < (2 if first is None else 1):
+            raise ValueError(
+                "X must have a row for each item and a column for each feature; if there is only one, pass a table, "
+                f"for example pandas.DataFrame({{'x': X}}); got {str(values[0] if len(values) else values)[:40]!r} as "
+                "the first row"
+            )
         try:
             rows = check_array(
                 values, dtype=np.float64, order="C", ensure_all_finite="allow-nan", ensure_min_features=0,
                 ensure_min_samples=0, input_name="X", accept_sparse="csr",
             )  # fmt: skip
-        except ValueError:
-            refuse_words(values)
+        except (TypeError, ValueError):
+            refuse_array(values)
             raise
         placements, is_first = self._placements, not len(self)
         if not is_first and sparse.issparse(rows) != sparse.issparse(placements.X):
@@ -184,6 +224,7 @@ class Pool:
                 placements.learners.check(filled[0])
         if is_first:
             self._names = names
+            self._asked.identify(self._scale.names, rows)
         if names != self._names:
             raise ValueError(f"the items have the features {self._names}, but the new ones have {names}")
         placements.add(rows)
@@ -192,7 +233,8 @@ class Pool:
     def ask(self, n: int | None = None, *, person: WhoIsAtHand = None) -> Any:
         """The question whose answer is expected to tell most, or None if no answer would tell anything.
 
-        With `n`, a list of up to `n` questions about different items, for several people at once.
+        With `n`, a list of up to `n` questions about different items, for several people at once. An item has one open
+        question at a time: if all that are left have one, `ask(n)` returns an empty list, and `ask()` raises an error.
 
         With `person`, it is the question whose answer by this person tells most. While others answer too, nobody gets
         the same question twice, except to see how often answers differ, or if nothing else is left to ask. `person` may
@@ -206,7 +248,13 @@ class Pool:
         if person is not None and not at_hand:
             return None if n is None else []
         if n is None:
-            return self._ask_one(at_hand)
+            question = self._ask_one(at_hand)
+            if question is None and any(self._asked) and not any(one.is_restricted for one in at_hand):
+                raise ValueError(
+                    "every item that could be asked about has an open question; tell its answer or drop it before you "
+                    "ask again"
+                )
+            return question
         questions: list[ItemQuestion] = []
         while len(questions) < n and (question := self._ask_one(at_hand)) is not None:
             questions.append(question)
@@ -232,6 +280,7 @@ class Pool:
         answer = Answer(
             asked.round, asked.item, number(asked.level) - 1, number(asked.placement) - 1, asked.propensity,
             higher, PURPOSES.index(asked.purpose), checks, self._placements.number(Voice.of(name, confidence)),
+            confidence,
         )  # fmt: skip
         try:
             self._placements.count(answer)
@@ -281,7 +330,7 @@ class Pool:
         if person not in self.programs:
             self.programs.append(person)
         progress = Progress(0, budget, 0, 0, "", 0.0)
-        with open_journal(journal, lambda item: self._placements.X[item]) as kept:
+        with open_journal(journal) as kept:
             for progress in Run(self, answer, person, budget, retries).go(threads, kept):
                 if on_progress is not None:
                     on_progress(progress)
@@ -323,6 +372,11 @@ class Pool:
         """Write the pool to a file that `dford.load` reads, atomically and without pickle."""
         self._placements.recover()
         persistence.write(path, *saving.parts(self))
+
+    def __reduce__(self) -> Any:
+        """Copies and pickles are made from what a file holds."""
+        self._placements.recover()
+        return _unpacked, (persistence.pack(*saving.parts(self)), type(self.learner))
 
     def __len__(self) -> int:
         return len(self._placements.items)
@@ -384,12 +438,13 @@ class Pool:
         """All answers in order, with their items, features and propensities, for learners."""
         answers, names = self._placements.answers, self._scale.names
         log = FeedbackLog(names, self._names)
-        names_of_columns = ("item", "cut", "placement", "propensity", "higher", "person")
+        names_of_columns = ("question", "item", "cut", "placement", "propensity", "higher", "person", "confidence")
         columns = (answers[name].tolist() for name in names_of_columns)
-        for item, cut, placement, propensity, higher, person in zip(*columns, strict=True):
-            voice = self._placements.voices[person]
-            about = About(item, voice.name or None, None, voice.eighths / 8 or None)
-            log._add(self._placements.X[item], names[cut], names[placement], propensity, higher, about)
+        for number, item, cut, placement, propensity, higher, person, confidence in zip(*columns, strict=True):
+            name = self._placements.voices[person].name or None
+            about = About(item, name, None, None if math.isnan(confidence) else confidence)
+            answer = names[cut], names[placement], propensity, higher
+            log._add(self._placements.X[item], *answer, about, question=self._asked.id_of(number))
         return log
 
     def remaining(self, target: float) -> Estimate:
@@ -444,3 +499,18 @@ class Pool:
         if not 0 <= (number := operator.index(item)) < len(self):
             raise ValueError(f"there is no item {item}; the items are numbered 0 to {len(self) - 1}")
         return number
+
+
+def unpacked(header: dict[str, Any], arrays: saving.Arrays, learner: type[OrdinalLearner] | None) -> Pool:
+    """The pool of a file."""
+    pool = Pool(
+        saving.rows(arrays)[:0], header["levels"], learner=saving.learner(arrays, "learner", learner),
+        error_rate=header["error_rate"], audit=header["audit"], auditors=header["auditors"],
+        programs=header["programs"], costs=header["costs"], random_state=header["seed"],
+    )  # fmt: skip
+    saving.restore(pool, header, arrays, learner)
+    return pool
+
+
+def _unpacked(content: bytes, learner: type[OrdinalLearner]) -> Pool:
+    return unpacked(*persistence.unpack(content, "the pool"), learner)

@@ -8,24 +8,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dford.arrays import Bools, Floats, Ints
-from dford.engine import posteriors
+from dford.engine import posteriors, priors
 from dford.engine.elementary import logs
 from dford.learners import Rows
 from dford.pool.agreement import AnswerColumns, Voice, modest_shares
 from dford.pool.audit import Audit
-from dford.pool.error_rate import RateEvidence
 from dford.pool.held_out_learners import Drawn, LevelModels
 from dford.pool.items import Items
-from dford.pool.reliability import Reliability, alike, by_people
+from dford.pool.reliability import Reliability, alike, by_people, cautious_rate
 
 _INVERSIONS = np.array([0.0005, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.25])
 _POWERS = np.array([0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 1.0, 1.2, 1.45, 1.75, 2.1, 2.5, 3.0])
-_DOUBT = 4.0 * logs(_POWERS) ** 2  # before any answer, learners are believed to be about as sure as they should be
+# Before any answer, learners are believed to be about as sure as they should be. They may turn out to know nothing; but
+# that they are far too modest takes many answers to show, as being too sure of wrong levels costs more.
+_DOUBT = np.where(_POWERS < 1.0, 1.0, 8.0) * logs(_POWERS) ** 2
 _FIRST = 25
 _SAMPLE = 2000
 # Most items are asked about where their prior is in doubt, which says little about how sure it may be elsewhere. An
 # audited item is a random one, asked about any cut, so it counts this many times.
 _AUDITED = 5.0
+# A threshold that n answers were about is known to about 4 / n (the variance of its logit). Averaged over that, a logit
+# shrinks by 1 / sqrt(1 + pi / 8 * 4 / n): a cut that nobody was asked about is not known.
+_CHANCE = 1.5707963267948966
 
 
 def next_stage(count: int, n_items: int) -> int:
@@ -41,7 +45,7 @@ class Priors(NamedTuple):
 
 
 class Sureness(NamedTuple):
-    """How the learners' probabilities become priors: see `posteriors.priors`."""
+    """How the learners' probabilities become priors: see `engine.priors`."""
 
     inversion: float
     power: float
@@ -49,6 +53,15 @@ class Sureness(NamedTuple):
     """Those of the learners and of the models of levels."""
     usual: Floats
     """The logarithms of the shares of the levels."""
+    tilt: Floats
+    """What the probability of each level is multiplied by, so that answers confirm the shares of the levels."""
+    trust: Floats
+    """How far the learners are to be trusted at each cut, from 0 to 1."""
+
+    @classmethod
+    def even(cls, n_levels: int) -> "Sureness":
+        """That of learners which know nothing."""
+        return cls(0.0, 1.0, np.ones(1), np.zeros(n_levels), np.ones(n_levels), np.zeros(n_levels - 1))
 
 
 class Fitted(NamedTuple):
@@ -60,7 +73,7 @@ class Fitted(NamedTuple):
     def priors(self, yes: Floats, X: Rows, parts: Ints) -> Floats:
         """Those of items with these features, for which learners give these probabilities of yes."""
         above = np.empty((0, *yes.shape)) if self.models is None else self.models.above(X, parts, yes.shape[1] + 1)
-        found: Floats = posteriors.priors(yes, above, *self.sure)
+        found: Floats = priors.priors(yes, above, *self.sure)
         return found
 
 
@@ -75,18 +88,19 @@ class Calibration:
         is_audit: Bools,
         voices: Sequence[Voice],
         rate: float | None,
-        evidence: RateEvidence,
+        asked_apart: Ints,
     ) -> None:
         answered = np.flatnonzero(items.counts)  # told and counts have no guesses
-        self._some = answered[:: 1 + len(answered) // _SAMPLE]
-        self._beliefs, self._n_items = items.beliefs(self._some), len(items)
-        self._audited = np.array(audit.items, dtype=np.int64)
-        self._bounds = items.bounds[self._some], audit.known.bounds.copy()
+        some, audited = answered[:: 1 + len(answered) // _SAMPLE], np.array(audit.items, dtype=np.int64)
+        self._rows, self._n_own, self._n_items = np.concatenate([some, audited]), len(some), len(items)
+        self._bounds = np.concatenate([items.bounds[some], audit.known.bounds])
+        self._beliefs = items.beliefs(some)
         # an audited item is there twice, because its two kinds of answers are kept apart
         self._items, places = np.unique(2 * told.item + is_audit, return_inverse=True)
         self._told = told._replace(item=places.astype(np.int64))
+        self._places = np.searchsorted(self._items, 2 * self._rows + (np.arange(len(self._rows)) >= len(some)))
         self._prior = bounded(items.prior[self._items // 2], items.bounds[self._items // 2])
-        self._voices, self._given, self._evidence = tuple(voices), rate, evidence
+        self._voices, self._given, self._asked = tuple(voices), rate, np.concatenate([told.cut, asked_apart])
 
     def reliability(self) -> Reliability:
         """By person if there are several, or if one says how sure they are; else the same for all answers.
@@ -97,8 +111,12 @@ class Calibration:
         is_one = len(heard) < 2 and not any(voice.eighths for voice in heard)
         if self._given is None and not is_one:
             return by_people(self._told, self._prior, self._voices)
-        found = alike(self._evidence.rate(self._given), self._prior.shape[1])
-        return found.extended(self._voices, self._given)
+        n_levels = self._prior.shape[1]
+        # An audit starts from equal odds, whatever has been settled since because its answers disagree. What learners
+        # say of other items counts half, or every answer that they did not expect would seem wrong.
+        prior = np.where(self._items[:, None] % 2 == 1, 1.0 / n_levels, np.sqrt(self._prior))
+        rate = cautious_rate(self._told, prior) if self._given is None else self._given
+        return alike(rate, n_levels).extended(self._voices, self._given)
 
     def fit(
         self, yes: Floats, X: Rows, parts: Ints, drawn: Drawn | None, reliability: Reliability
@@ -110,43 +128,51 @@ class Calibration:
         nothing, n_levels = np.empty((0, *yes.shape)), yes.shape[1] + 1
         sure = self._sureness(yes, nothing, reliability)
         if drawn is None:
-            return Fitted(sure, None), posteriors.priors(yes, nothing, *sure)
+            return Fitted(sure, None), priors.priors(yes, nothing, *sure)
         some = drawn.items
-        prior = posteriors.priors(yes[some], nothing[:, some], *sure)
+        prior = priors.priors(yes[some], nothing[:, some], *sure)
         models = LevelModels.learn(X[some], parts[some], drawn.levels(prior), n_levels)
         above = models.above(X, parts, n_levels)
         sure = self._sureness(yes, above, reliability)
-        return Fitted(sure, models), posteriors.priors(yes, above, *sure)
+        return Fitted(sure, models), priors.priors(yes, above, *sure)
 
     def _sureness(self, yes: Floats, above: Floats, reliability: Reliability) -> Sureness:
         """The sureness under which the items' own answers, which no model has seen, are likeliest."""
-        item, person, cut, higher = self._told
-        evidence = posteriors.gather(
-            item, reliability.rows(person), cut, higher, reliability.logs, len(self._items)
-        )  # fmt: skip
-        shares, grid = logs(self._shares()), (_INVERSIONS, _POWERS, _ways_to_weigh(1 + len(above)))
+        evidence, is_own = self._evidence(reliability), np.arange(len(self._rows)) < self._n_own
+        usual, grid = logs(self._shares(evidence)), (_INVERSIONS, _POWERS, _ways_to_weigh(1 + len(above)))
+        yes, above = yes[self._rows], above[:, self._rows]
         own, audited = (
-            posteriors.likelihoods(yes[some], above[:, some], evidence[self._find(some, kind)], bounds, *grid, shares)
-            for kind, (some, bounds) in enumerate(zip((self._some, self._audited), self._bounds, strict=True))
+            priors.likelihoods(yes[of], above[:, of], evidence[of], self._bounds[of], *grid, usual)
+            for of in (is_own, ~is_own)
         )
-        doubt = _DOUBT + 200.0 * (_INVERSIONS[:, None] - reliability.rate(person)) ** 2
+        rate = reliability.rate(self._told.person)
+        doubt = _DOUBT + 200.0 * (_INVERSIONS[:, None] - rate) ** 2
         chances = own + _AUDITED * audited - doubt[:, :, None]
-        return Sureness(*posteriors.expected_parameters(*grid, chances), shares)
+        asked = np.bincount(self._asked, minlength=yes.shape[1]) * (1.0 - 2.0 * rate) ** 2
+        sure = Sureness(*priors.expected_parameters(*grid, chances), usual, np.ones(len(usual)), np.ones(len(asked)))
+        tilt = priors.tilt(priors.priors(yes, above, *sure), evidence, self._bounds)
+        return sure._replace(tilt=tilt, trust=np.sqrt(asked / (asked + _CHANCE)))
 
-    def _find(self, items: Ints, is_audit: int) -> Ints:
-        """The places of these items among all that were answered about."""
-        return np.searchsorted(self._items, 2 * items + is_audit)
+    def _evidence(self, reliability: Reliability) -> Floats:
+        """What the answers about each row say."""
+        item, person, cut, higher = self._told
+        rows = reliability.rows(person)
+        found: Floats = posteriors.gather(item, rows, cut, higher, reliability.logs, len(self._items))[self._places]
+        return found
 
     def shares(self, reliability: Reliability) -> Priors:
         """The same prior for all items, if nothing tells them apart: the shares of the levels.
 
         If people are told apart, the shares are made more even: strict people would make the high levels vanish.
         """
-        found = self._shares() if len(reliability.rates) == 1 else modest_shares(self._beliefs)
+        is_one = len(reliability.rates) == 1
+        found = self._shares(self._evidence(reliability)) if is_one else modest_shares(self._beliefs)
         return Priors(np.tile(found, (self._n_items, 1)), reliability)
 
-    def _shares(self) -> Floats:
-        found: Floats = (1.0 + self._beliefs.sum(axis=0)) / (self._beliefs.shape[1] + len(self._beliefs))
+    def _shares(self, evidence: Floats) -> Floats:
+        """The shares of the levels, by the answers alone: what learners believe must not confirm itself."""
+        even = np.full(evidence.shape, 1.0 / evidence.shape[1])
+        found: Floats = priors.tilt(even, evidence, self._bounds) / evidence.shape[1]
         return found
 
 

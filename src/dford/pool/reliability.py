@@ -1,16 +1,21 @@
 """How likely an answer is, by who gives it and how sure they say they are."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dford.arrays import Floats, Ints
 from dford.engine import people as engine
+from dford.engine import posteriors, priors
 from dford.engine.elementary import logs
 from dford.pool.agreement import KINDS, WEIGHTS, AnswerColumns, Voice, agree
 
 _MOST = 0.499  # so that a guess never counts for the opposite answer
+_BEFORE = 8.0  # without any evidence, an error rate of 0.1 is expected
+# The rate that is used is above the right one with this probability. Too many errors assumed cost next to nothing; too
+# few make levels look more certain than they are, and with few answers nobody can tell.
+_CAUTION = 0.8
 _NEVER = -1e6  # stands for log 0, but finite, so that two such answers speak more against a level than one
 
 
@@ -89,3 +94,36 @@ def _of_kinds(kinds: Floats, width: int) -> Reliability:
     offsets = np.arange(n_levels)[:, None] - np.arange(n_levels - 1) + n_levels - 1  # for all levels and cuts
     wrong = np.where(offsets >= n_levels, 1.0 - yes[:, offsets], yes[:, offsets]).mean(axis=(1, 2))
     return Reliability(found, np.minimum(wrong, _MOST))
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def checked_error_rate(given: Any) -> float | None:
+    """The error rate as a number; None if it is to be learned."""
+    if given is None:
+        return None
+    if not is_number(given) or not 0 <= given < 0.5:
+        raise ValueError(f"error_rate must be a share below 0.5, or None to learn it; got {given!r}")
+    return float(given)
+
+
+def cautious_rate(told: AnswerColumns, prior: Floats) -> float:
+    """A cautious error rate, by how well the answers about each item fit one level.
+
+    The priors must not rest on the items' own answers, or every answer would seem right.
+    """
+    n_levels = prior.shape[1]
+    above = np.arange(1 - n_levels, n_levels) > 0
+    wrong = np.array([[above, ~above]], dtype=float)  # in place of logarithms, so that answers are counted
+    nobody = np.zeros(len(told.item), np.int64)
+    against = posteriors.gather(told.item, nobody, told.cut, told.higher, wrong, len(prior))
+    counts = np.bincount(told.item, minlength=len(prior))
+    return float(priors.cautious_rate(np.ascontiguousarray(prior), against, counts, _BEFORE, _CAUTION))
+
+
+def usual_rate(n_levels: int) -> float:
+    """The same before any answer."""
+    nobody = np.empty(0, np.int64)
+    return cautious_rate(AnswerColumns(nobody, nobody, nobody, nobody > 0), np.empty((0, n_levels)))

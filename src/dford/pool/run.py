@@ -1,6 +1,5 @@
 """Programs that answer: a function gets questions, several at once, within a budget, and none twice after a crash."""
 
-import hashlib
 import json
 import math
 import operator
@@ -13,9 +12,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from scipy import sparse
-
-from dford.learners import Rows
 from dford.pool.questions import ItemQuestion, split_answer
 
 Answer = Callable[[int, Any], bool | float]
@@ -45,8 +41,6 @@ class Outcome(NamedTuple):
 
 class _Asked(NamedTuple):
     item: int
-    features: str | None
-    """A hash of the item's features; None in journals that do not have it."""
     level: str
     person: str | None
 
@@ -54,8 +48,8 @@ class _Asked(NamedTuple):
 class Journal:
     """The outcome of each question, on disk before it counts."""
 
-    def __init__(self, row: Callable[[int], Rows], file: Any = None) -> None:
-        self._row, self._file, self._known = row, file, dict[str, tuple[_Asked, Outcome]]()
+    def __init__(self, file: Any = None) -> None:
+        self._file, self._known = file, dict[str, tuple[_Asked, Outcome]]()
         self._pools = set[str]()  # of the questions that were read
 
     def read(self) -> None:
@@ -70,7 +64,7 @@ class Journal:
                     raise ValueError("calls")
                 if outcome.higher is not None:
                     split_answer(outcome.higher)
-                asked = _Asked(one["item"], one.get("features"), one["level"], one["person"])
+                asked = _Asked(one["item"], one["level"], one["person"])
                 self._known[str(one["question"])] = asked, outcome
                 self._pools.add(_pool_of(str(one["question"])))
             except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
@@ -83,25 +77,19 @@ class Journal:
         """The earlier outcome of a question, if there is one."""
         if self._file is None:
             return None
-        now = self._asked(question)
+        now = _Asked(question.item, str(question.level), question.person)
         asked, outcome = self._known.get(question.id, (now, None))
-        if not self._pools <= {_pool_of(question.id)} or asked not in (now, now._replace(features=None)):
+        if not self._pools <= {_pool_of(question.id)} or asked != now:
             raise ValueError(
                 "the journal belongs to another run; continue with the same items, random_state, person and number of "
                 "threads, or name a new file"
             )
         return outcome
 
-    def _asked(self, question: ItemQuestion) -> _Asked:
-        row = self._row(question.item)
-        parts = (row.indices, row.data) if sparse.issparse(row) else (row,)
-        features = hashlib.blake2b(b"".join(part.tobytes() for part in parts), digest_size=8).hexdigest()
-        return _Asked(question.item, features, str(question.level), question.person)
-
     def add(self, question: ItemQuestion, outcome: Outcome) -> None:
         if self._file is None or question.id in self._known:
             return
-        asked = self._asked(question)
+        asked = _Asked(question.item, str(question.level), question.person)
         self._known[question.id] = asked, outcome
         line = {"question": question.id, **asked._asdict(), **outcome._asdict()}
         self._file.write(json.dumps(line).encode() + b"\n")
@@ -115,14 +103,14 @@ def _pool_of(question: str) -> str:
 
 
 @contextmanager
-def open_journal(path: str | os.PathLike[str] | None, row: Callable[[int], Rows]) -> Iterator[Journal]:
-    """The journal at this path, if there is one, of a pool whose items have these rows of features."""
+def open_journal(path: str | os.PathLike[str] | None) -> Iterator[Journal]:
+    """The journal at this path, if there is one."""
     if path is None:
-        yield Journal(row)
+        yield Journal()
         return
     with open(path, "a+b") as file:
         file.seek(0)
-        journal = Journal(row, file)
+        journal = Journal(file)
         journal.read()
         yield journal
 
@@ -146,10 +134,11 @@ class Run:
         try:
             while True:
                 while len(waiting) < threads and self._spend():
-                    question = self._pool.ask(person=self._person)
-                    if question is None:  # perhaps only until another one is answered
+                    found = self._pool.ask(1, person=self._person)
+                    if not found:  # perhaps only until another one is answered
                         self._spend(-1)
                         break
+                    question = found[0]
                     waiting.append((question, Future()))  # so that it is closed if the journal is another pool's
                     waiting[-1] = question, self._submit(workers, question, journal.find(question))
                 if not waiting:

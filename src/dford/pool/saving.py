@@ -34,6 +34,7 @@ def parts(pool: Any) -> tuple[dict[str, Any], Arrays]:
         "costs": pool.costs,
         "programs": pool.programs,
         "seed": pool.seed_,
+        "key": pool._asked.key,
         "open": waiting,
     }
     return header, arrays | {
@@ -53,7 +54,6 @@ def placement_parts(placements: Placements) -> tuple[dict[str, Any], Arrays]:
         "is_coming": found is not None,
         "learned": placements.learned,
         "next": placements.next,
-        "repeats": placements.repeats,
     }
     arrays: Arrays = {
         "coming": np.empty((0, 0)) if found is None else found.prior,
@@ -61,6 +61,8 @@ def placement_parts(placements: Placements) -> tuple[dict[str, Any], Arrays]:
         **({} if found is None else _packed_reliability("coming", found.reliability)),
         **placements.answers.arrays(),
         **placements.items.arrays(),
+        **placements.apart.arrays(),
+        **(_packed_rows(placements.apart.X, "apart_X") if len(placements.apart) else {}),
     }
     return header, arrays | {f"learner{i}": _packed(model) for i, model in enumerate(placements.learners.models)}
 
@@ -79,7 +81,7 @@ def restore(pool: Any, header: dict[str, Any], arrays: Arrays, own: type[Ordinal
     pool.columns_ = None if header.get("columns") is None else Columns.from_json(header["columns"])
     restore_placements(pool._placements, header, arrays, own)
     pool._names = header["features"]
-    pool._asked.restore(header["open"], arrays["fates"])
+    pool._asked.restore(header["key"], header["open"], arrays["fates"])
     for question in pool._asked:
         pool._placements.items.set_open(pool._number(question.item), True)
         pool._scale.number(question.level)
@@ -96,16 +98,17 @@ def restore_placements(
         placements.X.shape[0] != n
         or (header["is_coming"] and (coming.shape[1:] != (k,) or len(coming) > n))
         or not ((coming > 0) & (coming <= 1)).all()
-        or not 0 <= header["learned"] <= len(arrays["answers_item"]) < header["next"]
-        or not 0 <= header["repeats"][1] <= header["repeats"][0] <= len(arrays["answers_item"])
+        or not 0 <= header["learned"] <= len(arrays["answers_item"])
+        or len(arrays["answers_item"]) + len(arrays["apart_cut"]) >= header["next"]
     ):
         raise ValueError("the pool has invalid items or answers")
     placements.voices = [_voice(*voice) for voice in header["voices"]]
     placements.items.restore(arrays)
     placements.answers.restore(arrays, n, k, len(placements.voices))
+    apart = rows(arrays, "apart_X") if len(arrays["apart_cut"]) else None
+    placements.apart.restore(arrays, apart, placements.X.shape[1], k, header["learned"])
     placements.reliability = _reliability("now", arrays, k)
     placements.learned, placements.next = header["learned"], header["next"]
-    placements.repeats = list(header["repeats"])
     placements.recall_audit()
     for fold in range(len(placements.learners.models)):
         placements.learners.models[fold] = learner(arrays, f"learner{fold}", own)
@@ -137,23 +140,23 @@ def _reliability(name: str, arrays: Arrays, n_levels: int) -> Reliability:
     return found
 
 
-def _packed_rows(X: Rows) -> Arrays:
+def _packed_rows(X: Rows, name: str = "X") -> Arrays:
     if not sparse.issparse(X):
-        return {"X": X}
+        return {name: X}
     return {
-        "X_data": X.data,
-        "X_indices": X.indices.astype(np.int64),
-        "X_indptr": X.indptr.astype(np.int64),
-        "X_width": np.array([X.shape[1]]),
+        f"{name}_data": X.data,
+        f"{name}_indices": X.indices.astype(np.int64),
+        f"{name}_indptr": X.indptr.astype(np.int64),
+        f"{name}_width": np.array([X.shape[1]]),
     }
 
 
-def rows(arrays: Arrays) -> Rows:
-    """The features of a file's items."""
-    if "X" in arrays:
-        return arrays["X"]
-    data, indices, indptr = (arrays[f"X_{name}"] for name in ("data", "indices", "indptr"))
-    return sparse_rows.checked(data, indices, indptr, int(arrays["X_width"][0]))
+def rows(arrays: Arrays, name: str = "X") -> Rows:
+    """The features of a file's items, or other rows under this name."""
+    if name in arrays:
+        return arrays[name]
+    data, indices, indptr = (arrays[f"{name}_{part}"] for part in ("data", "indices", "indptr"))
+    return sparse_rows.checked(data, indices, indptr, int(arrays[f"{name}_width"][0]))
 
 
 def _packed(model: Any) -> NDArray[np.uint8]:

@@ -1,37 +1,42 @@
 """The service without HTTP: a façade for its packages."""
 
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
+from dford.answer_ids import id_of
 from dford.columns import Column, Columns
 from dford.service.learning.fold import Fold
 from dford.service.learning.folds import Folds
 from dford.service.learning.log_reader import head_of
 from dford.service.learning.next_question import NextQuestion
-from dford.service.projects import answering, imports, items, projects, rules, settling
+from dford.service.projects import answering, image_uploads, imports, items, projects, rules, settling
 from dford.service.projects.answering import RecordedAnswer, SentAnswer
 from dford.service.projects.asking import AskedQuestion, QuestionLimits, QuestionRequest
 from dford.service.projects.columns import check_columns
+from dford.service.projects.image_pieces import in_pieces
 from dford.service.projects.image_source import ImageSource
 from dford.service.projects.keys import Keys
 from dford.service.projects.projects import Project, require_columns
 from dford.service.projects.rules import GoldColumn, Rules
 from dford.service.projects.settling import Settlement
-from dford.service.projects.uploads import Bounds, ReadyItems, ReadyRound
+from dford.service.projects.uploads import Bounds, ReadyItems, ReadyRound, image_column, image_items
 from dford.service.refusal import Refusal
 from dford.service.settings import Settings
 from dford.service.store.database import Database
 from dford.service.store.idempotency import Request, once
 from dford.service.store.writer import Writer
-from dford.service.views import worker_views
+from dford.service.views import state, worker_views
 from dford.service.views.levels import Overviews
 from dford.service.views.people import AnswerCounts
 from dford.service.worker import Workers
 
 T = TypeVar("T")
+_NO_IMAGES = ImageSource()
 
 
 class Service:
@@ -47,8 +52,8 @@ class Service:
         self._next_question = NextQuestion(self.database, self.writer, limits)
         self._projects: dict[str, Project] = {}
         # if the database is a file, uploads are kept beside it
-        beside = f"{self.database.url.database}-images" if self.database.is_sqlite else ""
-        self.images = ImageSource(settings.files, beside, settings.encoder)
+        self._uploads = f"{self.database.url.database}-images" if self.database.is_sqlite else ""
+        image_uploads.recover(self.database, self._uploads)
 
     def close(self, seconds: float | None = None) -> None:
         """Finish what was submitted, if there is time. Trees that are still growing are left, and grown again later."""
@@ -95,11 +100,27 @@ class Service:
     def change_rules(self, project: Project, changes: Mapping[str, Any]) -> Rules:
         return self.write(project, partial(rules.change, project=project.id, choice=project.choice, changes=changes))
 
-    def bounds(self, project: Project | None = None) -> Bounds:
+    def image_source(self, project: Project | None, is_everywhere: bool) -> ImageSource:
+        """The images that somebody may name in a project, or in a new one: of its part of the folder, and its uploads.
+
+        If it has no part, admins of all projects may name any image of the folder, and others none.
+        """
+        part = None if project is None else project.files
+        uploads = str(Path(self._uploads, str(project.id))) if self._uploads and project is not None else self._uploads
+        return ImageSource(
+            self.settings.files, part or ("." if is_everywhere else None), uploads, self.settings.encoder
+        )
+
+    def read_image(self, project: Project, number: int, column: str) -> tuple[bytes, str]:
+        """The image that an item names, and its media type. Whoever added the item was allowed to name it."""
+        name = state.image_name(self.database, project, number, column)
+        return self.image_source(project, is_everywhere=True).read(name)
+
+    def bounds(self, project: Project | None = None, images: ImageSource = _NO_IMAGES) -> Bounds:
         """What one call may contain; for a project, with its column of known levels."""
         column = None if project is None else self.rules(project).gold_column
         gold = None if project is None or column is None else GoldColumn(column, project.levels)
-        return Bounds(self.settings.items_per_call, self.settings.features_per_item, self.images, gold)
+        return Bounds(self.settings.items_per_call, self.settings.features_per_item, images, gold)
 
     def add_items(self, project: Project, ready: ReadyItems, person: str, request: Request | None) -> Any:
         """Add items to the pool, and settle the known levels; the first items also determine how columns are read."""
@@ -119,16 +140,37 @@ class Service:
             self.follow(project, head_of(self.database, project.id))
         return added
 
-    def add_log(self, project: Project, log: list[ReadyRound], person: str, request: Request | None = None) -> Any:
-        """Add the rounds of another log; those about items that are the same here count for them."""
+    def add_images(
+        self, project: Project, content: bytes, name: str, bounds: Bounds, person: str, request: Request | None
+    ) -> Any:
+        """Add an uploaded image as an item, or those of an archive, all or none."""
+        if project.columns:
+            image_column(project.columns)
+        with image_uploads.Upload(bounds.images.uploads) as upload:
+            with self.workers.budget(project.id) as budget:
+                kept, seen = upload.unpack(budget.run, content, name, bounds.images)
+                ready = in_pieces(budget.run, image_items, project.columns, kept, bounds, seen=seen)
+            added = self.add_items(project, ready, person, request)
+            upload.keep()
+        return added
+
+    def add_log(
+        self,
+        project: Project,
+        log: list[ReadyRound],
+        person: str,
+        request: Request | None = None,
+        are_new: bool = False,
+    ) -> Any:
+        """Add the rounds of another log that are not here yet; those about items that are the same here count for them.
+
+        With `are_new`, all of them are others than those that are here.
+        """
         log = imports.with_own_items(self.database, project, log)
-        about_items = sum(one.about.item is not None for one in log)
-
-        def add(connection: Connection) -> dict[str, int]:
-            head = imports.add_log(connection, project.id, log, person)
-            return {"count": len(log), "about_items": about_items, "sequence": head}
-
-        added = self.add(project, add, request)
+        if are_new:
+            token = secrets.token_bytes()
+            log = [one._replace(id=id_of(token, one.id)) for one in log]
+        added = self.add(project, partial(imports.add_log, project=project, log=log, person=person), request)
         self.follow(project, added["sequence"])
         return added
 
@@ -180,8 +222,12 @@ class Service:
         self._folds.follow(project, sequence)
 
     def final(self, project: Project) -> Fold:
-        """The project's learner, once it has learned all answers up to now: exported files must include them all."""
+        """The project's learner, once it has learned all answers up to now, and none that was taken back."""
         return self._folds.final(project)
+
+    def latest(self, project: Project) -> Fold:
+        """The project's learner, with all answers up to now if it does not take long, perhaps with one taken back."""
+        return self._folds.latest(project)
 
     # work
 
@@ -192,23 +238,30 @@ class Service:
         """Do a job that adds something; only once if the request has a key."""
         return self.write(project, partial(once, request=request, job=job))
 
+    def read(self, project: Project | None, body: bytes, function: Callable[..., T], *given: Any) -> T:
+        """What a function returns that reads a body; a large one goes to a worker process."""
+        return self.workers.run_if_large(len(body), project and project.id, function, *given)
+
     def parse(
-        self, project: Project | None, body: bytes, function: Callable[..., T], *given: Any, has_rows: bool = True
+        self,
+        project: Project | None,
+        body: bytes,
+        function: Callable[..., T],
+        *given: Any,
+        bounds: Bounds,
+        has_rows: bool = True,
     ) -> T:
         """What a function makes of a project's columns and a body of rows; without columns, it finds them.
 
-        A large body goes to a worker process, and so do rows that can name images.
+        A large body goes to a worker process, and so do rows that can name images: they may come from anyone, so this
+        process never decodes them.
         """
-        columns = [] if project is None else project.columns
-        names_images = any(column.kind == "image" for column in columns) or (not columns and self.images.may_have())
-        if has_rows and names_images:
-            return self.parse_images(project, function, *given)
-        return self.workers.run_if_large(len(body), project and project.id, function, columns, *given)
-
-    def parse_images(self, project: Project | None, function: Callable[..., T], *given: Any) -> T:
-        """The same with images, which may come from anyone, so this process never decodes them."""
-        columns = [] if project is None else project.columns
-        return self.workers.run(project and project.id, function, columns, *given)
+        columns, number = ([], None) if project is None else (project.columns, project.id)
+        names_images = any(column.kind == "image" for column in columns) or (not columns and bounds.images.may_have())
+        with self.workers.budget(number) as budget:
+            run = budget.run if has_rows and names_images else partial(budget.run_if_large, len(body))
+            result: T = in_pieces(run, function, columns, *given, bounds)
+        return result
 
     def view(self, size: int, function: Callable[..., T], project: Project, *given: Any) -> T:
         """What a function shows of the database and a project; a large view goes to a worker process."""

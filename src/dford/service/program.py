@@ -3,15 +3,18 @@
 import asyncio
 import json
 import os
-import signal
+import secrets
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, cast
+
+from dford.service import process_tree
 
 _LONGEST = 100_000  # bytes of an answer
 _TAIL, _TAIL_LINES = 4_000, 5  # bytes and lines kept of its stderr
 _GRACE = 1.0  # seconds for output after a program has ended; and for it to end by itself
 _PAUSE = 0.2  # seconds after the first answer in which nothing more may be printed
+_REST = 0.01  # seconds until processes that were told to end are looked for again
 _LAST = 5.0  # seconds to wait until it is gone: one that even the system cannot end is left
 _TOO_MUCH = "it printed more than one line for a question"
 
@@ -38,12 +41,14 @@ class Program:
 
     async def start(self) -> None:
         """Start it, in a separate session, so that Ctrl-C is ours to handle, and its children end with it."""
+        mark = secrets.token_hex()
         try:
             _, self._process = await asyncio.get_running_loop().subprocess_exec(
-                _Process,
+                lambda: _Process(mark),
                 *self._command,
                 start_new_session=True,
-                env=os.environ | {"PYTHONUNBUFFERED": "1"},  # so that Python programs need not flush
+                # unbuffered, so that Python programs need not flush
+                env=os.environ | {"PYTHONUNBUFFERED": "1", process_tree.VARIABLE: mark},
             )
         except OSError as error:
             raise ValueError(f"cannot start {self._command[0]!r}: {error.strerror or error}") from None
@@ -81,8 +86,8 @@ class Program:
 class _Process(asyncio.SubprocessProtocol):
     """A process, and what it prints."""
 
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
+    def __init__(self, mark: str) -> None:
+        self._mark, self._loop = mark, asyncio.get_running_loop()
         self._said, self._errors = bytearray(), bytearray()
         self._answer: asyncio.Future[bytes] | None = None
         self._exited, self._lost, self._heard, self._spoke = (self._loop.create_future() for _ in range(4))
@@ -137,7 +142,7 @@ class _Process(asyncio.SubprocessProtocol):
             self._answer = None
 
     async def check_once(self) -> None:
-        """After the first answer, see whether more follows: it would be taken for the answer to the next question."""
+        """After the first answer, see whether more follows: such a program would lose every other question."""
         if not self._is_checked:
             await asyncio.wait([self._exited, self._spoke], timeout=_PAUSE, return_when=asyncio.FIRST_COMPLETED)
             if self._said:
@@ -157,8 +162,9 @@ class _Process(asyncio.SubprocessProtocol):
             with suppress(TimeoutError):
                 await asyncio.wait_for(asyncio.shield(self._exited), patience)
         if hasattr(os, "killpg"):
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._transport.get_pid(), signal.SIGKILL)
+            until = self._loop.time() + _LAST
+            while process_tree.kill(self._transport.get_pid(), self._mark) and self._loop.time() < until:
+                await asyncio.sleep(_REST)
             # wait for the exit before the transport does, or one of the two finds no process and complains on stderr
             await asyncio.wait([self._exited], timeout=_LAST)
         self._transport.close()
@@ -192,14 +198,16 @@ class _Process(asyncio.SubprocessProtocol):
 
 
 def read_answer(line: bytes, number: int) -> Said:
-    """The answer in a line. It may repeat the question's number as its id."""
+    """The answer in a line, which must name its question: a line that comes late is never taken for another answer."""
     try:
         answer = json.loads(line)
     except (ValueError, RecursionError):
         raise ProgramFailure(f"{_shown(line)} is not JSON") from None
     if not isinstance(answer, dict) or not isinstance(answer.get("higher"), bool):
         raise ProgramFailure(f'{_shown(line)} does not say "higher": true or false')
-    said = answer.get("id", number)
+    said = answer.get("id")
+    if said is None:
+        raise ProgramFailure(f'{_shown(line)} does not repeat the "id" of its question')
     if said != number or said is True:  # which equals 1
         raise ProgramFailure(f"{_shown(line)} has another id than the question, which is {number}")
     sure = answer.get("confidence")

@@ -7,7 +7,6 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import sqlalchemy as sa
@@ -197,12 +196,11 @@ class ProgramRun:
 
     def _with_paths(self, shown: dict[str, Any]) -> dict[str, Any]:
         """The item, with the full paths of the images it names."""
-        folders = [Path(folder) for folder in self._service.images[:2] if folder]
+        images = self._service.image_source(self._project, is_everywhere=True)
         for column in self._project.columns:
             name = shown.get(column.name)
             if column.kind == "image" and isinstance(name, str) and name:
-                places = [(folder / name).absolute() for folder in folders]
-                shown[column.name] = next((str(place) for place in places if place.is_file()), name)
+                shown[column.name] = str(images.path(name) or name)
         return shown
 
     async def _patiently(self, job: Callable[[], T]) -> T:

@@ -37,7 +37,11 @@ CODES = {
     (401, "no-key"): "The request has no key, or one that is unknown or revoked.",
     (403, "foreign"): "The server has no keys, and the request is for another host, comes through a proxy, or comes "
     "from another site's page.",
-    (403, "not-allowed"): "The key's role is too low, or the key is for one project and the request for all of them.",
+    (
+        403,
+        "not-allowed",
+    ): "The key's role is too low, or the key is for one project and the request for all of them; or "
+    "items name images that only an admin of all projects may name.",
     (403, "not-shown"): "The project does not show people their own figures.",
     (403, "not-yours"): "Another person was asked this question or gave this answer, and the key is not an admin's.",
     (404, "http-404"): "There is nothing at this path.",
@@ -70,7 +74,11 @@ CODES = {
     (409, "retracted"): "The answer was taken back, and the question takes no other answer. Ask again.",
     (409, "settled"): "The level of the item is settled, so nothing is asked about it. Undo the settling first.",
     (409, "skipped"): "The question was skipped and takes no answer. Ask again.",
-    (413, "too-large"): "The body is larger than `body_bytes`.",
+    (
+        413,
+        "too-large",
+    ): "The body is larger than `body_bytes`, than the operation says, or, if it says nothing and takes "
+    "no list or file, than 16,384 bytes. It is refused before it is read.",
     (422, "bad-archive"): "The file is not a ZIP archive of images, is encrypted, or is too large when unpacked.",
     (422, "bad-columns"): "Two columns have the same name, a column lists a category twice or is described in a way "
     "that its kind cannot be, or the columns make no feature or more than `features_per_item`.",
@@ -81,6 +89,7 @@ CODES = {
     (422, "invalid"): "The request does not have the form described here; `field` says where.",
     (422, "no-column"): "No row has a column that is learned from. Where its value is missing, send null.",
     (422, "no-encoder"): "The images were encoded by an encoder that this server does not have.",
+    (422, "no-folder"): "The server has no image folder, or no such folder in it.",
     (422, "not-a-category"): "A column of ordered categories got a value that is not one of them.",
     (422, "not-a-date"): "A column of dates got something else.",
     (
@@ -98,7 +107,8 @@ CODES = {
     (429, "too-many-open"): "The project has `open_questions` waiting for an answer, or the person has "
     "`open_per_person`. Answer or skip some.",
     (500, "defect"): "Something went wrong on the server. Its log has the details.",
-    (503, "busy"): "Too many writes or requests are waiting, or the server is shutting down. Nothing was done.",
+    (503, "busy"): "Too many writes, requests or large bodies are waiting, or the server is shutting down. Nothing was "
+    "done, unless the sentence says that this is unknown. Sending it again is safe.",
     (503, "catching-up"): "The learner has not learned all answers yet; the sentence says how far it is.",
     (503, "not-read"): "The database could not be read, for example because it does not respond.",
     (503, "not-written"): "The database or the image folder could not be written, for example because the disk is "

@@ -50,14 +50,15 @@ def fill_project(service: Service, table: TableProject) -> tuple[Project, int]:
     if found is not None:
         _compare(found, table, asking)
     rows, gold = _without_gold(table, asking, new["levels"] if found is None else found.levels)
-    images = service.images.reader()
+    images = service.image_source(found, is_everywhere=True).reader()
     columns = found.columns if found is not None and found.columns else find_columns(rows, table.kinds, images)
     check_columns(columns, service.settings.features_per_item)
     with service.database.reading() as connection:
         before = [] if found is None else list(connection.scalars(_SHOWN, {"project": found.id}))
     known = len(before)
     if table.by_content:
-        rows = [json.loads(one) for one in before] + [row for row in rows if json.dumps(row) not in set(before)]
+        there = set(before)
+        rows = [json.loads(one) for one in before] + [row for row in rows if json.dumps(row) not in there]
     shown = [json.dumps(row) for row in rows]
     try:
         packed = encode(columns, rows[known:], "rows", images)  # before the transaction, as images take long

@@ -1,12 +1,14 @@
 """Separate processes for slow work: if it takes long or dies, the server carries on."""
 
+import itertools
+import math
 import multiprocessing
 import os
-import queue
 import signal
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
@@ -14,7 +16,8 @@ from dford.service.refusal import Refusal, busy
 
 T = TypeVar("T")
 _NICENESS = 5  # the server comes first
-_SMALL = 100_000  # up to this many bytes are worked on here, not in the process
+SMALL = 100_000  # up to this many bytes are worked on here, not in the process
+_TURN = 1.0  # seconds after which it is the next project's turn, once a piece of work is done
 _MEMORY = 4 * 2**30  # bytes it may use beyond what it starts with
 _NO_ROOM = Refusal(
     503, "too-much", "this needed more memory than is available, or its process was killed; send less at a time"
@@ -22,42 +25,114 @@ _NO_ROOM = Refusal(
 
 
 class Workers:
-    """Two workers for all projects, of which a project has one at a time: so one alone holds up no other."""
+    """Two workers for all projects, which take turns: a project has one worker at a time, for a second of work.
+
+    Whoever had no turn for longest is next. So nobody waits for more than one turn of another project, however much
+    that project sends.
+    """
 
     def __init__(self, seconds: float, imports: Sequence[str] = ()) -> None:
         self._seconds, self._every = seconds, [Worker(seconds, imports) for _ in range(2)]
-        self._turns: dict[int | None, threading.Lock] = {}
-        self._free = queue.LifoQueue[Worker]()  # the last one is the first again: the other starts only if it must
-        for worker in self._every:
-            self._free.put(worker)
+        self._free = list(self._every)  # the last one is the first again: the other starts only if it must
+        self._waiting: list[_Waiting] = []
+        self._busy: set[int | None] = set()
+        self._turns = itertools.count(1)
+        self._last_turns: dict[int | None, int] = {}
+        self._changed = threading.Condition()
 
     def run(self, project: int | None, function: Callable[..., T], *given: Any) -> T:
         """Return what the function returns, or raise what it raises."""
-        turn = self._turns.setdefault(project, threading.Lock())
-        if not turn.acquire(timeout=self._seconds):
-            raise _crowded()
-        try:
-            worker = self._free.get(timeout=self._seconds)
-            try:
-                return worker.run(function, *given)
-            finally:
-                self._free.put(worker)
-        except queue.Empty:
-            raise _crowded() from None
-        finally:
-            turn.release()
+        with self.budget(project) as budget:
+            return budget.run(function, *given)
 
     def run_if_large(self, size: int, project: int | None, function: Callable[..., T], *given: Any) -> T:
         """The same, but in this process if there is little to do."""
-        return function(*given) if size <= _SMALL else self.run(project, function, *given)
+        return function(*given) if size <= SMALL else self.run(project, function, *given)
+
+    def budget(self, project: int | None) -> "Budget":
+        """The work of one request of a project, in as many pieces as it likes."""
+        return Budget(self, project, self._seconds)
+
+    @contextmanager
+    def turn(self, project: int | None) -> Iterator["Worker"]:
+        """A worker, once it is the project's turn."""
+        waiting = _Waiting(project)
+        with self._changed:
+            self._waiting.append(waiting)
+            is_next = self._changed.wait_for(lambda: self._next() is waiting, self._seconds)
+            self._waiting.remove(waiting)
+            if not is_next:
+                raise _crowded()
+            worker = self._free.pop()
+            self._busy.add(project)
+            self._last_turns[project] = next(self._turns)
+            self._changed.notify_all()  # there may be another worker for whoever is next now
+        try:
+            yield worker
+        finally:
+            with self._changed:
+                self._busy.remove(project)
+                self._free.append(worker)
+                self._changed.notify_all()
 
     def close(self) -> None:
         for worker in self._every:
             worker.close()
 
+    def _next(self) -> "_Waiting | None":
+        ready = [one for one in self._waiting if one.project not in self._busy] if self._free else []
+        return min(ready, key=lambda one: self._last_turns.get(one.project, 0), default=None)
+
+
+class _Waiting:
+    """Somebody who waits for a worker; compared by identity."""
+
+    def __init__(self, project: int | None) -> None:
+        self.project = project
+
+
+class Budget:
+    """The seconds of work that one request may cause, in pieces. Others have their turn once one has lasted a second.
+
+    So a request of short pieces waits once, and one of many pieces lets others go between them.
+    """
+
+    def __init__(self, workers: Workers, project: int | None, seconds: float) -> None:
+        self._workers, self._project, self._left = workers, project, seconds
+        self._turn, self._spent = ExitStack(), 0.0
+        self._worker: Worker | None = None
+
+    def __enter__(self) -> "Budget":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._turn.close()
+
+    def run(self, function: Callable[..., T], *given: Any, most: float = math.inf) -> T:
+        """Return what the function returns, or raise what it raises. It has `most` seconds."""
+        if self._worker is None or self._spent >= _TURN:
+            self._worker = None
+            self._turn.close()
+            self._worker, self._spent = self._turn.enter_context(self._workers.turn(self._project)), 0.0
+        begin = time.monotonic()
+        try:
+            return self._worker.run(function, *given, most=most, left=self._left)
+        finally:
+            took = time.monotonic() - begin
+            self._left, self._spent = max(self._left - took, 0.0), self._spent + took
+
+    def run_if_large(self, size: int, function: Callable[..., T], *given: Any, most: float = math.inf) -> T:
+        """The same, but in this process if there is little to do."""
+        return function(*given) if size <= SMALL else self.run(function, *given, most=most)
+
 
 def _crowded() -> Refusal:
     return busy("too many large requests are waiting; try again in a moment")
+
+
+def _too_long(seconds: float) -> Refusal:
+    sentence = f"this took longer than {seconds:g} s and was stopped; send less at a time, or smaller images"
+    return Refusal(503, "too-much", sentence)
 
 
 class Worker:
@@ -73,14 +148,17 @@ class Worker:
         self._process: multiprocessing.process.BaseProcess | None = None
         self._line: Connection | None = None
 
-    def run(self, function: Callable[..., T], *given: Any) -> T:
-        """Return what the function returns, or raise what it raises."""
+    def run(self, function: Callable[..., T], *given: Any, most: float = math.inf, left: float = math.inf) -> T:
+        """Return what the function returns, or raise what it raises.
+
+        It has `most` seconds, or what is `left` of those that all pieces have together.
+        """
         if not self._turn.acquire(timeout=self._seconds):
             raise _crowded()
         limit = None
         try:
             line, process = self._started()
-            limit = _Limit(self._seconds, process.kill)  # also while it does not read, or has sent only a part
+            limit = _Limit(min(self._seconds, most, left), process.kill)  # also while it does not read, or sends a part
             try:
                 line.send((function, given))
                 raised, outcome = line.recv()
@@ -91,8 +169,7 @@ class Worker:
             self._end()
             if limit is None or not limit.passed():
                 raise _NO_ROOM from None
-            sentence = f"this took longer than {self._seconds:g} s and was stopped; send less at a time"
-            raise Refusal(503, "too-much", sentence) from None
+            raise _too_long(min(self._seconds, most)) from None
         finally:
             self._turn.release()
         if isinstance(outcome, MemoryError):

@@ -1,5 +1,6 @@
 """A cell: one learner, on one dataset, in one run. The smallest piece of an experiment, determined by its fields."""
 
+import ast
 import hashlib
 import json
 import os
@@ -21,18 +22,6 @@ from dford.learners import CLASSES, OrdinalLearner
 
 Columns = dict[str, list[float | None]]
 """A trace as plain numbers, None for NaN."""
-
-# What a result depends on: everything that cells use, and nothing that only shows them.
-_CODE = (
-    "scale.py",
-    "policies.py",
-    "estimates.py",
-    "engine",
-    "learners",
-    "datasets",
-    "experiments/reproduction/rows.py",
-    "experiments/reproduction/cells.py",
-)
 
 
 @dataclass(frozen=True)
@@ -73,12 +62,32 @@ class Cell:
 @cache
 def code_version() -> str:
     """A checksum of the code that results depend on, and of the versions of the libraries below it."""
-    package = Path(__file__).parents[2]
-    files = [file for place in _CODE for file in sorted((package / place).rglob("*.py")) or [package / place]]
     digest = hashlib.sha256(f"{np.__version__} {numba.__version__}".encode())
-    for file in files:
+    for file in code_files():
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def code_files() -> list[Path]:
+    """The modules of dford that this one imports, directly or not: what cells use, and nothing that only shows them.
+
+    Packages that are only on the way to a module are left out: their modules import each other by name.
+    """
+    package, waiting = Path(__file__).parents[2], [Path(__file__)]
+    found: set[Path] = set()
+    while waiting:
+        file = waiting.pop()
+        if file not in found:
+            found.add(file)
+            for node in ast.walk(ast.parse(file.read_bytes())):
+                if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == package.name:
+                    home = package.parent.joinpath(*(node.module or "").split("."))
+                    modules = [home / f"{alias.name}.py" for alias in node.names]
+                    packages = [home / alias.name / "__init__.py" for alias in node.names]
+                    inside = [file for file in modules + packages if file.is_file()]
+                    itself = [] if home == package else [home.with_suffix(".py"), home / "__init__.py"]
+                    waiting += inside if len(inside) == len(node.names) else [*inside, *filter(Path.is_file, itself)]
+    return sorted(found)
 
 
 def play(cell: Cell, data: Folder = None) -> Columns:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -38,6 +39,9 @@ def run_tasks(tasks: Sequence[Task], jobs: int) -> Iterator[list[Record]]:
         for place in range(len(tasks)):
             while place not in early:
                 done = next(outcomes)
+                if done.error is not None and jobs > 1 and not isinstance(done.error, (ValueError, OSError)):
+                    why = f"{type(done.error).__name__}: {done.error}"  # its traceback stayed in the other process
+                    raise ValueError(f"a run failed ({why}); use one process (--jobs 1) to see where") from done.error
                 if done.error is not None:
                     raise done.error
                 early[done.place] = done.value
@@ -49,7 +53,12 @@ def _in_one_thread(task: Task) -> list[Record]:
 
     # threads would sum in another order, and wait for each other
     with threadpool_limits(1):
-        return task[0](*task[1])
+        records = task[0](*task[1])
+    for record in records:
+        if isinstance(error := record.get("mae"), float) and not math.isfinite(error):
+            name = record.get("learner") or record.get("model")
+            raise ValueError(f"the error of {name} on {record['dataset']} is {error}: it predicts no levels")
+    return records
 
 
 def write_csv(path: Path, records: Iterable[Mapping[str, Any]]) -> None:

@@ -28,6 +28,8 @@ def writable(state: dict[str, Any]) -> dict[str, Any]:
     def own(value: Any) -> Any:
         if isinstance(value, list):
             return [own(one) for one in value]
+        if type(value) is dict:  # of open questions
+            return {name: own(one) for name, one in value.items()}
         if hasattr(value, "_make"):  # trees are tuples of arrays
             return value._make(map(own, value))
         return np.array(value) if isinstance(value, np.ndarray) and not value.flags.writeable else value
@@ -92,7 +94,14 @@ class Form:
 
     def levels(self, X: Rows, ordered: bool) -> Ints:
         """The level of every row, counted from 1."""
-        return loops.predictions(self.state, self.n_levels, self.scores(X), ordered)
+        return loops.predictions(self.state, self.n_levels, self._finite_scores(X), ordered)
+
+    def _finite_scores(self, X: Rows) -> Floats:
+        scores = self.scores(X)
+        if not np.isfinite(scores).all():  # nothing is above or below NaN
+            row = int(np.argmin(np.isfinite(scores)))
+            raise ValueError(f"{type(self).__name__} gave row {row} of X the score {scores[row]}; it must be finite")
+        return scores
 
     def table(self, table: Floats) -> Floats:
         """The policy's table, or one that replaces it for now."""
@@ -113,7 +122,7 @@ class Form:
 
     def ask(self, rule: loops.Rule, table: Floats, seed: int, x: Rows) -> tuple[int, int, float, int]:
         """Like the engine's `rounds.ask`, about one row: a vector or a CSR matrix. It is refused if it is invalid."""
-        scores = self.scores(x if x.ndim == 2 else x[None])
+        scores = self._finite_scores(x if x.ndim == 2 else x[None])
         return loops.ask_scored(self.state, self.n_levels, table, seed, rule[4], scores[0])
 
     def tell(self, rule: loops.Rule, x: Rows, prediction: int, asked: int, propensity: float, higher: bool) -> int:
@@ -250,6 +259,8 @@ class PythonForm(Form):
         if asked < self.n_levels:  # nothing is above the top
             try:
                 self.update(x, asked, higher, float(propensity))
+                if not np.isfinite(self.state).all():
+                    raise ValueError(f"an update of {type(self).__name__} left a weight or cut that is not finite")
             except BaseException:
                 self.state[:] = before
                 raise

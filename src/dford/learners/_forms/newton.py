@@ -87,7 +87,7 @@ class NewtonForm(GaussianForm):
             self.covariance = np.zeros(n * (n + 1) // 2)
             k = np.arange(n)
             self.covariance[k * (k + 3) // 2] = variances  # the diagonal of a lower triangle, row by row
-        self.moments = np.zeros((3, self.n_features))
+        self.moments = np.zeros((5, self.n_features))
         self.work = np.zeros((3, n))
 
     def scores(self, X: Rows) -> Floats:
@@ -189,10 +189,13 @@ class NewtonForm(GaussianForm):
     def arrays(self) -> dict[str, NDArray[Any]]:
         state = self.state.copy()
         state[rounds.PENDING] = 0.0  # it is applied to the covariance below, so that equal models make equal files
-        return {"state": state, "moments": self.moments.copy(), "covariance": self._settled()}
+        moments = self.moments[: 5 if self.moments[3:].any() else 3].copy()  # the last two are only used for a while
+        return {"state": state, "moments": moments, "covariance": self._settled()}
 
     def restore(self, n_levels: int, arrays: dict[str, NDArray[Any]]) -> None:
         super().restore(n_levels, arrays)
+        if arrays["moments"].shape[:1] == (3,):
+            arrays = {**arrays, "moments": np.pad(arrays["moments"], ((0, 2), (0, 0)))}
         self.moments = of_shape(self.moments.shape, "moments", arrays)
         self.covariance = of_shape(self.covariance.shape, "covariance", arrays)
 

@@ -18,7 +18,7 @@ from dford.service.client.replies import ServiceError
 from dford.service.client.rows import Row, as_rows, in_parts, plain_row, to_json
 
 _PAUSES = (0.2, 0.4, 0.8, 1.6, 3.2)  # seconds between attempts
-_TRY_AGAIN = {408, 429, 503}
+_TRY_AGAIN = {408, 429, 502, 503, 504}  # a proxy says 502 or 504 while the server restarts
 _LONG = 150.0  # seconds for what the server may work on for its `work_seconds`
 Bool = bool | np.bool_
 
@@ -150,7 +150,7 @@ class Operations(ABC):
 
     async def levels(self) -> dict[int, str]:
         """The level of every item by its number, with all answers so far learned. Needs the role `admin`."""
-        response = await self._exchange("GET", f"{self._place}/levels.csv", timeout=_LONG)
+        response = await self._exchange("GET", f"{self._place}/levels.csv", params={"final": True}, timeout=_LONG)
         return {int(row["item"]): row["level"] for row in csv.DictReader(io.StringIO(response.text, newline=""))}
 
     async def state(self) -> dict[str, Any]:

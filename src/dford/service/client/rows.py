@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dford.columns.tables import categories_of
-from dford.columns.values import vector
+from dford.columns.tables import categories_of, checked_table
+from dford.columns.values import is_missing, vector
 from dford.columns.vectors import with_vectors
 from dford.files import is_index
 from dford.service.csv_rows import read_rows
@@ -52,7 +52,7 @@ def _part(texts: Sequence[str], more: str) -> Part:
 
 
 def as_rows(items: Any) -> list[dict[str, Value]]:
-    """The rows of a list of dicts, of a pandas, polars or Arrow frame, or of a .csv or .parquet file given by path."""
+    """The rows of a list of dicts, a dict of columns, a pandas, polars or Arrow frame, or a .csv or .parquet file."""
     return _read(items)[0]
 
 
@@ -66,9 +66,9 @@ def _read(items: Any) -> tuple[list[dict[str, Value]], dict[str, list[str] | Non
         items = items.to_pylist()
     elif hasattr(items, "columns"):
         items = _from_frame(items)
-    elif isinstance(items, Mapping) or not isinstance(items, Iterable):
+    elif not isinstance(items, Iterable):
         raise TypeError(f"items must be a list of dicts, a frame or the path of a file; got {type(items).__name__}")
-    rows = [plain_row(row) for row in items]
+    rows = [plain_row(row) for row in (checked_table(items) if isinstance(items, Mapping) else items)]
     return (rows if path is None else with_vectors(path, rows)), categories
 
 
@@ -106,7 +106,7 @@ def plain_row(row: Row) -> dict[str, Value]:
 def _plain(value: Any, name: object) -> Value:
     if isinstance(value, np.generic):
         value = value.item() if value.dtype.kind not in "mM" else None if np.isnat(value) else str(value)
-    if type(value).__name__ in {"NAType", "NaTType"}:  # of pandas, which need not be installed
+    if not isinstance(value, str) and is_missing(value):
         return None
     if isinstance(value, (date, time)):
         return value.isoformat()
@@ -117,7 +117,7 @@ def _plain(value: Any, name: object) -> Value:
             raise ValueError(
                 f"{name!r} is {value}, which cannot be sent or learned from; leave it out or send a finite number"
             )
-        return None if math.isnan(value) else value
+        return value
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if (numbers := vector(value)) is not None:

@@ -12,7 +12,7 @@ from dford.service.http.guard import Caller
 from dford.service.http.validation import IDEMPOTENCY_KEY
 from dford.service.projects.keys import Holder
 from dford.service.projects.projects import Project
-from dford.service.refusal import Refusal
+from dford.service.projects.uploads import Bounds
 from dford.service.store import idempotency
 
 # only for the OpenAPI document, where a function's scope is the role it needs; the guard has checked the key
@@ -29,6 +29,12 @@ class Access(NamedTuple):
     body: bytes
     is_asked: bool
     """Whether the person is asked questions here, and must not know which ones judge them."""
+    is_everywhere: bool
+    """Whether the key is an admin key for all projects, whose holder may name any image of the server's folder."""
+
+    def bounds(self, project: Project | None = None) -> Bounds:
+        """What one call may contain, including images this person may name; for a project, with its known levels."""
+        return self.service.bounds(project, self.service.image_source(self.project, self.is_everywhere))
 
 
 async def holder(request: Request, _: Annotated[Any, Security(_KEY)]) -> Holder:
@@ -37,30 +43,33 @@ async def holder(request: Request, _: Annotated[Any, Security(_KEY)]) -> Holder:
     return caller.holder
 
 
+ROLES_NEEDED: dict[Any, str] = {}
+"""The roles of the dependencies below. The guard has refused everyone else before it read the body."""
+
+
 def access(role: str) -> Callable[..., Awaitable[Access]]:
     """The dependency of a function that needs this role in the project of its path."""
 
     async def check(request: Request, project: str, by: Annotated[Holder, Security(holder, scopes=[role])]) -> Access:
         caller: Caller = request.scope["dford"]
         assert caller.project is not None
-        if not by.may(role, caller.project.id):
-            raise _forbidden(role, "this project")
         admin = by.may("admin", caller.project.id)
         is_asked = by.may("answer", caller.project.id) and not admin
-        return Access(request.app.state.service, caller.project, by.name, admin, caller.body, is_asked)
+        everywhere = by.may("admin", None)
+        return Access(request.app.state.service, caller.project, by.name, admin, caller.body, is_asked, everywhere)
 
+    ROLES_NEEDED[check] = role
     return check
 
 
 def whole_server(role: str) -> Callable[..., Awaitable[Service]]:
     """The dependency of a function that concerns no single project: a key for all projects."""
 
-    async def check(request: Request, by: Annotated[Holder, Security(holder, scopes=[role])]) -> Service:
+    async def check(request: Request, _: Annotated[Holder, Security(holder, scopes=[role])]) -> Service:
         service: Service = request.app.state.service
-        if not by.may(role, None):
-            raise _forbidden(role, "all projects")
         return service
 
+    ROLES_NEEDED[check] = role
     return check
 
 
@@ -70,8 +79,11 @@ async def _repeat(
     if idempotency_key is None:
         return None
     caller: Caller = request.scope["dford"]
-    sent = f"{request.method} {request.scope['path']}\n".encode() + caller.body
-    return idempotency.Request(caller.holder.name, idempotency_key, hashlib.sha256(sent).hexdigest())
+    query = request.scope["query_string"]
+    path = request.scope["path"].encode(errors="surrogateescape") + (b"?" + query if query else b"")
+    sent = request.method.encode() + b" " + path + b"\n" + caller.body
+    project = 0 if caller.project is None else caller.project.id
+    return idempotency.Request(project, caller.holder.name, idempotency_key, hashlib.sha256(sent).hexdigest())
 
 
 Repeat = Annotated[idempotency.Request | None, Depends(_repeat)]
@@ -80,7 +92,3 @@ Admin = Annotated[Access, Depends(access("admin"))]
 Answering = Annotated[Access, Depends(access("answer"))]
 Reading = Annotated[Access, Depends(access("predict"))]
 Server = Annotated[Service, Depends(whole_server("admin"))]
-
-
-def _forbidden(role: str, where: str) -> Refusal:
-    return Refusal(403, "not-allowed", f"this needs a key with the role {role} for {where}", "Authorization")

@@ -21,7 +21,9 @@ from dford.service.http.concurrency import ConcurrencyLimits
 from dford.service.http.connections import Connections
 from dford.service.http.fast_answers import FastAnswers
 from dford.service.http.guard import Guard, refused
+from dford.service.http.incoming import BodyMemory
 from dford.service.http.metrics import Metrics
+from dford.service.http.needs import RouteNeeds
 from dford.service.http.routes import items, keys, log_and_levels, pages, people, projects, questions, settling
 from dford.service.learning.log_reader import head_of
 from dford.service.projects.keys import Holder
@@ -46,6 +48,7 @@ def make_app(service: Service, version: str, connections: Connections) -> FastAP
         version=version,
         description="Put things on an ordered scale by asking one yes/no question at a time.",
         responses=PROBLEMS,
+        openapi_url=None,  # would be written again for each request
         docs_url=None,  # would load scripts from other sites
         redoc_url=None,
         redirect_slashes=False,  # would redirect away from a proxy's https
@@ -53,7 +56,11 @@ def make_app(service: Service, version: str, connections: Connections) -> FastAP
     app.state.service, app.state.metrics = service, Metrics(service)
     app.add_middleware(ConcurrencyLimits, settings=service.settings)
     app.add_middleware(FastAnswers, service=service)
-    app.add_middleware(Guard, service=service, connections=connections, metrics=app.state.metrics)
+    largest = service.settings.body_bytes
+    app.state.body_memory = BodyMemory(largest)
+    needs = RouteNeeds(app.router.routes, largest)
+    guarded = {"connections": connections, "metrics": app.state.metrics, "needs": needs}
+    app.add_middleware(Guard, service=service, memory=app.state.body_memory, **guarded)
     _add_errors(app)
     app.router.routes.extend(_routes_of_projects())
     answers = _probe(service)

@@ -4,9 +4,11 @@ import asyncio
 import re
 from typing import Any
 
-from dford.service.http.guard import Caller, Message, Receive, Send
+from dford.service.http.guard import Caller, Send
+from dford.service.http.incoming import Message, Receive
 from dford.service.refusal import Refusal
 from dford.service.settings import Settings
+from dford.service.worker import SMALL
 
 _LARGE = re.compile(
     r".*/(predictions|levels|people(/mine)?|contested|items|images|(levels|log|items|preview)\.(csv|parquet))"
@@ -31,11 +33,11 @@ class ConcurrencyLimits:
         if caller is None or scope["path"].endswith("/answer"):  # public pages and answers take no thread
             await self._app(scope, receive, send)
             return
-        large = _LARGE.fullmatch(scope["path"]) is not None
+        large = len(caller.body) > SMALL or _LARGE.fullmatch(scope["path"]) is not None
         key = None if caller.project is None else caller.project.id, large
         limit = self._limits.setdefault(key, asyncio.Semaphore(_PLACES[large]))
         seconds = caller.seconds_left() + (self._settings.work_seconds if large else 0.0)
-        answered = given_up = False
+        begun = answered = given_up = False
 
         async def sending(message: Message) -> None:
             nonlocal answered
@@ -44,18 +46,23 @@ class ConcurrencyLimits:
                 await send(message)
 
         async def play() -> None:
+            nonlocal begun
             async with limit:
-                if not given_up:
-                    await self._app(scope, receive, sending)
+                begun = True
+                await self._app(scope, receive, sending)
 
         task = asyncio.create_task(play())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        await asyncio.wait({task}, timeout=seconds)
-        if task.done() or answered:
+        try:
+            await asyncio.wait({task}, timeout=seconds)
+        finally:  # also if the server shuts down
+            given_up = not task.done() and not answered
+        if not given_up:
             await task
             return
-        given_up = True
         task.add_done_callback(lambda task: task.cancelled() or task.exception())  # keeps asyncio from complaining
-        sentence = f"this took longer than {seconds:.0f} s, and it is unknown whether it was done; send it again"
-        raise Refusal(503, "busy", sentence, retry_after=5)
+        if not begun:
+            task.cancel()  # otherwise its body would wait on
+        done = "it is unknown whether it was done" if begun else "nothing was done"
+        raise Refusal(503, "busy", f"this took longer than {seconds:.0f} s, and {done}; send it again", retry_after=5)

@@ -10,7 +10,8 @@ from typing import Any
 from starlette.responses import JSONResponse
 
 from dford.service.core import Service
-from dford.service.http.guard import Caller, Message, Receive, Send
+from dford.service.http.guard import Caller, Send
+from dford.service.http.incoming import Message, Receive
 from dford.service.projects.answering import SentAnswer
 
 PATH = "/projects/{project}/questions/{number}/answer"

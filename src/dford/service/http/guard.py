@@ -1,10 +1,10 @@
-"""What every request passes first: who sends it, for which project, and whether it has arrived completely."""
+"""What every request passes first: who sends it, for which project, whether they may, and whether it has arrived."""
 
 import asyncio
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
@@ -13,14 +13,13 @@ from starlette.responses import JSONResponse
 
 from dford.service.core import Service
 from dford.service.http.connections import Connections
+from dford.service.http.incoming import BodyMemory, ClientGoneError, IncomingBody, Message, Receive
 from dford.service.http.metrics import Metrics
 from dford.service.projects.keys import LOCAL, Holder
 from dford.service.projects.projects import Project, no_project
 from dford.service.refusal import Refusal, no_page
 
 T = TypeVar("T")
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 # a page may only use this server's own files: no inline scripts, no third parties, no frame around it
 _POLICY = (
@@ -54,6 +53,15 @@ class Caller(NamedTuple):
         return max(self.deadline - time.monotonic(), 0.1)
 
 
+class Need(NamedTuple):
+    """What a route needs."""
+
+    role: str | None
+    """The role in the project of the path, or for all projects; None if any key will do, or none."""
+    most: int
+    """The largest body, in bytes."""
+
+
 def refused(refusal: Refusal) -> JSONResponse:
     """The one shape of all errors."""
     body = {"code": refusal.code, "sentence": refusal.sentence, "field": refusal.field}
@@ -64,10 +72,19 @@ def refused(refusal: Refusal) -> JSONResponse:
 
 
 class Guard:
-    """An ASGI layer that checks the key before it reads the body, and reads the whole body before anything is done."""
+    """An ASGI layer that checks key and role before it reads the body, and reads all of it before anything is done."""
 
-    def __init__(self, app: Any, service: Service, connections: Connections, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        app: Any,
+        service: Service,
+        connections: Connections,
+        metrics: Metrics,
+        needs: Callable[[Message], Need],
+        memory: BodyMemory,
+    ) -> None:
         self._app, self._service, self._connections, self._metrics = app, service, connections, metrics
+        self._needs, self._memory = needs, memory
         self._lookups = ThreadPoolExecutor(4, "dford-keys")
         self._failures = _Failures()
 
@@ -75,15 +92,16 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begin, status, arrived = time.perf_counter(), 500, False
+        begin, status = time.perf_counter(), 500
         seconds = self._service.settings.request_seconds
+        body = IncomingBody(scope, receive, self._memory)
 
         async def sending(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
                 message["headers"] = [*message["headers"], *HEADERS]
-                if not arrived:  # do not wait for the rest of the body
+                if not body.has_arrived:  # do not wait for the rest of it
                     message["headers"].append((b"connection", b"close"))
             if connection is not None and not connection.is_paused:  # nothing to wait for, and a timer takes a while
                 await send(message)
@@ -91,31 +109,43 @@ class Guard:
             async with asyncio.timeout(seconds):  # a client that does not read must not hold us up
                 await send(message)
 
+        async def sending_early(message: Message) -> None:
+            if message["type"] == "http.response.body" and not body.has_arrived:
+                await sending({**message, "more_body": True})
+                await body.drop_rest(2 * self._service.settings.body_bytes, seconds)
+                message = {"type": "http.response.body"}
+            await sending(message)
+
         connection = self._connections.begin(scope["client"])
         try:
-            who = None if _PUBLIC.fullmatch(scope["path"]) else await self._caller(scope)
+            need = self._needs(scope)
+            who = None if _PUBLIC.fullmatch(scope["path"]) else await self._caller(scope, need)
             looked_up = time.perf_counter() - begin
             async with asyncio.timeout(seconds):
-                body = await self._body(scope, receive)
-            arrived = True
+                content = await body.read(need.most, who and who.holder)
             if who is not None:
                 left = max(seconds - looked_up, seconds / 2)
-                scope["dford"] = who._replace(body=body, deadline=time.monotonic() + left)
-            await self._app(scope, _replay(body, receive), sending)
-        except _Gone:
+                scope["dford"] = who._replace(body=content, deadline=time.monotonic() + left)
+            await self._app(scope, _replay(content, receive), sending)
+        except ClientGoneError:
             status = 0
         except Refusal as refusal:
-            await refused(refusal)(scope, receive, sending)
+            await refused(refusal)(scope, receive, sending_early)
         except TimeoutError:
             slow = Refusal(408, "slow", "the request took too long to arrive, so nothing was done; send it again")
             if status == 500:
                 await refused(slow)(scope, receive, sending)
+        except asyncio.CancelledError:  # the server shuts down, and has waited long enough
+            if status != 500:
+                raise
+            await refused(_shutting_down())(scope, receive, sending)
         finally:
+            body.free()
             self._connections.end(connection)
             path = str(scope.get("dford.path") or getattr(scope.get("route"), "path", ""))
             self._metrics.count(scope["method"], path, status, time.perf_counter() - begin)
 
-    async def _caller(self, scope: Message) -> Caller:
+    async def _caller(self, scope: Message, need: Need) -> Caller:
         if not scope["path"].isprintable():
             raise no_page()
         given = [value for name, value in scope["headers"] if name == b"authorization"]
@@ -140,7 +170,12 @@ class Guard:
                 "make a key with dford key"
             )
             raise Refusal(403, "foreign", sentence, "Host")
-        return Caller(holder, await self._project(scope["path"], holder), b"", 0.0)
+        project = await self._project(scope["path"], holder)
+        if need.role is not None and not holder.may(need.role, project and project.id):
+            where = "all projects" if project is None else "this project"
+            sentence = f"this needs a key with the role {need.role} for {where}"
+            raise Refusal(403, "not-allowed", sentence, "Authorization")
+        return Caller(holder, project, b"", 0.0)
 
     async def _project(self, path: str, holder: Holder) -> Project | None:
         found = _PROJECT.fullmatch(path)
@@ -157,27 +192,10 @@ class Guard:
         """Query the database in a thread, because the event loop must never wait for it."""
         return await asyncio.get_running_loop().run_in_executor(self._lookups, function, *given)
 
-    async def _body(self, scope: Message, receive: Receive) -> bytes:
-        most, size = self._service.settings.body_bytes, 0
-        parts: list[bytes] = []
-        told = (int(value) for name, value in scope["headers"] if name == b"content-length" and value.isdigit())
-        announced = max(told, default=0)
-        while True:
-            message = await receive()
-            if message["type"] != "http.request":
-                raise _Gone
-            part, more = message.get("body", b""), message.get("more_body")
-            size += len(part)
-            if max(size, announced) <= most:
-                parts.append(part)
-            elif size > 2 * most or not more:  # read on until then: a proxy that is cut off loses the reply
-                raise Refusal(413, "too-large", f"the body is larger than {most} bytes; send it in parts", "body")
-            if not more:
-                return b"".join(parts)
 
-
-class _Gone(Exception):  # noqa: N818
-    """The client left before its whole request had arrived: nothing is done, and there is nobody to tell."""
+def _shutting_down() -> Refusal:
+    sentence = "the server is shutting down, and it is unknown whether this was done; send it again"
+    return Refusal(503, "busy", sentence, retry_after=1)
 
 
 class _Failures:

@@ -66,6 +66,6 @@ class Metrics(Collector):
         for fold in folds:
             project = [fold.project.name]
             learned.add_metric(project, fold.sequence)
-            unkept.add_metric(project, fold.unkept)
+            unkept.add_metric(project, fold.keeping.failed)
             failed.add_metric(project, int(fold.failure is not None))
         yield from (learned, unkept, failed)

@@ -1,8 +1,21 @@
 """The bodies of requests and responses."""
 
+import math
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictStr,
+    TypeAdapter,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from dford.service.projects.projects import NAME
 
@@ -11,6 +24,23 @@ Text = Annotated[StrictStr, Field(min_length=1, max_length=200)]
 Number = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Value = StrictStr | StrictBool | int | float | None
 Row = dict[StrictStr, Value]
+_PLAIN = {str, bool, int, float, type(None)}
+
+
+def _check_values(row: dict[str, Any]) -> dict[str, Any]:
+    """One look at each value: pydantic would try all types on each, and describe every one that does not fit."""
+    for name, value in row.items():
+        if type(value) not in _PLAIN or (type(value) is float and not math.isfinite(value)):
+            problem = PydanticCustomError("value_of_item", "not a value")
+            wrong: InitErrorDetails = {"type": problem, "loc": (name,), "input": value}
+            raise ValidationError.from_exception_data("row", [wrong])
+    return row
+
+
+SentRow = Annotated[
+    dict[StrictStr, Any], AfterValidator(_check_values), WithJsonSchema(TypeAdapter(Row).json_schema())
+]  # fmt: skip
+_Many = Field(fail_fast=True)  # only the first mistake in a long list is described, so others are not looked for
 
 
 class _In(BaseModel):
@@ -58,7 +88,7 @@ class Rules(_In):
     answers_per_item: Annotated[int, Field(ge=1, le=100)] = Field(
         1, description="Items with answers from fewer people than this come first."
     )
-    auditors: list[Text] | None = Field(
+    auditors: Annotated[list[Text], _Many] | None = Field(
         None, max_length=1000, description="The people who may get audit questions, by name; null for everyone."
     )
     own_figures: bool = Field(False, description="Whether people may see their own figures.")
@@ -84,7 +114,7 @@ class RulesOut(Rules):
 class NewProject(Rules):
     name: Name = Field(description="Lowercase, as it appears in paths.")
     levels: list[Text] = Field(min_length=2, max_length=100, description="The scale, lowest first.")
-    columns: list[Column] | None = Field(None, description="If not given, read from the first items.")
+    columns: Annotated[list[Column], _Many] | None = Field(None, description="If not given, read from the first items.")
     learner: str = Field("Auto", description="The name of a learner in the library that can ask.")
     parameters: dict[str, Any] = Field(
         {}, description='The parameters of the learner. A policy is written {"policy": "Nearby", "exploration": 0.1}.'
@@ -101,6 +131,12 @@ class NewProject(Rules):
         0.1, ge=0, le=100, description="The expected error, in levels, at which there are enough answers."
     )
     reveal: bool = Field(False, description="Whether the page shows the predicted level before people answer.")
+    files: Text | None = Field(
+        None,
+        description="The project's part of the image folder: a folder in it, or . for all of it. Its admins can add "
+        "items that name any image there. Without it, they can name only what they upload, and admins of all projects "
+        "any image of the folder.",
+    )
     gold_column: Text | None = Field(
         None,
         description="The column of known levels in uploaded tables; a row may leave it empty. It is neither shown nor "
@@ -119,14 +155,15 @@ class ProjectOut(BaseModel):
     target: float = Field(description="The expected error, in levels, at which there are enough answers.")
     reveal: bool = Field(description="Whether the page shows the predicted level before people answer.")
     own_figures: bool = Field(description="Whether people may see their own figures.")
+    files: str | None = Field(description="The project's part of the image folder, if it has one.")
 
 
 class Columns(_In):
-    columns: list[Column] = Field(min_length=1, max_length=10_000)
+    columns: Annotated[list[Column], _Many] = Field(min_length=1, max_length=10_000)
 
 
 class Items(_In):
-    items: list[Row] = Field(min_length=1)
+    items: Annotated[list[SentRow], _Many] = Field(min_length=1)
     categories: dict[Text, Annotated[list[StrictStr], Field(max_length=1000)] | None] = Field(
         {},
         description="For columns of categories: the categories in order, lowest first, or null if they have no order. "
@@ -158,7 +195,7 @@ class ItemOut(BaseModel):
 
 
 class Ask(_In):
-    features: Row | None = Field(
+    features: SentRow | None = Field(
         None,
         description="Ask about these instead of an item of the pool: a value for each column that is learned from, "
         "null where it is missing.",
@@ -206,7 +243,7 @@ class OneAnswer(AnswerIn):
 
 
 class Answers(_In):
-    answers: list[OneAnswer] = Field(min_length=1)
+    answers: Annotated[list[OneAnswer], _Many] = Field(min_length=1)
 
 
 class Outcome(BaseModel):
@@ -227,7 +264,9 @@ class SkipOut(BaseModel):
 
 
 class Release(_In):
-    questions: list[Number] = Field(max_length=1000, description="Numbers of open questions; others are ignored.")
+    questions: Annotated[list[Number], _Many] = Field(
+        max_length=1000, description="Numbers of open questions; others are ignored."
+    )
 
 
 class Released(BaseModel):
@@ -242,8 +281,8 @@ class RetractOut(BaseModel):
 class ToPredict(_In):
     """Items by number, or rows of features."""
 
-    items: list[Number] = Field([], description="Numbers of items of the pool.")
-    rows: list[Row] = Field(
+    items: Annotated[list[Number], _Many] = Field([], description="Numbers of items of the pool.")
+    rows: Annotated[list[SentRow], _Many] = Field(
         [], description="Items that need not be in the pool, with the columns that are learned from."
     )
 
@@ -374,9 +413,10 @@ class Me(BaseModel):
 
 
 class Imported(BaseModel):
-    count: int = Field(description="How many answers were imported.")
-    about_items: int = Field(description="How many of them are about an item of this project and count for it.")
-    sequence: int = Field(description="The sequence number of the last one.")
+    count: int = Field(description="How many answers were added.")
+    known: int = Field(0, description="How many others were not, because the project has them.")
+    about_items: int = Field(description="How many of those added are about an item of this project and count for it.")
+    sequence: int = Field(description="The sequence number of the last answer, retraction or settled level.")
 
 
 class Health(BaseModel):

@@ -7,13 +7,15 @@ import inspect
 import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Response
 from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
 
 from dford.document import Block, Entries, Heading, Paragraph, id_of, page, prose
+from dford.service.http.bodies import MOST_BYTES
 from dford.service.refusal import CODES
 
 Schema = Mapping[str, Any]
@@ -44,10 +46,10 @@ _AGAIN = """
 If the connection breaks, you cannot know whether a request was done. Send it again:
 
 Every request that adds something (projects, items, questions, keys and imported logs) takes the header
-`Idempotency-Key`: 1 to 200 visible characters, new for each request. The same person and key get the first response
-again, for at least thirty days (for questions, forever), and nothing is added twice. Repeating a request for a new
-access key returns the same key with a new secret, because the first may have been lost with the response. The same
-`Idempotency-Key` with a different request is refused with 409 `key-reused`.
+`Idempotency-Key`: 1 to 200 visible characters, new for each request. In one project, the same person and key get the
+first response again, for at least thirty days (for questions, forever), and nothing is added twice. Repeating a request
+for a new access key returns the same key with a new secret, because the first may have been lost with the response. The
+same `Idempotency-Key` with a different request is refused with 409 `key-reused`.
 
 Everything else is safe to repeat. The same answer gets the first response, the opposite one 409. Repeating a skip, a
 retraction, a release, columns, a settled level or the revoking of a key changes nothing.
@@ -86,11 +88,22 @@ def add(app: FastAPI) -> None:
         if isinstance(route, APIRoute):  # a docstring's first line says more than the function's name
             route.summary = inspect.cleandoc(route.endpoint.__doc__ or "").partition("\n")[0]
 
+    @cache
+    def document() -> bytes:
+        return json.dumps(app.openapi(), ensure_ascii=False).encode()
+
+    @cache
+    def html() -> str:
+        title = f"{app.title} {app.version}: HTTP reference"
+        return page(list(reference(app.openapi())), title, _HEAD, contents=True)
+
+    @app.get("/openapi.json", include_in_schema=False)
+    def openapi() -> Response:
+        return Response(document(), media_type="application/json")
+
     @app.get("/docs", include_in_schema=False)
     def docs() -> HTMLResponse:
-        title = f"{app.title} {app.version}: HTTP reference"
-        all_blocks = list(reference(app.openapi()))
-        return HTMLResponse(page(all_blocks, title, _HEAD, contents=True))
+        return HTMLResponse(html())
 
 
 def reference(document: Schema) -> Iterator[Block]:
@@ -147,6 +160,10 @@ def _operation(document: Schema, method: str, path: str, one: Schema, common: se
         )
     if "requestBody" in one:
         yield from _content(document, "Body", one["requestBody"]["content"], given=True)
+        optional = [] if one["requestBody"].get("required") else ["Optional."]
+        most = [f"At most {one[MOST_BYTES]:,} bytes."] if MOST_BYTES in one else []
+        if said := " ".join(optional + most):
+            yield Paragraph(said)
     done = next(status for status in one["responses"] if status < "400")
     yield from _content(document, f"Response {done}", one["responses"][done].get("content", {}), given=False)
     if others := sorted(_refusals(one) - common):
@@ -157,9 +174,6 @@ def _content(document: Schema, title: str, content: Schema, given: bool) -> Iter
     empty: tuple[str, Schema] = "", {}
     media, schema = next(((media, body["schema"]) for media, body in content.items()), empty)
     yield Heading(4, title)
-    if any(way.get("type") == "null" for way in schema.get("anyOf", ())):
-        schema = next(way for way in schema["anyOf"] if way.get("type") != "null")
-        yield Paragraph("Optional.")
     if schema.get("type") == "array":
         yield Paragraph("A list of objects with:")
         schema = schema["items"]

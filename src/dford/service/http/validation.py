@@ -37,6 +37,7 @@ _MUST_BE = {
     "string_type": "a string",
     "too_long": "a list of {max_length} or fewer",
     "too_short": "a list of {min_length} or more",
+    "value_of_item": "a string, a number, true, false or null",
 }
 
 
@@ -48,14 +49,12 @@ def invalid(errors: Sequence[Any]) -> Refusal:
 
 def in_words(errors: Sequence[Any]) -> tuple[str, str]:
     """The field that is wrong (empty for the whole body), and what is wrong with it."""
-    first, *others = errors
+    first = errors[0]
     kind, path, context = first["type"], first["loc"], first.get("ctx", {})
     if kind == "json_invalid":
         where = f" (character {path[-1]})" if path else ""  # the reason does not always say
         return "", f"the body is not valid JSON: {context['error']}{where}"
-    # a value of an item may have several types, and pydantic reports an error for each
-    is_value = path[-1:] == ("str",) and any(other["loc"] == (*path[:-1], "bool") for other in others)
-    place = _place(path[:-1] if is_value else path)
+    place = _place(path)
     what = place or "the body"
     if kind == "missing":
         return place, f"{what} is missing; send it"
@@ -63,13 +62,10 @@ def in_words(errors: Sequence[Any]) -> tuple[str, str]:
         return place, f"{what} is not a known field; leave it out, or check how it is spelled"
     if kind == "value_error":
         return place, f"{place}: {context['error']}" if place else str(context["error"])
-    if is_value:
-        expected = "a string, a number, true, false or null"
-    else:
-        form = _FORMS.get(context.get("pattern", ""), "of another form")
-        expected = _MUST_BE.get(kind, "as the HTTP reference says").format(**context, form=form)
-        if not place:
-            expected += ", sent as application/json"
+    form = _FORMS.get(context.get("pattern", ""), "of another form")
+    expected = _MUST_BE.get(kind, "as the HTTP reference says").format(**context, form=form)
+    if not place:
+        expected += ", sent as application/json"
     return place, _printable(f"{what} must be {expected}; got {context.get('actual_length', _short(first['input']))}")
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeVar
 
 from dford.learners import Proposal
 from dford.service.learning import learned, log_reader, snapshots, states
+from dford.service.learning.keeping import Keeping
 from dford.service.learning.learned import Learned
 from dford.service.learning.log_reader import Arrivals, News, Settlements
 from dford.service.learning.snapshots import Snapshot
@@ -25,17 +26,20 @@ T = TypeVar("T")
 _PATIENCE = 0.05  # seconds that a question or a prediction waits for earlier answers to be learned
 _HELD = 0.02  # about how many seconds a prediction waits for learning
 _POLITE = 50  # how often learning lets others look at the model first, for a fifth of a millisecond each
-_KEPT = 2.0  # the most seconds of learning that a kill undoes while catching up
 _AT_ONCE = 200  # settlements that a prediction waits for, at most
 _LOG = logging.getLogger(__name__)
 
 
 class Packed(NamedTuple):
-    """The learner of a state as bytes."""
+    """The learner of a state as bytes, and which answers it has learned."""
 
     sequence: int
+    """All up to this number,"""
+    as_of: int
+    """except those that retractions up to this number take back."""
     model: bytes
     stale: bool
+    """Whether one of them has been taken back since."""
 
 
 class Fold:
@@ -43,27 +47,27 @@ class Fold:
 
     Learning happens in the background, after the commit. Predictions and questions use the latest state, once there is
     one that has learned everything up to where the log was at the start. To take an answer back, another state is built
-    without it; until that has caught up, the old one stays in use, and is `stale`.
+    without it; until that has caught up, the old one stays in use and learns what is new, but it is `stale`. An answer
+    that is taken back in the meantime waits for its turn: however many follow, each is gone after two replacements.
     """
 
     def __init__(
         self, database: Database, writer: Writer, project: Project, workers: Executor, snapshot_every: int
     ) -> None:
         self.project = project
-        self._database, self._writer, self._workers, self._every = database, writer, workers, snapshot_every
+        self._database, self._workers = database, workers
+        self.keeping = Keeping(writer, project, snapshot_every)
         self._state: State | None = None  # the one in use
         self._apart: State | None = None  # the one that will replace it
-        self._goal = 0  # the head that a state must reach before it is used
+        self._goal = 0  # the head that this one must reach first
         self._closing = False
-        self._kept, self._kept_at, self._pace = 0, 0.0, _HELD
+        self._pace = _HELD
         self._packed: tuple[State, Packed] | None = None
         self._lock = threading.Lock()  # for the model in use: held for a moment at a time
         self._looking, self._counting = 0, threading.Lock()  # how many hold it, or wait for it, to look
         self._moved = threading.Condition()
         self._wanted, self._items, self._running = 0, 0, False
         self.failure: BaseException | None = None
-        self.unkept = 0
-        """Snapshots that could not be written."""
 
     @property
     def sequence(self) -> int:
@@ -77,8 +81,8 @@ class Fold:
 
     def progress(self) -> str:
         """The progress, in words."""
-        far = max((state.sequence for state in (self._state, self._apart) if state is not None), default=0)
-        return f"{far:,} of {max(self._goal, self._wanted):,} answers learned"
+        state = self._apart if self._apart is not None else self._state
+        return f"{0 if state is None else state.sequence:,} of {max(self._goal, self._wanted):,} answers learned"
 
     def catching_up(self) -> Refusal:
         what = f"catching up: {self.progress()}" if max(self._goal, self._wanted) else "getting ready"
@@ -90,7 +94,7 @@ class Fold:
         """Soon learn what is new up to `head`, and know this many items."""
         with self._moved:
             self._wanted, self._items = max(self._wanted, head), max(self._items, items)
-            if self._running or self._closing or self._has(self._wanted, self._items):
+            if self._running or self._closing or self._is_final(self._wanted, self._items):
                 return
             self._running = True
         self._workers.submit(self._catch_up)
@@ -101,11 +105,19 @@ class Fold:
             return False
         return state.model.placements is None or state.model.n_items >= items
 
-    def wait(self, head: int, seconds: float, items: int = 0) -> bool:
-        """Wait, not for long, until everything up to `head` is learned, nothing taken back is, and items are known."""
+    def _is_final(self, head: int, items: int) -> bool:
+        """Whether it also holds nothing that was taken back up to `head`."""
+        return self._has(head, items) and self._state is not None and self._state.as_of >= head
+
+    def wait(self, head: int, seconds: float, items: int = 0, may_be_stale: bool = False) -> bool:
+        """Wait, not for long, until everything up to `head` is learned, nothing taken back is, and items are known.
+
+        It may take a minute to unlearn an answer: a state that `may_be_stale` is not waited for so long.
+        """
         self.follow(head, items)
+        has = self._has if may_be_stale else self._is_final
         with self._moved:
-            return self._moved.wait_for(lambda: self._has(head, items) and not self.is_replaced, seconds)
+            return self._moved.wait_for(lambda: has(head, items), seconds)
 
     def ready(self, seconds: float) -> "Fold":
         """Wait for a state to use, or refuse for now."""
@@ -135,14 +147,22 @@ class Fold:
             with self._counting:
                 self._looking -= 1
 
-    def packed(self) -> Packed:
-        """The latest state, as bytes."""
-        before = self._packed
-        if before is None or before[0] is not self._state or before[1].sequence != self.sequence:
-            state, sequence, finish = self.look(lambda model, now: (self._state, now, model.learner.packing(log=False)))
+    def packed(self, also: Callable[[Learned], T]) -> tuple[Packed, T]:
+        """The latest state, as bytes, and what `also` returns for it, which must be quick."""
+
+        def copy(model: Learned, _: int) -> tuple[State, Packed, Callable[[], bytes] | None, T]:
+            state, known = self._state, self._packed
             assert state is not None
-            before = self._packed = state, Packed(sequence, finish(), stale=False)
-        return before[1]._replace(stale=self._holds_retracted(before[0]))
+            new = Packed(state.sequence, state.as_of, b"", stale=False)
+            if known is not None and known[0] is state and known[1].sequence == new.sequence:
+                return state, new._replace(model=known[1].model), None, also(model)
+            return state, new, model.learner.packing(log=False), also(model)
+
+        state, packed, finish, found = self.look(copy)
+        if finish is not None:
+            packed = packed._replace(model=finish())
+            self._packed = state, packed
+        return packed._replace(stale=self._has_retracted(packed.sequence, packed.as_of)), found
 
     def digest(self) -> tuple[int, str]:
         """The sequence number of the latest state, and the digest of everything it holds."""
@@ -157,7 +177,7 @@ class Fold:
     def near(self) -> "Fold":
         """Follow the log to where it is now, waiting at most a moment."""
         head, items = self.head()
-        self.wait(head, _PATIENCE, items)
+        self.wait(head, _PATIENCE, items, may_be_stale=True)
         return self
 
     def head(self) -> tuple[int, int]:
@@ -166,17 +186,18 @@ class Fold:
 
     def is_stale(self) -> bool:
         """Whether the state in use holds an answer that the log has taken back by now."""
-        return self._state is not None and self._holds_retracted(self._state)
+        state = self._state
+        return state is not None and self._has_retracted(state.sequence, state.as_of)
 
-    def _holds_retracted(self, state: State) -> bool:
-        return log_reader.news(self._database, self.project.id, state.sequence, state.as_of).retracted
+    def _has_retracted(self, sequence: int, as_of: int) -> bool:
+        return log_reader.news(self._database, self.project.id, sequence, as_of).retracted
 
     def close(self) -> None:
         """Stop learning, and save what was learned, so that the next start need not repeat it."""
         self._closing = True
         state = self._state
-        if state is not None and not self.is_replaced and self.sequence > self._kept and state.model.is_finished():
-            self._keep(state, wait=False)
+        if state is not None and not self.is_replaced and self.keeping.is_new(state) and state.model.is_finished():
+            self.keeping.keep(partial(self._snapshot, state), wait=False)
 
     def _catch_up(self) -> None:
         before = -1
@@ -187,7 +208,7 @@ class Fold:
                     self._moved.notify_all()
                     # more may be wanted by now than the head that was read; if it stays there, the log has no more
                     goal, before = self._wanted if head > before else min(self._wanted, head), head
-                    done = self._apart is None and self._has(goal, self._items)
+                    done = self._apart is None and self._is_final(goal, self._items)
                     if done or self._closing:
                         self._running = False
                         return
@@ -199,40 +220,33 @@ class Fold:
                 _LOG.exception("project %s could not learn", self.project.name)
 
     def _advance(self) -> int:
-        """Bring a state closer to the head, and return the head."""
+        """Bring the states closer to the head, and return the head."""
         database, project = self._database, self.project.id
         if self._state is None and self._apart is None:
-            self._goal = log_reader.head_of(database, project)
-            self._begin(states.first(database, self.project, self._goal))
-        state = self._apart if self._apart is not None else self._state
-        assert state is not None
-        news = log_reader.news(database, project, state.sequence, state.as_of)
-        head, retracted = news.head, news.retracted
-        if retracted and (self._state is not None or state.sequence >= self._goal):
-            if self._state is None:  # use this one while another is built without what was taken back
-                self._answer_by(state)
-            self._begin(states.without_retracted(database, self.project, head))
-            return head
-        self._learn(state, news)
-        if state is self._apart and not retracted and state.sequence >= (head if self._state else self._goal):
-            self._answer_by(state)
-            self._apart = None
+            head = log_reader.head_of(database, project)
+            self._begin(states.first(database, self.project, head), head)
+        for state in (self._state, self._apart):
+            if state is not None:
+                news = log_reader.news(database, project, state.sequence, state.as_of)
+                self._learn(state, news)
+        if self._apart is not None and self._apart.sequence >= max(self._goal, self.sequence):
+            with self._lock:
+                self._state, self._apart = self._apart, None
+        if self._apart is None and news.retracted:
+            self._begin(states.without_retracted(database, self.project, news.head), news.head)
         self.failure = None
-        return head
+        return news.head
 
-    def _begin(self, state: State) -> None:
-        self._apart, self._kept, self._kept_at = state, state.sequence, time.monotonic()
-
-    def _answer_by(self, state: State) -> None:
-        with self._lock:
-            self._state = state
+    def _begin(self, state: State, goal: int) -> None:
+        self._apart, self._goal = state, goal
+        self.keeping.begin(state.sequence)
 
     def _learn(self, state: State, news: News) -> None:
         """Learn a page of answers. A state that holds what was taken back keeps its old `as_of`, which shows it."""
         answers, head, retracted = state is self._state, news.head, news.retracted
-        most = log_reader.PAGE if answers else log_reader.MANY
-        page = next(log_reader.pages(self._database, self.project, state.sequence, head, most=most), None)
+        most = log_reader.MANY if self._state is None else log_reader.PAGE
         as_of = state.as_of if retracted else head
+        page = next(log_reader.pages(self._database, self.project, state.sequence, as_of, head, most), None)
         until = head if page is None or len(page.level) < most else int(page.sequence[-1])
         settled = log_reader.NOTHING_SETTLED
         if news.settled:
@@ -257,11 +271,15 @@ class Fold:
                 begin = end
         except BaseException:  # it may be half learned, so it no longer matches the log
             with self._lock:
-                self._state = self._apart = None
+                if answers:
+                    self._state = None
+                else:
+                    self._apart = None
             raise
         if begin == count < most:
             self._reach(state, head, arrivals, settled)
-        self._keep_now_and_then(state, head, retracted)
+        if not retracted and self.keeping.is_due(state, head):
+            self.keeping.keep(partial(self._snapshot, state))
 
     def _reach(self, state: State, head: int, arrivals: Arrivals, settled: Settlements) -> None:
         """Go from the last answer to the head; in between there are only retractions and settlements."""
@@ -285,24 +303,8 @@ class Fold:
         with self._lock:
             yield
 
-    def _keep_now_and_then(self, state: State, head: int, retracted: bool) -> None:
-        since = state.sequence - self._kept
-        is_behind = head - state.sequence > log_reader.PAGE
-        is_late = is_behind and time.monotonic() - self._kept_at > _KEPT
-        if not retracted and since > 0 and (is_late or since >= max(self._every, state.sequence // 20)):
-            self._keep(state)
-
-    def _keep(self, state: State, wait: bool = True) -> None:
+    def _snapshot(self, state: State) -> Snapshot:
         state.model.finish()
         with self._held(state):
             sequence, as_of, finish = state.sequence, state.as_of, state.model.packing()
-        new = Snapshot(sequence, as_of, *finish(), snapshots.versions())
-        try:
-            work = self._writer.submit(self.project.id, partial(snapshots.keep, project=self.project.id, new=new))
-            if wait:
-                work.result()
-            self._kept = sequence
-        except Refusal as refusal:  # nothing is lost, as the log has it all
-            self.unkept += 1
-            _LOG.warning("a snapshot of project %s at %d was not kept: %s", self.project.name, sequence, refusal)
-        self._kept_at = time.monotonic()
+        return Snapshot(sequence, as_of, *finish(), snapshots.versions())

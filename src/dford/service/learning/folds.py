@@ -23,7 +23,8 @@ class Folds:
         self.threads.shutdown(wait=False, cancel_futures=True)
 
     def loaded(self) -> list[Fold]:
-        return list(self._folds.values())
+        with self._lock:
+            return list(self._folds.values())
 
     def current(self, project: Project) -> Fold:
         """The project's learner, once it has caught up."""
@@ -42,9 +43,16 @@ class Folds:
             fold.follow(sequence)
 
     def final(self, project: Project) -> Fold:
-        """The project's learner, once it has learned all answers up to now: exported files must include them all."""
+        """The project's learner, once it has learned all answers up to now, and none that was taken back."""
         fold = self.current(project)
         head, items = fold.head()
         if not fold.wait(head, self._patience, items):
             raise fold.catching_up()
+        return fold
+
+    def latest(self, project: Project) -> Fold:
+        """The project's learner, with all answers up to now if it does not take long, perhaps with one taken back."""
+        fold = self.current(project)
+        head, items = fold.head()
+        fold.wait(head, 0.0 if fold.is_replaced else self._patience, items, may_be_stale=True)
         return fold

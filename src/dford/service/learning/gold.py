@@ -12,7 +12,7 @@ def propose(placements: Placements, number: int, person: str, share: float) -> P
 
     It is about an item they have not answered about, and asks what would be asked if nobody knew its level.
     """
-    why, which, what = counter.uniforms(placements.seed + 7, 3 * number + np.arange(3)).tolist()
+    why, which, what = counter.uniforms(counter.stream(placements.seed, "gold"), 3 * number + np.arange(3)).tolist()
     items, answers = placements.items, placements.answers
     if why >= share:
         return None

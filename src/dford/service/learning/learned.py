@@ -4,18 +4,21 @@ import copy
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dford import learners, persistence
+from dford.arrays import Ints
 from dford.engine import posteriors
 from dford.estimates import Estimate
 from dford.learners import LiveLearner, Rows
 from dford.pool import saving
 from dford.pool.agreement import Voice
 from dford.pool.answers import PLACE, Answer
+from dford.pool.apart import AnswerApart
 from dford.pool.choice import AtHand
 from dford.pool.placements import AUDIT_SHARE, Placements, ProposedQuestion
 from dford.scale import Scale
@@ -26,6 +29,8 @@ from dford.service.learning.log_reader import Arrivals, Rounds, Settlements
 from dford.service.learning.snapshots import Snapshot
 from dford.service.projects.projects import Project
 from dford.service.projects.rules import Rules
+
+_MANY = 500  # answers that are worth a thread
 
 
 class Placed(NamedTuple):
@@ -67,7 +72,9 @@ class Learned:
     def admit(self, arrivals: Arrivals, until: int) -> None:
         """Add items up to this number. It makes no difference whether they come together or one by one."""
         if self.placements is not None and until > self.n_items:
-            self.placements.add(arrivals.X[self.n_items - arrivals.after : until - arrivals.after])
+            first, last = self.n_items - arrivals.after, until - arrivals.after
+            is_all = first == 0 and last == arrivals.X.shape[0]
+            self.placements.add(arrivals.X if is_all else arrivals.X[first:last])  # which would copy it
 
     def settle(self, settled: Settlements, before: int, arrivals: Arrivals) -> None:
         """Apply what was settled before this sequence number."""
@@ -79,13 +86,26 @@ class Learned:
         self._settled_to = max(self._settled_to, before - 1)
 
     def learn(self, page: Rounds, part: slice, arrivals: Arrivals, settled: Settlements) -> None:
-        own = np.arange(len(page.level))[part]
-        own = own[page.teaches[own]]
-        level, prediction = (self.learner.classes_[places[own] - 1] for places in (page.level, page.prediction))
+        """Learn some answers of a page. If they are many, the learner and the placements learn side by side."""
+        places = np.arange(len(page.level))[part]
+        if len(places) < _MANY or self.placements is None:
+            self._teach(page, places)
+            self._count(page, places, arrivals, settled)
+            return
+        with ThreadPoolExecutor(1, "dford-learner") as beside:
+            taught = beside.submit(self._teach, page, places)
+            self._count(page, places, arrivals, settled)
+            taught.result()
+
+    def _teach(self, page: Rounds, places: Ints) -> None:
+        own = places[page.teaches[places]]
+        level, prediction = (self.learner.classes_[numbers[own] - 1] for numbers in (page.level, page.prediction))
         self.learner.learn_many(page.X[own], level, prediction, page.propensity[own], page.higher[own])
+
+    def _count(self, page: Rounds, places: Ints, arrivals: Arrivals, settled: Settlements) -> None:
         if self.placements is None:
             return
-        for i in (places := range(*part.indices(len(page.level)))):
+        for i in places.tolist():
             if page.item[i]:
                 self.admit(arrivals, arrivals.before(int(page.sequence[i])))
                 self.settle(settled, int(page.sequence[i]), arrivals)
@@ -94,9 +114,15 @@ class Learned:
                         int(page.number[i]), int(page.item[i]) - 1, int(page.level[i]) - 1, int(page.prediction[i]) - 1,
                         float(page.propensity[i]), bool(page.higher[i]), int(page.purpose[i]), int(page.checks[i]),
                         self.placements.number(Voice.of(page.person[i], float(page.confidence[i]))),
+                        float(page.confidence[i]),
                     )
                 )  # fmt: skip
-        if places:  # the next page has only what is settled later
+            elif page.teaches[i] and page.level[i] < len(self.placements.scale):  # nothing is above the top
+                self.admit(arrivals, arrivals.before(int(page.sequence[i])))
+                level, prediction = int(page.level[i]) - 1, int(page.prediction[i]) - 1
+                said = AnswerApart(level, prediction, float(page.propensity[i]), bool(page.higher[i]))
+                self.placements.count_apart(page.X[i : i + 1], said)
+        if len(places):  # the next page has only what is settled later
             self.settle(settled, int(page.sequence[places[-1]]) + 1, arrivals)
 
     def prepare(self, n: int) -> int:

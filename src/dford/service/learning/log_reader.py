@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
+from scipy import sparse
 
 from dford.learners import Rows
 from dford.log_columns import LEAST_SURE, is_guess
@@ -58,15 +59,17 @@ class Arrivals(NamedTuple):
 
 def arrivals(database: Database, project: Project, after: int, until: int) -> Arrivals:
     """The items with numbers above `after` that arrived before the log passed `until`."""
-    sequences, rows = list[int](), list[bytes]()
+    sequences, parts = list[int](), list[Rows]()  # a page at a time, as all rows would take as much memory again
     with database.reading() as connection:
         while True:
-            place = {"project": project.id, "after": after + len(rows), "until": until, "most": MANY}
+            place = {"project": project.id, "after": after + len(sequences), "until": until, "most": MANY}
             page = connection.execute(_ARRIVALS, place).all()
             sequences += [row.sequence for row in page]
-            rows += [row.x for row in page]
+            parts.append(project.rows([row.x for row in page]))
             if len(page) < MANY:
-                return Arrivals(after, np.array(sequences, dtype=np.int64), project.rows(rows))
+                break
+    X = sparse.vstack(parts, "csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
+    return Arrivals(after, np.array(sequences, dtype=np.int64), X)
 
 
 class Settlements(NamedTuple):

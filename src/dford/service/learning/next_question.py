@@ -49,7 +49,7 @@ class NextQuestion:
                     asked = self._writer.do(project.id, partial(job, limits=self._limits))
             except NothingFreeError as error:
                 head, items = fold.head()
-                if not fold.wait(head, _LEARNING, items):
+                if not fold.wait(head, _LEARNING, items, may_be_stale=True):
                     raise busy("the last answers are still being learned; try again in a moment") from None
                 if attempt and not error.unlearned:
                     raise asking.nothing_to_ask() from None

@@ -53,11 +53,12 @@ def without_retracted(database: Database, project: Project, head: int) -> State:
 
 def _from(database: Database, project: Project, kept: Snapshot | None, head: int) -> State:
     if kept is not None:
+        # if the database cannot be read, the snapshot is as good as before, and the next call tries again
+        items = log_reader.arrivals(database, project, 0, kept.sequence)
+        count = log_reader.count(database, project.id, kept.sequence, kept.as_of)
         try:
-            items = log_reader.arrivals(database, project, 0, kept.sequence)
             model = learned.loads(project, kept, items.X)
-            count, rounds = log_reader.count(database, project.id, kept.sequence, kept.as_of), model.learner.rounds_
-            if rounds != count:
+            if (rounds := model.learner.rounds_) != count:
                 raise ValueError(f"snapshot {kept.sequence} is of {rounds} answers, and the log has {count}")
             return State(model, kept.sequence, kept.as_of)
         except ValueError as error:  # such as another version: the log rebuilds it

@@ -10,6 +10,7 @@ from dford.service.learning import learned, log_reader, snapshots
 from dford.service.learning.learned import Learned
 from dford.service.learning.log_reader import Arrivals, Settlements
 from dford.service.learning.snapshots import Snapshot
+from dford.service.projects import projects
 from dford.service.projects.projects import Project
 from dford.service.store.database import Database, reason
 from dford.service.store.schema import answers, heads, items, questions, retractions, settlements
@@ -32,6 +33,21 @@ class Verification(NamedTuple):
     faults: list[str]
     remarks: list[str]
     """Snapshots that differ but were made by other versions of the libraries, which may explain it."""
+
+
+def verify_all(database: Database) -> list[Verification]:
+    """Verify every project; one whose own rows cannot be read is a fault like any other."""
+    found = []
+    for name in projects.names(database):
+        try:
+            project = projects.find(database, name)
+        except Exception as error:  # the other projects are verified all the same
+            fault = f"it cannot be read ({type(error).__name__}: {reason(error)})"
+            found.append(Verification(name, 0, 0, 0, "", [fault], []))
+            continue
+        if project is not None:
+            found.append(verify(database, project))
+    return found
 
 
 def verify(database: Database, project: Project) -> Verification:

@@ -10,6 +10,9 @@ const PROJECT = "dford.key.";
 /** @param {ProjectName} project */
 const storageKey = (project) => (project ? PROJECT + project : SERVER);
 
+/** @param {string} entry of the storage */
+export const isKeyEntry = (entry) => entry === SERVER || entry.startsWith(PROJECT);
+
 /**
  * Whether a header can carry this key.
  * @param {string | null} text

@@ -50,7 +50,7 @@ class AnswerView {
     if (about) this.questions.askAbout(about);
     /** @type {Server.QuestionOut | undefined} */
     this.shown = undefined; // the question on the page
-    this.recent = new RecentActs(project.name);
+    this.recent = new RecentActs(project);
     this.images = new Images(project);
 
     this.meaningOfNo = el("small", {});

@@ -33,7 +33,7 @@ export function showLinks(project, current, role) {
 export function showKey(project, me, hasUnsent, forgotten) {
   if (!keyInUse(project)) return;
   const forget = () => {
-    if (hasUnsent() && !confirm("Some answers have not been sent yet. Without this key they may not be accepted. Forget it anyway?")) return;
+    if (hasUnsent() && !confirm(`Some answers have not been sent yet. They wait in this browser until ${me.name} signs in here again. Forget the key anyway?`)) return;
     forgetKey(project);
     forgotten();
   };

@@ -1,8 +1,10 @@
 // What a person did goes into the browser's storage first, then to the server. It leaves the storage once the server
 // has it on disk. Whatever fails in between, it is sent again, and the server applies it once. What the server refuses
-// for good goes to a list that the person sees; everything else waits.
+// for good goes to a list that the person sees; everything else waits. It is only ever sent with a key of the person who
+// did it: what somebody else did in this browser waits until they sign in here again.
 
 import { asProblem, foreignReply, Problem, projectPath, send } from "./api.js";
+import { signedIn } from "./owners.js";
 import { keysWith, read, readText, remove, write } from "./storage.js";
 
 // Only these codes mean that sending the same again will never help.
@@ -19,6 +21,7 @@ const REFUSED_PREFIX = "dford.refused.";
  * @property {boolean} [higher] for an answer
  * @property {string} [level] that the question is about
  * @property {string} [about] the item in a few words
+ * @property {string} [person] who did it; nobody, if the server has no keys
  * @property {number | null} [turns] how often the item was answered or skipped before
  * @property {boolean} [tried] whether it was ever sent
  */
@@ -33,6 +36,9 @@ export function storedProjects() {
   return new Set([...keysWith(PREFIX), ...keysWith(REFUSED_PREFIX)].map(projectOf));
 }
 
+/** @type {(person: string | null, by: string | undefined) => boolean} */
+const isBy = (person, by) => !by || person === null || by === person;
+
 export const storageFull = () => new Problem(507, "storage-full", "This browser's storage is full.");
 
 export class Outbox extends EventTarget {
@@ -45,6 +51,8 @@ export class Outbox extends EventTarget {
     this.refusedPrefix = `${REFUSED_PREFIX}${project}/`;
     /** @type {Problem | null} */
     this.problem = null; // why something waits
+    /** @type {string | null} */
+    this.sender = null; // the person whose key is in use, as far as this window knows
     /** @type {Map<string, number>} */
     this.failures = new Map(); // how often this window failed to send an entry
     this.attempts = 0;
@@ -94,8 +102,32 @@ export class Outbox extends EventTarget {
     return navigator.locks.request(this.prefix, { signal: AbortSignal.timeout(PATIENCE) }, take).catch(() => false);
   }
 
+  // What can be sent with the key in use.
   waiting() {
-    return keysWith(this.prefix);
+    return this.entriesOf(this.sender);
+  }
+
+  /** @param {string | null} person if nobody knows who that is, all */
+  entriesOf(person) {
+    return keysWith(this.prefix).filter((entry) => isBy(person, read(entry)?.person));
+  }
+
+  /** @param {string | undefined} person */
+  isOwn(person) {
+    return isBy(this.sender, person);
+  }
+
+  /**
+   * What other people did here that the server does not have, by person.
+   * @returns {Map<string, string[]>}
+   */
+  ofOthers() {
+    const others = new Map();
+    for (const entry of keysWith(this.prefix)) {
+      const person = read(entry)?.person;
+      if (!this.isOwn(person)) others.set(person, [...(others.get(person) ?? []), entry]);
+    }
+    return others;
   }
 
   // The questions with something waiting.
@@ -148,17 +180,23 @@ export class Outbox extends EventTarget {
     try {
       // First check that the server is back: an act that was never sent can still simply be withdrawn.
       if (this.problem?.status === 0) await send("GET", "/health");
-      for (let entry; (entry = this.next()); ) await this.sendOne(entry);
+      if (!keysWith(this.prefix).length) return null;
+      const { secret, name } = await signedIn(this.project);
+      this.sender = name;
+      for (let entry; (entry = this.next(name)); ) await this.sendOne(entry, secret);
     } catch (error) {
       return asProblem(error);
     }
     return null;
   }
 
-  // The first act of each question, as an answer comes before its retraction; among these, the one that failed least.
-  next() {
+  /**
+   * The first act of each question, as an answer comes before its retraction; among these, the one that failed least.
+   * @param {string} person
+   */
+  next(person) {
     const seen = new Set();
-    const first = this.waiting().filter((entry) => {
+    const first = this.entriesOf(person).filter((entry) => {
       const question = read(entry)?.question;
       return !seen.has(question) && seen.add(question);
     });
@@ -166,8 +204,11 @@ export class Outbox extends EventTarget {
     return first.sort((a, b) => failures(a) - failures(b))[0];
   }
 
-  /** @param {string} entry */
-  async sendOne(entry) {
+  /**
+   * @param {string} entry
+   * @param {string | null} secret the key of the person who did it: another window may have replaced the one in use
+   */
+  async sendOne(entry, secret) {
     const act = read(entry);
     if (readText(entry) === null) return; // another window has sent it
     if (!act?.question || !act.act) {
@@ -179,7 +220,7 @@ export class Outbox extends EventTarget {
     try {
       const json = act.act === "answer" ? { higher: act.higher } : undefined;
       const path = projectPath(this.project, `/questions/${act.question}/${act.act}`);
-      const done = await send("POST", path, { project: this.project, json, keepalive: true });
+      const done = await send("POST", path, { secret, json, keepalive: true });
       if (done?.question !== act.question) throw foreignReply(200);
     } catch (error) {
       const { code } = asProblem(error);

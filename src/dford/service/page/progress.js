@@ -59,8 +59,9 @@ export class Progress {
   now() {
     const base = this.base();
     const acts = new Map(); // an act that was sent and not yet removed is there twice
-    for (const prefix of [this.outbox.sentPrefix, this.outbox.prefix])
-      for (const entry of keysWith(prefix)) acts.set(entry.slice(prefix.length), read(entry));
+    const { prefix, sentPrefix } = this.outbox;
+    for (const entry of keysWith(sentPrefix)) acts.set(entry.slice(sentPrefix.length), read(entry));
+    for (const entry of this.outbox.waiting()) acts.set(entry.slice(prefix.length), read(entry));
     for (const act of base.holds ?? []) acts.delete(act);
     let done = base.items_done;
     for (const act of acts.values()) if (act?.turns === 0) done += act.act === "retract" ? -1 : 1;

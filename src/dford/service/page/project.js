@@ -19,6 +19,8 @@ export class Project extends EventTarget {
     super();
     this.name = name;
     this.role = ""; // of the key in use
+    /** @type {string | undefined} */
+    this.person = undefined; // whose key it is; nobody's, if the server has no keys
     this.outbox = outbox;
     this.storageKey = `dford.seen.${name}`;
     const { description, state, forecast } = read(this.storageKey) ?? {};
@@ -61,7 +63,8 @@ export class Project extends EventTarget {
    * @param {{ act: "answer" | "skip" | "retract", higher?: boolean }} act
    */
   put({ number, turns, level, shown }, act) {
-    return this.outbox.add({ question: number, turns, level, about: summary(this.description, shown), ...act });
+    const { person } = this;
+    return this.outbox.add({ question: number, turns, level, about: summary(this.description, shown), person, ...act });
   }
 
   // Load the description and the state; if they cannot be loaded now, what was seen before will do.

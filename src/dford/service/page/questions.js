@@ -29,9 +29,10 @@ export class Questions extends EventTarget {
   /** @param {import("./project.js").Project} project */
   constructor(project) {
     super();
-    const { name, outbox } = project;
+    const { outbox } = project;
     this.project = project;
-    this.storageKeys = { ahead: `dford.ahead.${name}`, key: `dford.asking.${name}` };
+    const whose = `${project.name}/${project.person ?? ""}`;
+    this.storageKeys = { ahead: `dford.ahead.${whose}`, key: `dford.asking.${whose}` };
     /** @type {Question[]} */
     this.ahead = []; // the first is on the page
     /** @type {Question[]} */

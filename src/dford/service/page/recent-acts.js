@@ -15,9 +15,9 @@ const SITTING = 120_000; // milliseconds; a longer break begins a new one
  */
 
 export class RecentActs {
-  /** @param {string} project its name */
-  constructor(project) {
-    this.storageKey = `dford.done.${project}`;
+  /** @param {import("./project.js").Project} project */
+  constructor({ name, person }) {
+    this.storageKey = `dford.done.${name}/${person ?? ""}`;
     /** @type {RecentAct[]} */
     this.acts = readList(this.storageKey, "sessionStorage").filter(({ question }) => question); // latest first
   }

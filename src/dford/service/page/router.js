@@ -1,5 +1,6 @@
 // Which view is shown, for which project, and who is looking at it.
 
+import { isKeyEntry, keyInUse } from "./access-keys.js";
 import { asProblem, Problem, projectPath, send, sentenceOf } from "./api.js";
 import { byId, el, fill, notice, setText } from "./dom.js";
 import * as answer from "./answer.js";
@@ -7,6 +8,7 @@ import * as header from "./header.js";
 import * as home from "./home.js";
 import * as newProject from "./new-project.js";
 import { Outbox, storedProjects } from "./outbox.js";
+import { fetchOwner, knownOwner } from "./owners.js";
 import { Project } from "./project.js";
 import * as setup from "./setup.js";
 import * as signIn from "./sign-in.js";
@@ -53,6 +55,9 @@ export class Router {
     this.hasUntriedKey = false;
     this.route = this.route.bind(this);
     this.showStatus = this.showStatus.bind(this);
+    addEventListener("storage", ({ key }) => { // another window has another key now, and so has this one
+      if (key === null || isKeyEntry(key)) this.route();
+    });
   }
 
   // Send what an earlier visit left in this browser.
@@ -73,7 +78,7 @@ export class Router {
       if (visit !== this.visit) return;
       header.showKey(name, me, () => this.hasUnsent(), this.route);
       header.showLinks(name, view, me.role);
-      if (name) await this.showProject(place, visit, name, view, item, me.role);
+      if (name) await this.showProject(place, visit, name, view, item, me);
       else await (isNew ? newProject.show(place) : home.show(place, me));
     } catch (error) {
       if (visit === this.visit) this.showProblem(name, error);
@@ -101,11 +106,13 @@ export class Router {
    * @param {string} name
    * @param {ViewName} view
    * @param {number | null} item
-   * @param {string} role
+   * @param {Partial<Server.Me>} me
    */
-  async showProject(place, visit, name, view, item, role) {
+  async showProject(place, visit, name, view, item, me) {
     this.project ??= this.open(name);
-    this.project.role = role;
+    this.project.role = me.role ?? "";
+    this.project.person = me.open ? undefined : me.name;
+    this.project.outbox.sender = me.name ?? null;
     await this.project.load();
     if (visit !== this.visit) return;
     const close = await VIEWS[view].show(place, this.project, item);
@@ -140,19 +147,22 @@ export class Router {
   }
 
   /**
-   * Whose key it is; if that cannot be fetched now, what was known before will do.
+   * Whose key it is; if that cannot be fetched now, what was known of this key before will do.
    * @param {string} name
    * @returns {Promise<Server.Me>}
    */
   async me(name) {
     const storageKey = `dford.me.${name}`;
+    const secret = keyInUse(name);
+    const key = secret?.split(".")[0] ?? null; // the part of it that is no secret
     try {
-      const me = await send("GET", "/me", { project: name });
-      write(storageKey, me);
+      const me = await fetchOwner(secret);
+      write(storageKey, { ...me, key });
       return me;
     } catch (error) {
-      if (asProblem(error).temporary && name) return read(storageKey) ?? { role: "answer" };
-      throw error;
+      if (!asProblem(error).temporary || !name) throw error;
+      const before = read(storageKey);
+      return knownOwner(secret) ?? (before?.key === key ? before : { role: "answer" });
     }
   }
 

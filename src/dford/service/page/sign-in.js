@@ -2,8 +2,9 @@
 // that a wrong one never replaces one that works. Without a network, the key in a link waits until it can be tried.
 
 import { isKey, keepKey, keyInUse, ownKey, projectsWithKeys } from "./access-keys.js";
-import { asProblem, Problem, send, sentenceOf } from "./api.js";
+import { asProblem, Problem, sentenceOf } from "./api.js";
 import { busy, el, fill, notice } from "./dom.js";
+import { fetchOwner } from "./owners.js";
 import { read, remove, write } from "./storage.js";
 
 const UNTRIED = "dford.untried"; // where the key of a link is stored
@@ -80,7 +81,7 @@ async function tryKey(project, key) {
 async function ownerOf(key) {
   if (!isKey(key)) return null;
   try {
-    return await send("GET", "/me", { secret: key });
+    return await fetchOwner(key);
   } catch (error) {
     if (asProblem(error).status === 401) return null;
     throw error;

@@ -1,6 +1,7 @@
 // Where the answers are: the one line that must always be true, and the list of those that were not accepted.
 
-import { byId, el, fill, setText } from "./dom.js";
+import { bdi, byId, el, fill, setText } from "./dom.js";
+import { read } from "./storage.js";
 
 /**
  * @typedef {import("./outbox.js").Outbox} Outbox
@@ -32,19 +33,22 @@ const DONE = { skip: "You skipped it", retract: "You took your answer back" };
  */
 export function show(outboxes, project) {
   const refused = outboxes.flatMap((outbox) => outbox.refused().map((act) => ({ ...act, outbox })));
-  const { text, warning } = whereAnswersAre(outboxes, project, refused.length);
+  const others = outboxes.flatMap((outbox) => [...outbox.ofOthers()].map(([person, entries]) => ({ outbox, person, entries })));
+  const { text, warning } = whereAnswersAre(outboxes, project, refused.length, others.length > 0);
   const box = byId("network");
   box.classList.toggle("warning", warning);
   setText(box, text);
   showRefused(refused, project);
+  showOthers(others, project);
 }
 
 /**
  * @param {Outbox[]} outboxes
  * @param {Project | null} project
  * @param {number} refused
+ * @param {boolean} hasOthers whether other people's answers wait
  */
-function whereAnswersAre(outboxes, project, refused) {
+function whereAnswersAre(outboxes, project, refused, hasOthers) {
   const count = outboxes.reduce((sum, outbox) => sum + outbox.questions().size, 0);
   const problem = outboxes.find((outbox) => outbox.problem && outbox.questions().size)?.problem;
   if (problem?.status === 0)
@@ -55,11 +59,36 @@ function whereAnswersAre(outboxes, project, refused) {
   if (project?.problem)
     return { text: project.problem.status === 0 ? "No connection" : project.problem.words, warning: true };
   if (refused) return { text: `${answers(refused, "was", "were")} not accepted`, warning: true };
-  return { text: project ? "Everything is saved" : "", warning: false };
+  return { text: !project ? "" : hasOthers ? "Your answers are saved" : "Everything is saved", warning: false };
 }
 
 /** @type {(count: number, singular: string, plural: string) => string} */
 const answers = (count, singular, plural) => (count === 1 ? `1 answer ${singular}` : `${count} answers ${plural}`);
+
+/**
+ * What other people answered in this browser, and could not send before somebody else signed in.
+ * @param {{ outbox: Outbox, person: string, entries: string[] }[]} others
+ * @param {Project | null} project
+ */
+function showOthers(others, project) {
+  const box = byId("others");
+  const seen = [project?.name, ...others.flatMap(({ entries }) => entries)].join();
+  if (box.dataset.seen === seen) return;
+  box.dataset.seen = seen;
+  box.hidden = !others.length;
+  fill(box, others.map(({ outbox, person, entries }) => {
+    const discard = () => {
+      if (confirm(`Discard what ${person} answered here and could not send? It will be lost.`)) entries.forEach((entry) => outbox.dismiss(entry));
+    };
+    const count = new Set(entries.map((entry) => read(entry)?.question)).size;
+    return el("p", {}, count === 1 ? "1 answer by " : `${count} answers by `, bdi(person), whereOf(outbox, project),
+      count === 1 ? " is" : " are", " waiting in this browser; open ", bdi(person), "'s link here to send ",
+      count === 1 ? "it. " : "them. ", el("button", { type: "button", onclick: discard }, "Discard"));
+  }));
+}
+
+/** @type {(outbox: Outbox, project: Project | null) => string} */
+const whereOf = (outbox, project) => (outbox.project === project?.name ? "" : ` (project ${outbox.project})`);
 
 /**
  * @param {Refused[]} refused
@@ -67,15 +96,16 @@ const answers = (count, singular, plural) => (count === 1 ? `1 answer ${singular
  */
 function showRefused(refused, project) {
   const box = byId("refused");
-  const seen = refused.map(({ entry }) => entry).join();
+  const seen = [project?.name, ...refused.map(({ entry }) => entry)].join();
   if (box.dataset.seen === seen) return;
   box.dataset.seen = seen;
   box.hidden = !refused.length;
   const row = (/** @type {Refused} */ { outbox, entry, about, question, ...act }) => {
     const what = about ?? `Question ${question ?? "unknown"}`;
-    const where = outbox.project === project?.name ? "" : ` (project ${outbox.project})`;
+    const whose = act.person && !outbox.isOwn(act.person) ? ["by ", bdi(act.person), el("br")] : [];
     return el("li", {},
-      el("p", {}, el("b", { dir: "auto" }, what), where, el("br"), done(act), el("br"), FINAL[act.code] ?? act.code),
+      el("p", {}, el("b", { dir: "auto" }, what), whereOf(outbox, project), el("br"), whose,
+        done(act), el("br"), FINAL[act.code] ?? act.code),
       el("button", { type: "button", onclick: () => outbox.dismiss(entry), "aria-label": `Dismiss: ${what}` }, "Dismiss"));
   };
   fill(box, el("p", {}, "Not accepted by the server:"), el("ul", {}, refused.map(row)));

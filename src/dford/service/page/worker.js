@@ -3,7 +3,7 @@
 
 const FILES = ["access-keys.js", "answer.js", "api.js", "asking.js", "chart.js", "contested.js", "csv.js", "dom.js", "header.js", "home.js",
   "icon.svg", "image-files.js", "images.js", "invitations.js", "item.js", "levels-editor.js", "main.js", "names.js",
-  "new-project.js", "outbox.js", "people.js", "picture.js", "progress.js", "project.js", "questions.js", "reading.js",
+  "new-project.js", "outbox.js", "owners.js", "people.js", "picture.js", "progress.js", "project.js", "questions.js", "reading.js",
   "recent-acts.js", "router.js", "scale.js", "setup.js", "sign-in.js", "status.js", "storage.js", "style.css",
   "upload.js", "watch.js", "zoom.js"].map((name) => `/page/${name}`);
 const CACHE = "dford";

@@ -22,9 +22,18 @@ PROGRAM_KEY = "--answer/"  # the key of a program's question, followed by its nu
 _TURN = 5.0  # seconds to wait while others are being asked
 _SKIPS_LAST = 100  # questions until a skipped item is asked about like any other
 _SPARE = 8  # free items looked up beyond the claimed ones
+_SKEW = 300.0  # seconds that the clocks of two servers may differ
+
+
+def holds(now: Any, which: Any = leases.c) -> tuple[Any, Any]:
+    """The conditions of a lease that holds: not one that begins later, as a clock wrote it that ran ahead."""
+    return which.expires > now, which.at <= now + _SKEW
+
+
+_now: Any = sa.bindparam("now", type_=sa.Double)
 # Statements are built once: building one takes longer than running it.
 _project: Any = sa.bindparam("project_")
-_EXPIRE = leases.delete().where(leases.c.project == _project, leases.c.expires <= sa.bindparam("now"))
+_EXPIRE = leases.delete().where(leases.c.project == _project, ~sa.and_(*holds(_now)))
 _NUMBER = (
     heads.update().where(heads.c.project == _project).values(question=heads.c.question + 1).returning(heads.c.question)
 )
@@ -240,7 +249,7 @@ def ask(
         },
     )
     lease = {"project": project.id, "question": number, "item": item, "expires": expires, "person": request.person}
-    connection.execute(_ADD_LEASE, lease)
+    connection.execute(_ADD_LEASE, lease | {"at": now})
     return AskedQuestion(number, subject, wording, expires)
 
 
@@ -277,7 +286,7 @@ def item_taken(item: int) -> Refusal:
 
 # The sum keeps SQLite from using the index on expiry, with which it would scan all leases for each item.
 _leased = sa.exists().where(
-    leases.c.project == pool.c.project, leases.c.item == pool.c.item, leases.c.expires + 0.0 > sa.bindparam("now")
+    leases.c.project == pool.c.project, leases.c.item == pool.c.item, leases.c.expires + 0.0 > _now, holds(_now)[1]
 )
 _free = sa.select(pool.c.item).where(pool.c.project == sa.bindparam("project"), ~_leased, ~settling.HAS_ONE_LEVEL)
 # the first among those asked about least often, straight from the index
@@ -290,7 +299,7 @@ _ITEM = (
     .where(items.c.project == sa.bindparam("project"), items.c.number == sa.bindparam("item"))
 )
 _asked = (questions.c.project == leases.c.project) & (questions.c.number == leases.c.question)
-_open = leases.c.project == sa.bindparam("project"), leases.c.expires > sa.bindparam("now")
+_open = leases.c.project == sa.bindparam("project"), *holds(_now)
 
 
 def _items_after(column: sa.Column[int], after: Any, *what: Any) -> Any:
@@ -333,7 +342,7 @@ _MAY_ASK = sa.select(
     sa.func.count(),
     _how_many(leases.c.person == sa.bindparam("person")),
     _how_many(leases.c.item == sa.bindparam("item")),
-    sa.exists().where(_any.c.project == sa.bindparam("project"), _any.c.expires <= sa.bindparam("now")),
+    sa.exists().where(_any.c.project == sa.bindparam("project"), ~sa.and_(*holds(_now, _any.c))),
     _items_after(answers.c.sequence, sa.bindparam("after")).where(questions.c.item == sa.bindparam("item")).exists()
     | sa.exists().where(*_settled_since(sa.bindparam("after")), settlements.c.item == sa.bindparam("item")),
 ).where(*_open)

@@ -1,6 +1,5 @@
 """The columns of a project: how the values of its items become features, and how these are stored."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,7 +8,6 @@ from scipy import sparse
 
 from dford import sparse_rows
 from dford.columns import Column, ColumnError, Columns, ImageReader, Kind
-from dford.service.projects.image_source import ImageSource
 from dford.service.refusal import Refusal
 
 PackedRow = bytes
@@ -26,7 +24,7 @@ def encode(
     except ColumnError as error:
         raise Refusal(422, error.code, str(error), f"{field}.{error.row}.{error.column}") from None
     if sparse.issparse(X):
-        return [sparse_rows.pack(X[i]) for i in range(X.shape[0])]
+        return sparse_rows.pack(X)
     return [row.tobytes() for row in X]
 
 
@@ -64,19 +62,12 @@ def check_lacking(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], 
             raise Refusal(422, "no-column", sentence, field)
 
 
-def encode_sent(columns: Sequence[Column], features: Mapping[str, Any], images: ImageSource) -> tuple[str, PackedRow]:
-    """Features sent with a question: as they are shown, and as they are stored."""
-    packed = encode(columns, [features], "features", images.reader())[0]
-    check_lacking(columns, [features], "features")
-    return json.dumps(features, sort_keys=True), packed
-
-
 def find_columns(
     rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, Kind] | None = None, images: ImageReader | None = None
 ) -> list[Column]:
     """The columns of rows, with the given kinds, or else judged by their values."""
     try:
-        return list(Columns(kinds, files=images).fit(rows).columns_)
+        return list(Columns(kinds, files=images).read(rows).columns_)
     except ColumnError as error:
         raise Refusal(422, error.code, str(error), "columns") from None
 

@@ -1,57 +1,71 @@
-"""Where the images of items are: the folder that the user named, and the one for uploads."""
+"""Where the images of items are: a project's part of the folder that the user named, and the one for its uploads."""
 
-import os
+from collections.abc import Iterator
 from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 from dford.columns import ImageReader
+from dford.columns.encoders import Encoder
 from dford.service.projects.item_files import ItemFiles
 from dford.service.refusal import Refusal
 
 
 class ImageSource(NamedTuple):
-    """Only names, so that it can be passed to another process."""
+    """What one person may name in one project. Only names, so that it can be passed to another process."""
 
     files: str = ""
     """The user's folder, which is never written to."""
+    part: str | None = None
+    """The folder inside it that may be read from, or "." for all of it; None: nothing."""
     uploads: str = ""
     encoder: str = ""
 
     def read(self, name: str) -> tuple[bytes, str]:
         """An image and its media type; 404 if there is none with this name."""
-        folders = [folder for folder in (self.files, self.uploads) if folder]
-        for folder in folders[:-1]:
+        refused = Refusal(404, "no-image", "this project has no image folder; upload images, or name it with its files")
+        for folder in self._folders():
             try:
-                return ItemFiles(folder).read(name)
-            except Refusal:
-                continue
-        if not folders:
-            raise Refusal(404, "no-image", "this server has no image folder; name one with --files")
-        return ItemFiles(folders[-1]).read(name)
+                return folder.read(name)
+            except Refusal as refusal:
+                refused = refusal
+        raise refused
 
-    def put(self, content: bytes, name: str) -> dict[str, str]:
-        """Store an image, or those of a ZIP archive; returns their stored names, by the names they came with."""
-        if not self.uploads:
-            sentence = "this server stores no uploads, as its database is not a file; put images into its image folder"
-            raise Refusal(404, "no-image", sentence, "body")
-        files = ItemFiles(self.uploads)
-        return files.put_zip(content) if content.startswith(b"PK") else {name: files.put(content)}
+    def check_part(self, part: str) -> None:
+        """Refuse a part of the folder that does not exist, or may be outside."""
+        if not self.files or not ItemFiles(self.files, part).is_there():
+            sentence = f"the server's image folder has no folder {part[:200]!r} in it; create it there, or name another"
+            raise Refusal(422, "no-folder", sentence, "files")
+
+    def path(self, name: str) -> Path | None:
+        """The file of an image, if there is one."""
+        return next((path for folder in self._folders() if (path := folder.path(name)) is not None), None)
 
     def may_have(self) -> bool:
         """Whether there can be any."""
-        return any(os.path.isdir(folder) for folder in (self.files, self.uploads) if folder)
+        return any(folder.folder.is_dir() for folder in self._folders())
 
     def reader(self) -> ImageReader | None:
-        """What turns them into numbers."""
-        return _reader(self) if self.files or self.uploads else None
+        """What turns them into numbers, if this server can have images at all."""
+        return _SourceReader(self) if self.files or self.uploads else None
+
+    def _folders(self) -> Iterator[ItemFiles]:
+        if self.uploads:
+            yield ItemFiles(self.uploads)
+        if self.files and self.part is not None:
+            yield ItemFiles(self.files, self.part)
 
 
-@lru_cache(maxsize=8)
-def _reader(source: ImageSource) -> ImageReader:
-    def read(name: str) -> bytes:
-        try:
-            return source.read(name)[0]
-        except Refusal as refusal:
-            raise ValueError(refusal.sentence) from None
+class _SourceReader(ImageReader):
+    def __init__(self, source: ImageSource) -> None:
+        super().__init__(lambda name: source.read(name)[0], source.encoder or None)  # a refusal is a ValueError
 
-    return ImageReader(read, source.encoder or None)
+    def _model(self) -> Encoder:
+        assert self._path is not None
+        return _encoder(str(self._path))
+
+
+@lru_cache(maxsize=2)
+def _encoder(path: str) -> Encoder:
+    """Loaded once in each process."""
+    return Encoder(path)

@@ -1,17 +1,21 @@
-"""Adding the rounds of another log to a project, all or none."""
+"""Adding the rounds of another log to a project, all or none, and each once."""
 
 import time
 from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
-from dford.service.projects import items
+from dford.service.projects import answer_ids, items
 from dford.service.projects.answering import give_turns
 from dford.service.projects.projects import Project
 from dford.service.projects.uploads import ReadyRound
+from dford.service.refusal import Refusal
 from dford.service.store.bulk_insert import insert_rows
 from dford.service.store.database import Database
 from dford.service.store.schema import answers, heads, questions
+
+_ASKED = ("project", "number", "item", "x", "level", "prediction", "propensity", "expires", "person", "at")
+_TOLD = ("project", "sequence", "question", "higher", "person", "at", "confidence", "id")
 
 
 def with_own_items(database: Database, project: Project, log: Sequence[ReadyRound]) -> list[ReadyRound]:
@@ -25,28 +29,47 @@ def with_own_items(database: Database, project: Project, log: Sequence[ReadyRoun
     ]
 
 
-def add_log(connection: Connection, project: int, log: Sequence[ReadyRound], person: str) -> int:
-    """Add rounds as they were asked and answered there; returns the last sequence number. A job for the writer.
+def add_log(connection: Connection, project: Project, log: Sequence[ReadyRound], person: str) -> dict[str, int]:
+    """Add rounds as they were asked and answered there, except those that are here already. A job for the writer.
 
     If a round does not say who answered, it is `person`; if it does not say when, it is now.
     """
-    now, own = time.time(), heads.c.project == project
+    now, own = time.time(), heads.c.project == project.id
+    connection.execute(heads.update().where(own).values(sequence=heads.c.sequence))  # other servers wait from here on
+    new = _not_known(connection, project, log)
     head = connection.execute(
         heads.update()
         .where(own)
-        .values(question=heads.c.question + len(log), sequence=heads.c.sequence + len(log))
+        .values(question=heads.c.question + len(new), sequence=heads.c.sequence + len(new))
         .returning(heads.c.question, heads.c.sequence)
     ).one()
-    number, sequence = head.question - len(log), head.sequence - len(log)
+    number, sequence = head.question - len(new), head.sequence - len(new)
     asked, told = [], []
-    for n, (x, level, prediction, propensity, higher, about) in enumerate(log, 1):
+    for n, (x, level, prediction, propensity, higher, about, id) in enumerate(new, 1):
         who, at = about.person or person, now if about.time is None else about.time
         asked.append(
-            (project, number + n, about.item, None if about.item else x, level, prediction, propensity, at, who, at)
+            (project.id, number + n, about.item, None if about.item else x, level, prediction, propensity, at, who, at)
         )
-        told.append((project, sequence + n, number + n, higher, who, at, about.confidence))
-    columns = ("project", "number", "item", "x", "level", "prediction", "propensity", "expires", "person", "at")
-    insert_rows(connection, questions, columns, asked)
-    insert_rows(connection, answers, ("project", "sequence", "question", "higher", "person", "at", "confidence"), told)
-    give_turns(connection, project, (one.about.item for one in log))
-    return int(head.sequence)
+        told.append((project.id, sequence + n, number + n, higher, who, at, about.confidence, id))
+    insert_rows(connection, questions, _ASKED, asked)
+    insert_rows(connection, answers, _TOLD, told)
+    give_turns(connection, project.id, (one.about.item for one in new))
+    return {
+        "count": len(new),
+        "known": len(log) - len(new),
+        "about_items": sum(one.about.item is not None for one in new),
+        "sequence": int(head.sequence),
+    }
+
+
+def _not_known(connection: Connection, project: Project, log: Sequence[ReadyRound]) -> list[ReadyRound]:
+    """The rounds whose ids are new here; refused if one has the id of another answer."""
+    known = answer_ids.known(connection, project, [one.id for one in log])
+    for row, one in enumerate(log, 1):
+        if one.id in known and known[one.id] != one[1:5]:
+            sentence = (
+                f"row {row} of the log: the project has another answer with the id {one.id!r}, and the first one "
+                "stands; give every answer its own id, or leave the column out"
+            )
+            raise Refusal(422, "bad-log", sentence, "body")
+    return [one for one in log if one.id not in known]

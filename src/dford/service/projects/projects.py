@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, cast
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from dford.answer_ids import id_of
 from dford.columns import Column, Columns
 from dford.learners import CLASSES, Auto, LiveLearner
 from dford.policies import Boundary, Greedy, Nearby, Policy, Triangular, Uniform
@@ -44,6 +45,10 @@ class Project(NamedTuple):
     """The expected error of its items, in levels, at which there are enough answers."""
     reveal: bool
     """Whether people see the placement of an item before they answer."""
+    key: str
+    """Identifies it among all projects anywhere, in the ids of its answers."""
+    files: str | None = None
+    """Its part of the server's image folder: a folder in it, or "." for all of it."""
 
     def new_learner(self) -> LiveLearner:
         """The learner before any answer."""
@@ -102,6 +107,12 @@ def _policy(description: Any) -> Policy:
     return POLICIES[name](**{key: value for key, value in description.items() if key != "policy"})
 
 
+def names(database: Database) -> list[str]:
+    """The names of all projects, even of those whose rows cannot be read."""
+    with database.reading() as connection:
+        return list(connection.scalars(sa.select(projects.c.name).order_by(projects.c.id)))
+
+
 def all_projects(database: Database) -> list[Project]:
     with database.reading() as connection:
         return [_project(row) for row in connection.execute(_PROJECTS.order_by(projects.c.id))]
@@ -158,6 +169,7 @@ def create(
     choice: str | None = None,
     target: float = 0.1,
     reveal: bool = False,
+    files: str | None = None,
 ) -> int:
     """Create a project and return its number. By default, the choice is "pool" if the learner has probabilities."""
     has_placements = hasattr(CLASSES[learner], "predict_proba")
@@ -177,6 +189,7 @@ def create(
             choice=choice_of(choice, learner),
             target=target,
             reveal=reveal,
+            files=files,
         )
     )
     assert created.inserted_primary_key is not None
@@ -194,14 +207,20 @@ def set_columns(connection: Connection, project: int, chosen: Sequence[Column]) 
     before = connection.scalar(sa.select(columns.c.columns).where(columns.c.project == project))
     if before is None:
         connection.execute(columns.insert().values(project=project, columns=to_json(chosen)))
-    elif from_json(before) != list(chosen):
+    elif [*map(_as_described, from_json(before))] != [*map(_as_described, chosen)]:
         raise Refusal(409, "columns-set", "the columns of this project are set and cannot be changed", "columns")
+
+
+def _as_described(column: Column) -> Column:
+    """Without what requests do not describe, and versions do differently: how words without a list are spelled."""
+    return column._replace(made_by="") if column.is_sparse else column
 
 
 def set_target(connection: Connection, project: int, target: float) -> None:
     connection.execute(projects.update().where(projects.c.id == project).values(target=target))
 
 
+_LENGTH_OF_KEY = 12  # 60 bits
 NAME = "[a-z0-9][a-z0-9-]{0,63}"
 _NAME = re.compile(NAME)
 _PROJECTS = sa.select(projects, columns.c.columns).join(columns, columns.c.project == projects.c.id, isouter=True)
@@ -215,6 +234,18 @@ def _project(row: Any) -> Project:
         chosen = [] if row.columns is None else from_json(row.columns)
     except ValueError as error:
         raise ValueError(f"project {row.name}: its row in the table {table} cannot be read: {error}") from None
+    key = id_of(b"", row.id, row.seed, row.at)[:_LENGTH_OF_KEY]
     return Project(
-        row.id, row.name, levels, row.learner, parameters, row.seed, chosen, row.choice, row.target, row.reveal
+        row.id,
+        row.name,
+        levels,
+        row.learner,
+        parameters,
+        row.seed,
+        chosen,
+        row.choice,
+        row.target,
+        row.reveal,
+        key,
+        row.files,
     )

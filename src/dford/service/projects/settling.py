@@ -64,10 +64,15 @@ def refuse_settled(connection: Connection, project: int, item: int) -> None:
         raise Refusal(409, "settled", sentence, "item")
 
 
-def in_force(database: Database, project: Project) -> dict[int, Settlement]:
-    """What is settled, by item."""
+def in_force(database: Database, project: Project, until: int = 2**31 - 1) -> dict[int, Settlement]:
+    """What is settled, by item, in the order in which it was; or what was, when the log was at `until`."""
+    found: dict[int, Settlement] = {}
     with database.reading() as connection:
-        return {row.item: Settlement(*row) for row in connection.execute(_ALL, {"project_": project.id})}
+        for row in connection.execute(_ALL, {"project_": project.id, "until": until}):
+            found.pop(row.item, None)
+            if row.lowest is not None:  # otherwise it was undone
+                found[row.item] = Settlement(*row)
+    return found
 
 
 def places_of(project: Project, lowest: str, highest: str) -> tuple[int, int]:
@@ -120,10 +125,8 @@ _MARK = (
     .values(settled=sa.case((settlements.c.lowest.is_not(None), settlements.c.sequence)))
 )
 _THERE = sa.select(pool.c.item).where(pool.c.project == _project, pool.c.item == sa.bindparam("item"))
-_ALL = (
-    sa.select(*(settlements.c[name] for name in Settlement._fields))
-    .join(pool, (pool.c.project == settlements.c.project) & (pool.c.settled == settlements.c.sequence))
-    .where(settlements.c.project == _project)
-    .order_by(settlements.c.sequence)
-)
-_ONE = _ALL.where(pool.c.item == sa.bindparam("item"))
+_settled = sa.select(*(settlements.c[name] for name in Settlement._fields)).where(settlements.c.project == _project)
+_ALL = _settled.where(settlements.c.sequence <= sa.bindparam("until")).order_by(settlements.c.sequence)
+_ONE = _settled.join(
+    pool, (pool.c.project == settlements.c.project) & (pool.c.settled == settlements.c.sequence)
+).where(pool.c.item == sa.bindparam("item"))

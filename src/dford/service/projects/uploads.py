@@ -10,11 +10,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dford import sparse_rows
-from dford.columns import Column, Columns, Kind
+from dford.answer_ids import LONGEST
+from dford.columns import Column, Columns, ImageReader, Kind
+from dford.columns.values import is_missing
 from dford.log import FeedbackLog
-from dford.log_columns import ABOUT, COLUMNS, MAY_HAVE, About, about_columns, read_rounds
+from dford.log_columns import ABOUT, COLUMNS, ID, MAY_HAVE, About, about_columns, read_rounds
 from dford.service.csv_rows import read_rows
-from dford.service.projects.columns import check_columns, check_known, encode, find_columns, unforeseen
+from dford.service.projects.columns import (
+    PackedRow,
+    check_columns,
+    check_known,
+    check_lacking,
+    encode,
+    find_columns,
+    unforeseen,
+)
 from dford.service.projects.image_source import ImageSource
 from dford.service.projects.items import Ready
 from dford.service.projects.keys import name_problem
@@ -31,7 +41,8 @@ class ReadyRound(NamedTuple):
     prediction: int
     propensity: float
     higher: bool
-    about: About = About()
+    about: About
+    id: str
 
 
 class Bounds(NamedTuple):
@@ -41,6 +52,8 @@ class Bounds(NamedTuple):
     features: int
     images: ImageSource = ImageSource()
     gold: GoldColumn | None = None
+    reader: ImageReader | None = None
+    """What turns the images into numbers; set where the work is done."""
 
     def without_gold(
         self, rows: Sequence[Mapping[str, Any]], field: str
@@ -73,33 +86,51 @@ def ready_items(
     limit(len(rows), field, bounds)
     rows, known = bounds.without_gold(rows, field)
     kinds = {name: kind for name, kind in (kinds or {}).items() if bounds.gold is None or name != bounds.gold.name}
-    images = bounds.images.reader()
-    chosen = list(columns) or find_columns(rows, kinds, images)
+    chosen = list(columns) or find_columns(rows, kinds, bounds.reader)
     check_columns(chosen, bounds.features)
-    items = [(json.dumps(row), x) for row, x in zip(rows, encode(chosen, rows, field, images), strict=True)]
+    _check_images(chosen, rows, field, bounds)
+    items = [(json.dumps(row), x) for row, x in zip(rows, encode(chosen, rows, field, bounds.reader), strict=True)]
     return ReadyItems(chosen, items, unforeseen(chosen, rows), known)
 
 
-def image_items(columns: Sequence[Column], content: bytes, bounds: Bounds, name: str) -> ReadyItems:
-    """Store an uploaded image, or those of an archive, and make an item for each."""
-    # a list: names that differ only in what cannot be printed are shown alike, and yet each is an item
-    kept = [(_printable(given), stored) for given, stored in bounds.images.put(content, name).items()]
+def _check_images(
+    columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], field: str, bounds: Bounds
+) -> None:  # fmt: skip
+    """Refuse names of images that are not this person's to name: whoever sees the items would see them, too."""
+    if bounds.images.part is not None or bounds.reader is None:
+        return
+    for column in (column.name for column in columns if column.kind == "image"):
+        for number, row in enumerate(rows):
+            if not is_missing(name := row.get(column)) and bounds.reader.see(str(name)) is None:
+                sentence = (
+                    f"{str(name)[:200]!r} is not an image that was uploaded to this project; only an admin of all "
+                    "projects can name other images, or give a new project its part of the image folder"
+                )
+                raise Refusal(403, "not-allowed", sentence, f"{field}.{number}.{column}")
+
+
+def image_items(columns: Sequence[Column], kept: Sequence[tuple[str, str]], bounds: Bounds) -> ReadyItems:
+    """An item for each uploaded image: the name it came with, and the one it is stored under."""
+    # names that differ only in what cannot be printed are shown alike, and yet each is an item
+    kept = [(_printable(given), stored) for given, stored in kept]
     chosen = list(columns) or find_columns(
         [{"image": stored, "name": given} for given, stored in kept],
         {"image": "image", "name": "shown"},
-        bounds.images.reader(),
+        bounds.reader,
     )
-    column = next((column.name for column in chosen if column.kind == "image"), None)
-    if column is None:
-        raise Refusal(
-            422,
-            "bad-columns",
-            "this project has no image column, and its columns cannot be changed; create another project for images",
-            "columns",
-        )
+    column = image_column(chosen)
     has_name = column != "name" and any(one.name == "name" for one in chosen)
     rows = [{column: stored, **({"name": given} if has_name else {})} for given, stored in kept]
     return ready_items(chosen, rows, "images", bounds)
+
+
+def image_column(columns: Sequence[Column]) -> str:
+    """The name of the column of images; without one, uploaded images are refused."""
+    for column in columns:
+        if column.kind == "image":
+            return column.name
+    sentence = "this project has no image column, and its columns cannot be changed; create another project for images"
+    raise Refusal(422, "bad-columns", sentence, "columns")
 
 
 def _printable(name: str) -> str:
@@ -110,10 +141,17 @@ def csv_items(columns: Sequence[Column], content: bytes, bounds: Bounds) -> Read
     return ready_items(columns, read_rows(content, bounds.rows), "body", bounds)
 
 
+def sent_features(columns: Sequence[Column], features: Mapping[str, Any], bounds: Bounds) -> tuple[str, PackedRow]:
+    """Features sent with a question: as they are shown, and as they are stored."""
+    packed = encode(columns, [features], "features", bounds.reader)[0]
+    check_lacking(columns, [features], "features")
+    return json.dumps(features, sort_keys=True), packed
+
+
 def preview_csv(columns: Sequence[Column], content: bytes, bounds: Bounds) -> dict[str, Any]:
     """How a file would be read."""
     rows, _ = bounds.without_gold(read_rows(content, bounds.rows), "body")
-    chosen = list(columns) or find_columns(rows, images=bounds.images.reader())
+    chosen = list(columns) or find_columns(rows, images=bounds.reader)
     check_known(chosen, rows, "body")
     return {
         "columns": chosen,
@@ -153,7 +191,7 @@ def uploaded_log(project: Project, content: bytes, suffix: str, bounds: Bounds) 
     for person in set(log.person.tolist()):
         if person is not None and (problem := name_problem(person)):
             raise _bad_log(problem)
-    return list(map(ReadyRound._make, log.rounds()))
+    return [ReadyRound(*one, id) for one, id in zip(log.rounds(), log.id.tolist(), strict=True)]
 
 
 def _bad_log(sentence: str) -> Refusal:
@@ -163,7 +201,7 @@ def _bad_log(sentence: str) -> Refusal:
 def _columns(project: Project, there: Iterable[str]) -> list[str]:
     """The columns of a log of this project in a file with these columns: with items, people and times, or without."""
     there = list(there)
-    more = about_columns(there)
+    more = (*about_columns(there), *([ID] if ID in there else []))
     names = [*COLUMNS, *more, *feature_names(project, more), *_sparse_column(project)]
     if some := [name for name in ABOUT if name in there and name not in names]:
         lacking = " and ".join(name for name in ABOUT if name not in there)
@@ -225,8 +263,8 @@ def _is_right(kind: Any, name: str) -> bool:
         return bool(is_text or (name == "person" and types.is_null(kind)))
     if name == "higher":
         return bool(types.is_boolean(kind))
-    if sparse_rows.find_column([name]) is not None:
-        return bool(types.is_string(kind) or types.is_large_string(kind))
+    if name == ID or sparse_rows.find_column([name]) is not None:
+        return bool(types.is_string(kind) or types.is_large_string(kind) or (name == ID and types.is_integer(kind)))
     if name == "time":
         return bool(types.is_timestamp(kind))
     return bool(types.is_floating(kind) or types.is_integer(kind))
@@ -251,11 +289,13 @@ def _check_sizes(metadata: Any, names: list[str], bounds: Bounds, size: int) -> 
             name = column.path_in_schema
             # features of texts do not compress much better than this
             own = max(most, 20 * size) if sparse_rows.find_column([name]) is not None else most
+            if name == ID:
+                own += LONGEST * metadata.num_rows
             if name in names and column.total_uncompressed_size > own:
                 raise ValueError(f"the column {name!r} is larger than {own:,} bytes when unpacked")
 
 
-def feature_names(project: Project, taken: Iterable[str] = MAY_HAVE) -> list[str]:
+def feature_names(project: Project, taken: Iterable[str] = (*MAY_HAVE, ID)) -> list[str]:
     """The features of a project, named differently from these columns and those that every log has."""
     return apart([name for column in project.columns for name in column.features()], [*COLUMNS, *taken])
 

@@ -1,5 +1,6 @@
 """The database: opening it, reading and writing it, and what happens if it does not respond."""
 
+import logging
 import os
 import socket
 import sqlite3
@@ -21,6 +22,7 @@ from dford.service.refusal import Refusal
 from dford.service.store import schema
 from dford.service.store.migrations import migrate
 
+_LOG = logging.getLogger(__name__)
 _LOOK = 0.1  # seconds between checks whether something hangs
 _REST = 1.0  # seconds between attempts to reach a database that does not respond
 _FRESH = 1.0  # seconds for which a connection is trusted after it was used
@@ -63,7 +65,7 @@ class Database:
             with self._used(self._read_engine) as connection:
                 yield connection
         except (OperationalError, InterfaceError, NoConnection, Silence) as error:
-            sentence = f"the database could not be read ({reason(error)}); try again in a moment"
+            sentence = f"the database could not be read ({told_to_others(error)}); try again in a moment"
             raise Refusal(503, "not-read", sentence, retry_after=5) from error
 
     @contextmanager
@@ -105,7 +107,7 @@ class Database:
     def _used(self, engine: Engine) -> Iterator[Connection]:
         begin, trial = time.monotonic(), self._silent
         if trial and (begin < self._next_trial or not self._trial.acquire(blocking=False)):
-            raise Silence("it does not answer")
+            raise Silence("it does not respond")
         try:
             with self._connected(engine) as connection, self._limited(connection), connection.begin():
                 yield connection
@@ -187,6 +189,14 @@ def _cut(connection: Any) -> None:
 def reason(error: BaseException) -> str:
     """What the database said, on one line."""
     return " ".join(str(getattr(error, "orig", None) or error).split())
+
+
+def told_to_others(error: BaseException) -> str:
+    """The same for a response: what SQLite says names nothing, but others name hosts and users. That is logged."""
+    if isinstance(error, Silence) or isinstance(getattr(error, "orig", None), sqlite3.Error):
+        return reason(error)
+    _LOG.warning("the database failed: %s", reason(error))
+    return "it does not respond; the server's log has the details"
 
 
 def is_down(error: BaseException) -> bool:

@@ -12,11 +12,14 @@ from dford.service.refusal import Refusal, key_reused
 from dford.service.store.schema import requests
 
 _KEPT = 30 * 24 * 3600.0  # seconds that a key is remembered
+_UNKNOWN = -1  # the project of requests that an earlier version wrote down
 
 
 class Request(NamedTuple):
-    """Who sent what; the same key with another digest is a mistake."""
+    """Who sent what, and where; the same key with another digest is a mistake."""
 
+    project: int
+    """0 if it is for no single one."""
     person: str
     key: str
     digest: str
@@ -26,8 +29,12 @@ def once(connection: Connection, request: Request | None, job: Callable[[Connect
     """What the job returns, as JSON represents it; for a repeated request, what it returned then."""
     if request is None:
         return job(connection)
-    own = (requests.c.person == request.person, requests.c.key == request.key)
-    before = connection.execute(sa.select(requests.c.digest, requests.c.response).where(*own)).first()
+    same_key = (requests.c.person == request.person, requests.c.key == request.key)
+    own = (requests.c.project == request.project, *same_key)
+    rows = connection.execute(
+        sa.select(requests).where(requests.c.project.in_([request.project, _UNKNOWN]), *same_key)
+    ).all()
+    before = next((row for row in rows if row.project != _UNKNOWN or row.digest == request.digest), None)
     if before is not None:
         if before.digest != request.digest:
             raise key_reused()

@@ -80,9 +80,42 @@ def _programs(connection: Connection) -> None:
     connection.execute(sa.text("UPDATE questions SET program = TRUE WHERE key LIKE '--answer/%'"))
 
 
+def _files(connection: Connection) -> None:
+    """Projects may have a part of the image folder."""
+    connection.execute(sa.text("ALTER TABLE projects ADD COLUMN files TEXT"))
+
+
+def _answer_ids(connection: Connection) -> None:
+    """Imported answers keep their ids, so that none is imported twice."""
+    connection.execute(sa.text("ALTER TABLE answers ADD COLUMN id TEXT"))
+    index = "CREATE UNIQUE INDEX answers_by_id ON answers (project, id) WHERE id IS NOT NULL"
+    connection.execute(sa.text(index))
+
+
+def _requests_by_project(connection: Connection) -> None:
+    """Two people of the same name, in two projects, may use the same Idempotency-Key."""
+    double = "DOUBLE PRECISION" if connection.dialect.name == "postgresql" else "DOUBLE"
+    names = "person, key, digest, response, at"
+    texts = ", ".join(f"{name} TEXT NOT NULL" for name in ("person", "key", "digest", "response"))
+    rest = f"{texts}, at {double} NOT NULL, PRIMARY KEY (project, person, key)"
+    connection.execute(sa.text("ALTER TABLE requests RENAME TO requests_before"))
+    connection.execute(sa.text(f"CREATE TABLE requests (project INTEGER NOT NULL, {rest})"))
+    connection.execute(sa.text(f"INSERT INTO requests (project, {names}) SELECT -1, {names} FROM requests_before"))
+    connection.execute(sa.text("DROP TABLE requests_before"))
+
+
+def _begin_of_leases(connection: Connection) -> None:
+    """Leases say when they began."""
+    double = "DOUBLE PRECISION" if connection.dialect.name == "postgresql" else "DOUBLE"
+    connection.execute(sa.text(f"ALTER TABLE leases ADD COLUMN at {double} NOT NULL DEFAULT 0"))
+    begin = "SELECT at FROM questions q WHERE q.project = leases.project AND q.number = leases.question"
+    connection.execute(sa.text(f"UPDATE leases SET at = ({begin})"))
+
+
 # Number n turns version n - 1 into n, in fixed SQL: schema.py has the result of them all, and may change later.
 MIGRATIONS: list[Callable[[Connection], None]] = [
-    _first, _expiry, _as_of, _placements, _confidence, _settlements, _rules, _programs,
+    _first, _expiry, _as_of, _placements, _confidence, _settlements, _rules, _programs, _files, _answer_ids,
+    _requests_by_project, _begin_of_leases,
 ]  # fmt: skip
 
 

@@ -36,6 +36,7 @@ projects = Table(
     Column("choice", Text, nullable=False, server_default="turns"),  # of the next item
     Column("target", Double, nullable=False, server_default="0.1"),  # the error at which there are enough answers
     Column("reveal", Boolean, nullable=False, server_default=sa.false()),  # whether people see where an item stands
+    Column("files", Text),  # its part of the image folder
 )
 columns = Table("columns", metadata, _project(), Column("columns", Text, nullable=False))
 items = Table(
@@ -76,8 +77,14 @@ answers = Table(
     Column("higher", Boolean, nullable=False),
     *_who_and_when(),
     Column("confidence", Double),  # from 0.5 to 1: how sure the person was; null if they did not say
+    Column("id", Text),  # of an imported answer; projects.answer_ids makes those of the others
 )
 Index("answers_by_question", answers.c.project, answers.c.question, unique=True)
+_IS_IMPORTED = answers.c.id.is_not(None)
+Index(
+    "answers_by_id", answers.c.project, answers.c.id, unique=True,
+    sqlite_where=_IS_IMPORTED, postgresql_where=_IS_IMPORTED,
+)  # fmt: skip
 skips = Table("skips", metadata, _project(), _number("question"), *_who_and_when())
 retractions = Table(
     "retractions",
@@ -126,6 +133,7 @@ leases = Table(
     Column("item", Integer),
     Column("expires", Double, nullable=False),
     Column("person", Text, nullable=False, server_default=""),
+    Column("at", Double, nullable=False, server_default="0"),  # when it began
 )
 Index("leases_by_item", leases.c.project, leases.c.item)
 Index("leases_by_expiry", leases.c.project, leases.c.expires)
@@ -166,6 +174,7 @@ keys = Table(
 requests = Table(
     "requests",
     metadata,
+    _project(),  # 0: it was for no single project; -1: it was sent to an earlier version, which did not write it down
     Column("person", Text, primary_key=True),
     Column("key", Text, primary_key=True),
     Column("digest", Text, nullable=False),

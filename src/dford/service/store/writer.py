@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from dford.service.refusal import Refusal, busy
-from dford.service.store.database import Database, is_down, reason
+from dford.service.store.database import Database, is_down, told_to_others
 from dford.service.store.schema import heads
 
 T = TypeVar("T")
@@ -207,8 +207,9 @@ class _Delivery:
 def _unwritten(error: Exception) -> Exception:
     if not is_down(error) and not isinstance(error, DBAPIError):
         return error
-    sentence = f"the database could not be written ({reason(error)}), so nothing was done; try again in a moment"
+    why = told_to_others(error)
+    sentence = f"the database could not be written ({why}), so nothing was done; try again in a moment"
     if isinstance(error, DBAPIError) and error.connection_invalidated:
         # the connection may have broken between the commit and its confirmation
-        sentence = f"the database did not confirm the write ({reason(error)}); send the same request again"
+        sentence = f"the database did not confirm the write ({why}); send the same request again"
     return Refusal(503, "not-written", sentence, retry_after=5)

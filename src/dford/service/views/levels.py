@@ -33,33 +33,42 @@ class _Seen(NamedTuple):
     took: float
 
 
+class _Overview:
+    def __init__(self) -> None:
+        self.seen: _Seen | None = None
+        self.computing = threading.Lock()
+
+
 class Overviews:
-    """The latest results of slow work, by name: computed again when someone looks, but not too often."""
+    """The latest results of slow work, by name: computed again when someone looks, but not too often.
+
+    Only so many are kept, because anyone may ask for any number of targets: those that someone looked at last.
+    """
 
     def __init__(self) -> None:
-        self._seen: dict[str, _Seen] = {}
-        self._locks: dict[str, threading.Lock] = {}
+        self._every: dict[str, _Overview] = {}
+        self._lock = threading.Lock()
 
     def latest(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        seen = self._seen.get(name)
-        if seen is not None and time.monotonic() < seen.at + _REST * seen.took:
-            return seen.shown
-        with self._locks.setdefault(name, threading.Lock()):
-            again = self._seen.get(name)
-            if again is not None and again is not seen:  # someone else has just computed it
-                return again.shown
+        overview = self._find(name)
+        before = overview.seen
+        if before is not None and time.monotonic() < before.at + _REST * before.took:
+            return before.shown
+        with overview.computing:
+            if overview.seen is not None and overview.seen is not before:  # someone else has just computed it
+                return overview.seen.shown
             begin = time.monotonic()
             shown = make()
-            self._forget_some()
-            self._seen[name] = _Seen(shown, time.monotonic(), time.monotonic() - begin)
+            overview.seen = _Seen(shown, time.monotonic(), time.monotonic() - begin)
             return shown
 
-    def _forget_some(self) -> None:
-        """Drop the oldest, because anyone may ask for any number of targets."""
-        while len(self._seen) >= _MOST_SEEN:
-            oldest = min(self._seen, key=lambda name: self._seen[name].at)
-            self._seen.pop(oldest, None)
-            self._locks.pop(oldest, None)
+    def _find(self, name: str) -> _Overview:
+        with self._lock:
+            found = self._every.pop(name, None) or _Overview()
+            self._every[name] = found  # now the last one
+            if len(self._every) > _MOST_SEEN:
+                del self._every[next(iter(self._every))]
+            return found
 
 
 def overview(

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from dford.service.learning.fold import Fold
 from dford.service.learning.learned import Learned
 from dford.service.projects.answering import not_yours
-from dford.service.projects.asking import AskedQuestion
+from dford.service.projects.asking import AskedQuestion, holds
 from dford.service.projects.projects import Project
 from dford.service.refusal import Refusal
 from dford.service.store.database import Database
@@ -34,7 +34,7 @@ def counts(database: Database, project: Project, people: AnswerCounts) -> dict[s
             "items": head.item,
             "items_done": count(pool, pool.c.turns > 0),
             "questions": head.question,
-            "open": count(leases, leases.c.expires > time.time()),
+            "open": count(leases, *holds(time.time())),
             "answers": head.sequence - retracted - retracted - count(settlements),
             "retractions": retracted,
             "sequence": head.sequence,
@@ -61,6 +61,7 @@ def learned(fold: Fold, with_digest: bool) -> dict[str, Any]:
 
     if with_digest:
         fold.near()
+    stale = fold.is_stale()  # first, because the state may be replaced at any moment
     sequence, cuts_now, trace, cuts, rounds = fold.look(look)
     figures = zip(trace.round.tolist(), trace.estimate, trace.low, trace.high, strict=True)
     curve = [
@@ -78,7 +79,7 @@ def learned(fold: Fold, with_digest: bool) -> dict[str, Any]:
         sequence, digest = fold.digest()
     return {
         "learned": sequence,
-        "stale": fold.is_stale(),
+        "stale": stale,
         "thresholds": cuts_now,
         "mae": mae,
         "curve": curve,
@@ -162,7 +163,8 @@ def image_name(database: Database, project: Project, number: int, column: str) -
     return str(json.loads(shown).get(column) or "")
 
 
-def some_items(database: Database, project: Project, after: int, limit: int) -> list[dict[str, Any]]:
+def some_items(database: Database, project: Project, after: int, limit: int) -> str:
+    """Items as JSON. What they show is stored as JSON, and reading and writing megabytes of it again takes long."""
     rows = (
         sa.select(items.c.number, items.c.shown, pool.c.turns)
         .join(pool, (pool.c.project == items.c.project) & (pool.c.item == items.c.number))
@@ -172,4 +174,5 @@ def some_items(database: Database, project: Project, after: int, limit: int) -> 
     )
     with database.reading() as connection:
         found = connection.execute(rows).all()
-    return [{"number": row.number, "shown": json.loads(row.shown), "turns": row.turns} for row in found]
+    texts = (f'{{"number":{row.number},"shown":{row.shown},"turns":{row.turns}}}' for row in found)
+    return f"[{','.join(texts)}]"

@@ -69,9 +69,7 @@ def add(app: FastAPI) -> None:
             "https://dford.example.org/projects/photos/images?name=beach.jpg"
         ```
         """
-        given = to.body, to.service.bounds(to.project), name
-        ready = to.service.parse_images(to.project, uploads.image_items, *given)
-        return to.service.add_items(to.project, ready, to.person, repeat)
+        return to.service.add_images(to.project, to.body, name, to.bounds(to.project), to.person, repeat)
 
     @app.get("/projects/{project}/items/{number}/images/{column}", response_class=Response, responses=_IMAGES)
     def image(to: Reading, number: Annotated[int, Path(ge=1, le=2**31 - 1)], column: str) -> Response:
@@ -83,8 +81,7 @@ def add(app: FastAPI) -> None:
         {"code": "no-image", "sentence": "there is no column of images called 'photo' in this project", ...}
         ```
         """
-        name = state.image_name(to.service.database, to.project, number, column)
-        content, media = to.service.images.read(name)
+        content, media = to.service.read_image(to.project, number, column)
         return Response(content, media_type=media, headers={"Cache-Control": "private, max-age=3600"})
 
     @app.post("/projects/{project}/preview.csv", openapi_extra=CSV)
@@ -99,7 +96,7 @@ def add(app: FastAPI) -> None:
         {"columns": [{"name": "size", "kind": "number", ...}, ...], "rows": [{"size": "1.5", ...}], "count": 1}
         ```
         """
-        return _preview(to.service, to.project, to.body)
+        return _preview(to.service, to.project, to.body, to.bounds(to.project))
 
     @app.post("/preview.csv", openapi_extra=CSV)
     def preview_new(service: Server, request: Request) -> models.Preview:
@@ -115,14 +112,15 @@ def add(app: FastAPI) -> None:
          "rows": [{"size": "1.5", "colour": "blue"}, ...], "count": 2}
         ```
         """
-        return _preview(service, None, request.scope["dford"].body)
+        bounds = service.bounds(images=service.image_source(None, is_everywhere=True))
+        return _preview(service, None, request.scope["dford"].body, bounds)
 
     @app.get("/projects/{project}/items", response_model=list[models.ItemOut])
     def items(
         to: Reading,
         after: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    ) -> Any:
+    ) -> Response:
         """List items by number, starting after a given one.
 
         ```
@@ -131,14 +129,15 @@ def add(app: FastAPI) -> None:
         [{"number": 2, "shown": {"size": 5.5, "note": "Tuesday"}, "turns": 0}]
         ```
         """
-        return state.some_items(to.service.database, to.project, after, limit)
+        content = state.some_items(to.service.database, to.project, after, limit)
+        return Response(content, media_type="application/json")
 
 
 def _add(to: Access, read: Callable[..., Any], repeat: idempotency.Request | None) -> Any:
-    ready = to.service.parse(to.project, to.body, read, to.body, to.service.bounds(to.project))
+    ready = to.service.parse(to.project, to.body, read, to.body, bounds=to.bounds(to.project))
     return to.service.add_items(to.project, ready, to.person, repeat)
 
 
-def _preview(service: Service, project: Project | None, body: bytes) -> models.Preview:
-    seen = service.parse(project, body, uploads.preview_csv, body, service.bounds(project))
+def _preview(service: Service, project: Project | None, body: bytes, bounds: uploads.Bounds) -> models.Preview:
+    seen = service.parse(project, body, uploads.preview_csv, body, bounds=bounds)
     return models.Preview(**{**seen, "columns": [column_out(column) for column in seen["columns"]]})

@@ -58,7 +58,8 @@ def _figures(to: Access) -> dict[str, Any]:
 
     def make() -> dict[str, Any]:
         fold = service.fold(project).near()
+        stale = fold.is_stale()  # first, because the state may be replaced at any moment
         still, sequence = fold.look(lambda model, sequence: (model.still(), sequence))
-        return figures(service.database, project, still.read_people(), sequence, fold.is_stale())
+        return figures(service.database, project, still.read_people(), sequence, stale)
 
     return service.overviews.latest(f"{project.name}/people", make)

@@ -1,11 +1,11 @@
 """Projects over HTTP."""
 
 import sqlalchemy as sa
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 
 from dford.columns import SPELLED_ALIKE, Column, ImageReader
 from dford.service.core import Service
-from dford.service.http import models
+from dford.service.http import bodies, models
 from dford.service.http.access import Admin, Reading, Repeat, Server
 from dford.service.projects import projects, rules
 from dford.service.projects.columns import check_columns, find_columns
@@ -15,8 +15,8 @@ from dford.service.refusal import Refusal
 
 
 def add(app: FastAPI) -> None:
-    @app.post("/projects", status_code=201)
-    def create(service: Server, body: models.NewProject, repeat: Repeat) -> models.ProjectOut:
+    @app.post("/projects", status_code=201, openapi_extra=bodies.described(models.NewProject))
+    def create(service: Server, request: Request, repeat: Repeat) -> models.ProjectOut:
         """Create a project with a scale and a learner.
 
         ```
@@ -25,11 +25,16 @@ def add(app: FastAPI) -> None:
         → 201
         {"name": "rain", "levels": ["calm", "mild", "strong", "severe"], "columns": null, "learner": "Auto",
          "parameters": {}, "seed": 5, "choice": "pool", "target": 0.1, "reveal": false,
-         "own_figures": false}
+         "own_figures": false, "files": null}
         ```
         """
+        sent = request.scope["dford"].body
+        body = service.read(None, sent, bodies.parsed, models.NewProject, sent)
         learner = projects.make_learner(body.learner, body.parameters, body.levels, body.seed or 0)
-        columns = [_column_in(column, service.images.reader()) for column in body.columns or ()]
+        images = service.image_source(None, is_everywhere=True)
+        if body.files is not None:
+            images.check_part(body.files)
+        columns = [_column_in(column, images.reader()) for column in body.columns or ()]
         if columns:
             check_columns(columns, service.settings.features_per_item)
             projects.check_learner(learner, columns)
@@ -82,8 +87,8 @@ def add(app: FastAPI) -> None:
         """
         return models.RulesOut(**to.service.rules(to.project)._asdict())
 
-    @app.put("/projects/{project}/settings")
-    def change_settings(to: Admin, body: models.NewRules) -> models.RulesOut:
+    @app.put("/projects/{project}/settings", openapi_extra=bodies.described(models.NewRules, 1_000_000))
+    def change_settings(to: Admin) -> models.RulesOut:
         """Change how people are asked, from the next question on. Fields that are left out stay as they are.
 
         ```
@@ -93,11 +98,12 @@ def add(app: FastAPI) -> None:
         {"gold": 0.0, "answers_per_item": 1, "auditors": ["anna", "root"], "own_figures": false, "gold_column": null}
         ```
         """
+        body = to.service.read(to.project, to.body, bodies.parsed, models.NewRules, to.body)
         new = to.service.change_rules(to.project, body.model_dump(exclude_unset=True))
         return models.RulesOut(**new._asdict())
 
-    @app.put("/projects/{project}/columns")
-    def set_up_columns(to: Admin, body: models.Columns) -> models.ProjectOut:
+    @app.put("/projects/{project}/columns", openapi_extra=bodies.described(models.Columns))
+    def set_up_columns(to: Admin) -> models.ProjectOut:
         """Set how columns are read, once. Sending the same again changes nothing; anything else is 409 `columns-set`.
 
         ```
@@ -109,7 +115,8 @@ def add(app: FastAPI) -> None:
         {"name": "rain", ..., "columns": [{"name": "size", "kind": "number", "mean": 3.0, "categories": [], ...}, ...}
         ```
         """
-        images = to.service.images.reader()
+        body = to.service.read(to.project, to.body, bodies.parsed, models.Columns, to.body)
+        images = to.service.image_source(to.project, to.is_everywhere).reader()
         columns = [_column_in(column, images) for column in body.columns]
         return _out(to.service, to.service.set_columns(to.project, columns))
 
@@ -143,4 +150,4 @@ def _column_in(column: models.Column, images: ImageReader | None) -> Column:
     if column.kind == "image":
         return find_columns([{column.name: ""}], {column.name: "image"}, images)[0]
     found = Column(**column.model_dump() | {"categories": tuple(column.categories)})
-    return found._replace(made_by=SPELLED_ALIKE) if found.kind == "category" and not found.categories else found
+    return found._replace(made_by=SPELLED_ALIKE) if found.is_sparse else found

@@ -3,17 +3,17 @@
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import Body, FastAPI, Header, Query, Response
+from fastapi import FastAPI, Header, Query, Response
 from fastapi.responses import JSONResponse
 
 from dford.service.http import bodies, models
 from dford.service.http.access import Answering, Reading
 from dford.service.http.fast_answers import PATH
 from dford.service.http.validation import IDEMPOTENCY_KEY
+from dford.service.learning.learned import Learned
 from dford.service.projects import answering
 from dford.service.projects.answering import RecordedAnswer, SentAnswer
 from dford.service.projects.asking import PROGRAM_KEY, QuestionRequest, item_taken, release
-from dford.service.projects.columns import encode_sent
 from dford.service.projects.items import features
 from dford.service.projects.projects import require_placements
 from dford.service.projects.uploads import limit
@@ -26,10 +26,12 @@ IdempotencyKey = Annotated[str | None, Header(pattern=IDEMPOTENCY_KEY)]
 
 
 def add(app: FastAPI) -> None:
-    @app.post("/projects/{project}/questions", response_model=models.QuestionOut)
-    def ask(
-        to: Answering, body: Annotated[models.Ask | None, Body()] = None, idempotency_key: IdempotencyKey = None
-    ) -> Any:
+    @app.post(
+        "/projects/{project}/questions",
+        response_model=models.QuestionOut,
+        openapi_extra=bodies.described(models.Ask, 1_000_000, required=False),
+    )
+    def ask(to: Answering, idempotency_key: IdempotencyKey = None) -> Any:
         """Get the next question: about an item that nobody else has right now, or about the features sent.
 
         ```
@@ -58,10 +60,10 @@ def add(app: FastAPI) -> None:
             sentence = f"keys that begin with {PROGRAM_KEY} are those of dford label --answer; use another one"
             raise Refusal(422, "invalid", sentence, "Idempotency-Key")
         to.service.with_columns(to.project)
-        features, item, program = (None, None, False) if body is None else (body.features, body.item, body.program)
-        sent = None
-        if features is not None:
-            sent = to.service.parse(to.project, to.body, encode_sent, features, to.service.images)
+        has_features = b"features" in to.body or b"\\" in to.body  # which could spell it differently
+        sent, item, program = to.service.parse(
+            to.project, to.body, bodies.to_ask, to.body, bounds=to.bounds(), has_rows=has_features
+        )  # fmt: skip
         try:
             asked = to.service.ask(to.project, QuestionRequest(to.person, idempotency_key, sent, item, program))
         except Refusal as refusal:
@@ -83,7 +85,7 @@ def add(app: FastAPI) -> None:
         """
         return state.question(to.service.database, to.project, number, to.person, to.admin)
 
-    @app.post(PATH)
+    @app.post(PATH, openapi_extra={bodies.MOST_BYTES: 4_096})
     async def tell(to: Answering, number: models.Number, body: models.AnswerIn) -> models.AnswerOut:
         """Answer a question, once: the same answer again gets the first response, the opposite one 409.
 
@@ -121,7 +123,7 @@ def add(app: FastAPI) -> None:
 
         Each answer is applied exactly once, however often it is sent. A refused one does not stop the others.
         """
-        sent = bodies.parsed(models.Answers, to.body).answers
+        sent = to.service.read(to.project, to.body, bodies.parsed, models.Answers, to.body).answers
         limit(len(sent), "answers", to.service.bounds())
         answers = [SentAnswer(one.question, one.higher, to.person, to.admin, one.confidence) for one in sent]
         said = to.service.tell_many(to.project, answers)
@@ -199,7 +201,7 @@ def add(app: FastAPI) -> None:
         fold = service.fold(project).near()
         has_rows = b"rows" in to.body or b"\\" in to.body  # which could spell it differently
         numbers, rows = service.parse(
-            project, to.body, bodies.to_predict, to.body, service.bounds(), has_rows=has_rows
+            project, to.body, bodies.to_predict, to.body, bounds=to.bounds(), has_rows=has_rows
         )  # fmt: skip
         if len(numbers) + len(rows) <= SMALL // 5:  # too few to keep others waiting for the model
             X = [*features(service.database, project, numbers), *rows]
@@ -210,9 +212,8 @@ def add(app: FastAPI) -> None:
                 )
             )
         else:
-            sequence, packed, stale = fold.packed()
-            placed = fold.look(lambda model, _: model.place(numbers, not to.is_asked))
-            given = project, packed, sequence, stale, numbers, rows, placed
+            packed, placed = fold.packed(lambda model: model.place(numbers, not to.is_asked))
+            given = project, packed.model, packed.sequence, packed.stale, numbers, rows, placed
             content = service.view(len(numbers) + len(rows), predictions.response, *given)
         return Response(content, media_type="application/json")
 
@@ -252,10 +253,10 @@ def add(app: FastAPI) -> None:
 
         def make() -> dict[str, Any]:
             fold = service.fold(project).near()
-            sequence, packed, stale = fold.packed()
-            standing = fold.look(lambda model, _: model.standing())
+            packed, standing = fold.packed(Learned.standing)
             size = state.count_items(service.database, project)
-            return service.view(size, all_levels.overview, project, packed, sequence, stale, standing)
+            given = project, packed.model, packed.sequence, packed.stale, standing
+            return service.view(size, all_levels.overview, *given)
 
         return service.overviews.latest(f"{project.name}/levels", make)
 

@@ -31,8 +31,9 @@ def add(app: FastAPI) -> None:
 
         def make() -> dict[str, Any]:
             fold = service.fold(project).near()
+            stale = fold.is_stale()  # first, because the state may be replaced at any moment
             still, sequence = fold.look(lambda model, sequence: (model.still(), sequence))
-            return views.contested(service.database, project, still, sequence, fold.is_stale())
+            return views.contested(service.database, project, still, sequence, stale)
 
         return service.overviews.latest(f"{project.name}/contested", make)
 

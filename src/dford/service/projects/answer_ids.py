@@ -1,0 +1,60 @@
+"""The ids of a project's answers, in its exported logs and wherever these are imported."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from dford.answer_ids import id_of
+from dford.service.projects.projects import Project
+from dford.service.store.schema import answers, questions
+
+_PAGE = 1000
+
+
+class Told(NamedTuple):
+    """What was asked and answered; levels count from 1."""
+
+    level: int
+    prediction: int
+    propensity: float
+    higher: bool
+
+
+def id_of_answer(project: Project, answer: Any) -> str:
+    """The id of a row of the table of answers: the one it came with, or else one that finds it in its own project.
+
+    In two copies of a database, the answers to one question can differ. So the id says more than the number.
+    """
+    if answer.id is not None:
+        return str(answer.id)
+    said = id_of(b"", bool(answer.higher), answer.person, answer.at)
+    return f"{project.key}-{answer.question}-{said[:8]}"
+
+
+def known(connection: Connection, project: Project, ids: Sequence[str]) -> dict[str, Told]:
+    """What the project's answers with these ids say, including those that were taken back."""
+    own = [int(number) for key, number, *_ in (f"{id}--".split("-") for id in ids) if _is_own(project, key, number)]
+    found = dict[str, Told]()
+    for wanted in (*_in_pages(answers.c.id, ids), *_in_pages(answers.c.question, own)):
+        rows = (
+            sa.select(answers, questions.c.level, questions.c.prediction, questions.c.propensity)
+            .join_from(
+                answers,
+                questions,
+                sa.and_(questions.c.project == answers.c.project, questions.c.number == answers.c.question),
+            )
+            .where(answers.c.project == project.id, wanted)
+        )
+        for row in connection.execute(rows):
+            found[id_of_answer(project, row)] = Told(row.level, row.prediction, row.propensity, row.higher)
+    return found
+
+
+def _is_own(project: Project, key: str, number: str) -> bool:
+    return key == project.key and number.isdecimal() and len(number) < 10
+
+
+def _in_pages(column: Any, values: Sequence[Any]) -> Iterator[Any]:
+    return (column.in_(values[begin : begin + _PAGE]) for begin in range(0, len(values), _PAGE))

@@ -1,0 +1,139 @@
+"""A pool in use: copies, open questions, questions of others, and answers about other things."""
+
+import copy
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import dford
+from dford import FeedbackLog, NewtonLogit, Pool
+from dford.datasets import make_synthetic
+from dford.feedback import Question
+
+LEVELS = [1, 2, 3, 4, 5]
+X, y = make_synthetic(300, random_state=0)
+
+
+def pool_of(rows: Any, **options: Any) -> Pool:
+    return Pool(rows, LEVELS, **{"learner": NewtonLogit(), "random_state": 0, **options})
+
+
+def answer(pool: Pool, levels: Any, n: int) -> None:
+    for _ in range(n):
+        question = pool.ask()
+        pool.tell(question, bool(levels[question.item] > question.level))
+
+
+def bits(pool: Pool, folder: Path) -> bytes:
+    pool.save(folder / "bits.dford")
+    return (folder / "bits.dford").read_bytes()
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda pool: pickle.loads(pickle.dumps(pool))])
+def test_a_pool_in_use_can_be_copied(again: Any, tmp_path: Path) -> None:
+    pool = pool_of(X)
+    answer(pool, y, 60)
+    waiting = pool.ask()
+    other = again(pool)
+    assert bits(other, tmp_path) == bits(pool, tmp_path)
+    for one in (pool, other):
+        one.tell(waiting, True)
+        answer(one, y, 60)
+    assert bits(other, tmp_path) == bits(pool, tmp_path)
+    pool.tell(pool.ask(), True)
+    assert len(pool.log_) == len(other.log_) + 1, "neither changes the other"
+
+
+def test_a_pool_whose_items_all_have_open_questions_says_so() -> None:
+    pool = pool_of(X[:3])
+    questions = pool.ask(10)
+    assert len(questions) == 3
+    assert pool.ask(2) == []
+    with pytest.raises(ValueError, match="has an open question; tell its answer or drop it"):
+        pool.ask()
+    pool.drop(questions[0])
+    assert pool.ask().item == questions[0].item
+
+
+def test_a_pool_that_knows_everything_has_nothing_to_ask() -> None:
+    pool = pool_of(X[:2], audit=0)
+    for item in range(2):
+        pool.settle(item, 3)
+    assert pool.ask() is None
+
+
+@pytest.mark.parametrize("rows", [X + 1.0, X[:299], sparse.csr_matrix(X)])
+def test_a_question_of_a_pool_with_other_items_is_refused(rows: Any) -> None:
+    question, other = pool_of(X).ask(), pool_of(rows)
+    assert other.ask()[1:] == question[1:], "they look the same"
+    with pytest.raises(ValueError, match="was not asked by this pool"):
+        other.tell(question, True)
+
+
+def test_a_question_of_a_pool_with_other_levels_is_refused() -> None:
+    question, other = pool_of(X).ask(), Pool(X, [1, 2, 3, 4, 6], learner=NewtonLogit(), random_state=0)
+    other.ask()
+    with pytest.raises(ValueError, match="was not asked by this pool"):
+        other.tell(question, True)
+
+
+def test_the_log_has_the_confidence_as_it_was_given(tmp_path: Path) -> None:
+    pool = pool_of(X)
+    given = [0.93, 0.07, 0.61, True, 1.0]
+    for said in given:
+        pool.tell(pool.ask(), said)
+    expected = [0.93, 1.0 - 0.07, 0.61, np.nan, 1.0]
+    np.testing.assert_array_equal(pool.log_.confidence, expected)
+    pool.save(tmp_path / "pool.dford")
+    np.testing.assert_array_equal(dford.load(tmp_path / "pool.dford").log_.confidence, expected)
+
+
+def earlier_log(n: int = 600) -> FeedbackLog:
+    """Answers about other rows of the same kind, without items."""
+    rows, levels = make_synthetic(n, random_state=7)
+    log = FeedbackLog(LEVELS)
+    for i, (row, level) in enumerate(zip(rows, levels, strict=True)):
+        asked = LEVELS[i % 4]
+        log.append(Question("", row, asked, 3, 0.25, 0), bool(level > asked))
+    return log
+
+
+def test_last_months_answers_are_worth_something_to_this_months_items(tmp_path: Path) -> None:
+    alone, helped = Pool(X, LEVELS, random_state=0), Pool(X, LEVELS, log=earlier_log(), random_state=0)
+    assert np.abs(helped.levels_ - y).mean() < 0.5 < np.abs(alone.levels_ - y).mean()
+    assert helped.expected_error_ < alone.expected_error_
+    assert len(helped.log_) == 0, "they are about no item"
+    answer(helped, y, 130)
+    helped.save(tmp_path / "pool.dford")
+    loaded = dford.load(tmp_path / "pool.dford")
+    assert bits(loaded, tmp_path) == bits(helped, tmp_path)
+    for one in (helped, loaded):
+        answer(one, y, 130)
+    assert bits(loaded, tmp_path) == bits(helped, tmp_path), "what was learned apart is remembered in order"
+
+
+def test_a_pool_starts_from_an_earlier_pool_of_texts() -> None:
+    words = np.array(["awful", "poor", "fine", "great", "superb"])
+    texts = pd.DataFrame({"text": [f"{words[level - 1]} thing {i}" for i, level in enumerate(y)]})
+    earlier = Pool(texts[:200], LEVELS, random_state=0)
+    answer(earlier, y, 400)
+    found = Pool(texts[200:], LEVELS, log=earlier, random_state=1)
+    assert np.abs(found.levels_ - y[200:]).mean() < 0.7
+    with pytest.raises(ValueError, match="pass the earlier pool instead of its log"):
+        Pool(texts[200:], LEVELS, log=earlier.log_)
+
+
+def test_a_log_of_something_else_is_refused() -> None:
+    log = earlier_log(5)
+    with pytest.raises(ValueError, match="about the levels"):
+        Pool(X, [1, 2, 3], log=log)
+    with pytest.raises(ValueError, match="must have the pool's features"):
+        Pool(X[:, :1], LEVELS, log=log)
+    with pytest.raises(TypeError, match="must be a FeedbackLog or a Pool; got list"):
+        Pool(X, LEVELS, log=[log])  # type: ignore[arg-type]
+    assert len(Pool(X, LEVELS, log=FeedbackLog(LEVELS))) == 300, "an empty one teaches nothing"
