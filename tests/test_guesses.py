@@ -81,8 +81,8 @@ def test_a_pool_with_guesses_is_resumed_to_the_bit(tmp_path: Path) -> None:
 def logged(guesses: int, answers: int = 40) -> FeedbackLog:
     log = FeedbackLog(SCALE)
     for n in range(answers + guesses):
-        about: Any = {"item": n % 7, "person": "ann", "confidence": 0.5 if n >= answers else None}
-        log.append(Question("", X[n % 7], 1 + n % 4, 3, 0.25, n), bool(y[n % 7] > 1 + n % 4), **about)
+        about: Any = {"item": n, "person": "ann", "confidence": 0.5 if n >= answers else None}
+        log.append(Question("", X[n], 1 + n % 4, 3, 0.25, n), bool(y[n] > 1 + n % 4), **about)
     return log
 
 

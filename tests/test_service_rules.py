@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from dford import Client
-from dford.pool.answers import AUDIT, GOLD
+from dford.pool.answers import AUDIT, CHECK, GOLD, PLACE
 from dford.service.store import schema
 from dford.service.table_project import TableProject, fill_project
 from dford.service.views import levels as overviews
@@ -172,7 +172,7 @@ def test_every_item_gets_answers_from_as_many_people_as_the_project_says(file: P
         project = new_project(client, rows, answers_per_item=2)
         keys = invited(client, project, ["ann", "ben"])
         n = 0
-        while len({(row.item, row.person) for row in asked_by(client, 0)}) < 30:
+        while len({(row.item, row.person) for why in (PLACE, CHECK) for row in asked_by(client, why)}) < 30:
             tell(client, project, keys[("ann", "ben")[n % 2]], says(right, 0.0, random))
             learned(client, project)
             n += 1

@@ -1,7 +1,7 @@
 // What a person did goes into the browser's storage first, then to the server. It leaves the storage once the server
 // has it on disk. Whatever fails in between, it is sent again, and the server applies it once. What the server refuses
-// for good goes to a list that the person sees; everything else waits. It is only ever sent with a key of the person who
-// did it: what somebody else did in this browser waits until they sign in here again.
+// for good goes to a list that the person sees; everything else waits. It is only ever sent with a key of the person
+// who did it: what somebody else did in this browser waits until they sign in here again.
 
 import { asProblem, foreignReply, Problem, projectPath, send } from "./api.js";
 import { signedIn } from "./owners.js";

@@ -33,7 +33,9 @@ const DONE = { skip: "You skipped it", retract: "You took your answer back" };
  */
 export function show(outboxes, project) {
   const refused = outboxes.flatMap((outbox) => outbox.refused().map((act) => ({ ...act, outbox })));
-  const others = outboxes.flatMap((outbox) => [...outbox.ofOthers()].map(([person, entries]) => ({ outbox, person, entries })));
+  const others = outboxes.flatMap((outbox) =>
+    [...outbox.ofOthers()].map(([person, entries]) => ({ outbox, person, entries })),
+  );
   const { text, warning } = whereAnswersAre(outboxes, project, refused.length, others.length > 0);
   const box = byId("network");
   box.classList.toggle("warning", warning);

@@ -37,7 +37,7 @@ def add(app: FastAPI) -> None:
         ```
         POST /projects/rain/questions
         → 200
-        {"number": 1, "item": 1, "turns": 0, "shown": {"size": 2.0, "colour": "red", "note": "Monday"},
+        {"number": 1, "item": 2, "turns": 0, "shown": {"size": 5.5, "note": "Tuesday"},
          "level": "mild", "prediction": "mild", "propensity": 0.98..., "expires": ..., "fate": "open"}
         ```
 
@@ -80,7 +80,7 @@ def add(app: FastAPI) -> None:
         ```
         GET /projects/rain/questions/1
         → 200
-        {"number": 1, "item": 1, ..., "fate": "open"}
+        {"number": 1, "item": 2, ..., "fate": "open"}
         ```
         """
         return state.question(to.service.database, to.project, number, to.person, to.admin)
