@@ -76,12 +76,12 @@ def test_a_cut_that_nobody_was_asked_about_splits_its_levels_evenly(chances: lis
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=40), st.integers(0, 3))
-def test_shares_are_those_of_the_answers_and_one_more_item_per_level(levels: list[int], wrong: int) -> None:
+def test_shares_are_those_of_the_answers_and_two_more_items_per_level(levels: list[int], wrong: int) -> None:
     """Whatever learners believe: here, that nearly all items are at one level."""
     evidence = np.where(np.arange(4) == np.array(levels)[:, None], 0.0, -50.0)
     prior = np.tile(np.where(np.arange(4) == wrong, 0.97, 0.01), (len(levels), 1))
     bounds = np.repeat(WHOLE, len(levels), axis=0)
-    expected = (1 + np.bincount(levels, minlength=4)) / (4 + len(levels))
+    expected = (2 + np.bincount(levels, minlength=4)) / (8 + len(levels))
     for given_prior in (prior, np.full(prior.shape, 0.25)):
         shares = given_prior.mean(axis=0) * priors.tilt(given_prior, evidence, bounds)
         np.testing.assert_allclose(shares, expected, rtol=1e-9)

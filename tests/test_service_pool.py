@@ -161,7 +161,9 @@ def test_a_project_moves_with_its_items_answers_people_and_times(file: Path, suf
         assert (added["same"]["count"], added["same"]["about_items"]) == (60, 60)
         asked = [int(row["answers"]) for row in levels(client, project)]
         assert added["fewer"]["about_items"] == sum(asked[:10])
-        assert others == {"count": 60, "known": 0, "about_items": 0, "sequence": 60}, "different items under the same numbers"
+        assert others == {"count": 60, "known": 0, "about_items": 0, "sequence": 60}, (
+            "different items under the same numbers"
+        )
         own = ("item", "lowest", "highest", "answers")
         before, after = (
             [[row[name] for name in own] for row in levels(client, p)] for p in (project, "/projects/same")

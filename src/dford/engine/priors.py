@@ -16,6 +16,7 @@ from dford.engine.people import scale
 
 LEAST = 1e-5  # no level of a prior is less likely
 _ROUNDS = 40  # of expectation maximisation
+_UNSEEN = 2.0  # items that are assumed at each level besides those asked about
 _RATES = 100  # error rates that are compared, closer together where they are low
 
 
@@ -188,7 +189,7 @@ def likelihoods(
 def tilt(prior: Floats, evidence: Floats, bounds: Any) -> Floats:
     """What to multiply these priors by, level by level, so that their mean is what the evidence shows.
 
-    The shares of the levels are those under which the evidence is likeliest, as if one more item stood at each level
+    The shares of the levels are those under which the evidence is likeliest, with some more items at each level
     (expectation maximisation, as Saerens, Latinne and Decaestecker 2002 adjust a classifier to other shares). Questions
     may depend on earlier answers: that makes no difference to a likelihood.
     """
@@ -205,7 +206,7 @@ def tilt(prior: Floats, evidence: Floats, bounds: Any) -> Floats:
             before[k] += prior[i, k] / n
     for _ in range(_ROUNDS if n > 0 else 0):
         for k in range(n_levels):
-            sums[k] = 1.0
+            sums[k] = _UNSEEN
         for i in range(n):
             for k in range(n_levels):
                 belief[k] = likely[i, k] * out[k]
@@ -213,7 +214,7 @@ def tilt(prior: Floats, evidence: Floats, bounds: Any) -> Floats:
             for k in range(n_levels):
                 sums[k] += belief[k]
         for k in range(n_levels):
-            out[k] = sums[k] / (n + n_levels) / before[k]
+            out[k] = sums[k] / (n + _UNSEEN * n_levels) / before[k]
     return out
 
 
