@@ -5,7 +5,7 @@ BIN := .venv/bin
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell cat src/dford/engine/*.py | cksum | cut -d' ' -f1)
 
 .PHONY: demo serve test library compiled lowest coverage slow kill-test kill-test-postgres bench bench-compare \
-  bench-service rating screenshots gallery docs lint licences release-check clean
+  bench-service calibration rating screenshots gallery docs lint licences release-check clean
 
 # uv needs a tenth of pip's time; pip may know a registry that uv does not
 install = $(BIN)/uv pip install --quiet --python $(1) $(2) || $(1)/bin/python -m pip install --quiet $(2)
@@ -112,6 +112,10 @@ bench-compare: .venv/ready
 bench-service: .venv/ready
 	$(BIN)/python benchmarks/service.py
 	$(BIN)/python benchmarks/neighbours.py
+
+# the tables of docs/pool.md on lopsided scales and wrong answers; takes ten minutes
+calibration: .venv/ready
+	$(BIN)/python benchmarks/calibration.py
 
 # the tables of docs/rating.md; DFORD_DATA must name the folder of the data
 rating: .venv/ready

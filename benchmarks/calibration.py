@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from itertools import product
+from itertools import islice, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,13 +68,13 @@ def answered(shares: tuple[float, ...], columns: str, n: int, seed: int, wrong: 
 def at_stop(shares: str, columns: str, n: int, seed: int) -> Found:
     for pool, y in answered(SHARES[shares], columns, n, seed, 0.0):
         if pool.expected_error_ <= UNTIL:
-            break
-    return look(pool, y)
+            return look(pool, y)
+    raise RuntimeError("it ended without ever being sure")
 
 
 def at_times(wrong: float, shares: str, columns: str, n: int, seed: int) -> list[Found]:
-    pools = answered(SHARES[shares], columns, n, seed, wrong)
-    return [look(pool, y) for count, (pool, y) in zip(range(1, TIMES[-1] * n + 1), pools) if count % n == 0]
+    pools = islice(answered(SHARES[shares], columns, n, seed, wrong), TIMES[-1] * n)
+    return [look(pool, y) for count, (pool, y) in enumerate(pools, 1) if count % n == 0]
 
 
 def lopsided(run: Any) -> Iterator[str]:
