@@ -115,7 +115,8 @@ bench-service: .venv/ready
 
 # the tables of docs/pool.md on lopsided scales and wrong answers; takes ten minutes
 calibration: .venv/ready
-	$(BIN)/python benchmarks/calibration.py
+	$(BIN)/python benchmarks/calibration.py lopsided > docs/pool/lopsided.md
+	$(BIN)/python benchmarks/calibration.py mistaken > docs/pool/mistaken.md
 
 # the tables of docs/rating.md; DFORD_DATA must name the folder of the data
 rating: .venv/ready

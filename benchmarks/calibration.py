@@ -1,6 +1,6 @@
-"""Whether a pool's expected error is true: the tables of docs/pool.md on lopsided scales and wrong answers.
+"""Whether a pool's expected error is true: tables of docs/pool.md, `lopsided` and `mistaken`, by `make calibration`.
 
-By `make calibration`. Four columns tell something of the level, or nothing; the true levels are known here alone.
+Four columns tell something of the level, or nothing; the true levels are known here alone.
 """
 
 import os
@@ -101,18 +101,17 @@ def mistaken(run: Any) -> Iterator[str]:
         yield f"| {wrong:.0%} | {n} | " + " | ".join(text) + " |"
 
 
+TABLES = {"lopsided": lopsided, "mistaken": mistaken}
+
+
 def main() -> None:
-    warnings.simplefilter("ignore")
     with ProcessPoolExecutor(os.cpu_count(), initializer=warnings.simplefilter, initargs=("ignore",)) as processes:
 
         def run(work: Any, kinds: list[Any]) -> Any:
             return processes.map(work, *zip(*kinds, strict=True))
 
-        chosen = sys.argv[1:] or ["lopsided", "mistaken"]
-        for table in chosen:
-            for line in {"lopsided": lopsided, "mistaken": mistaken}[table](run):
-                print(line, flush=True)
-            print()
+        for line in TABLES[sys.argv[1]](run):
+            print(line, flush=True)
 
 
 if __name__ == "__main__":
