@@ -51,7 +51,7 @@ def test_guesses_among_answers_change_nothing_about_people_and_little_about_leve
             pool.tell(question, bool((y[question.item] > question.level) != (random.random() < 0.1)))
             if is_there and n % 2:
                 pool.tell(pool.ask(person="ben"), 0.5)
-        assert pool.error_rate_ == pytest.approx(0.1, abs=0.06)
+        assert 0.05 < pool.error_rate_ < 0.2, "a cautious one, more often above the right one than below it"
         errors.append(np.array([np.abs(pool.levels_ - y).mean(), pool.expected_error_]))
         if is_there:
             people = pool.people_

@@ -130,7 +130,7 @@ def test_items_without_features_are_placed_by_their_answers_and_the_shares(tmp_p
     place(tmp_path / "items.parquet", log, tmp_path / "levels.parquet", learner=NewtonLogit(), error_rate=0.0)
     found = pd.read_parquet(tmp_path / "levels.parquet")
     assert found["level"].tolist()[:4] == ["e"] * 4
-    assert found["P(e)"][7] == pytest.approx((1 + 4) / (5 + 4)), "four of the level that is known, and one of each"
+    assert found["P(e)"][7] == pytest.approx((2 + 4) / (10 + 4)), "four of the level that is known, and two of each"
 
 
 @pytest.mark.parametrize("given", [0.1, None])

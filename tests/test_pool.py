@@ -157,7 +157,7 @@ def test_the_expected_error_is_true_if_the_learner_can_learn_the_levels(wrong: f
         answer(pool, y, 1000, wrong)
         # in doubt it expects too much rather than too little
         assert 0.5 * off(pool, y) - 0.02 <= pool.expected_error_ <= 1.5 * off(pool, y) + 0.05
-        assert abs(pool.error_rate_ - wrong) < 0.06
+        assert -0.06 < pool.error_rate_ - wrong < 0.1, "a cautious one"
 
 
 @pytest.mark.parametrize("wrong", [0.0, 0.1])
@@ -170,7 +170,7 @@ def test_the_expected_error_is_nearly_always_contradicted_if_it_is_too_low_by_ha
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             too_low += pool.expected_error_ < 0.5 * off(pool, y) - 0.02 and not said
-        assert abs(pool.error_rate_ - wrong) < 0.06
+        assert -0.06 < pool.error_rate_ - wrong < 0.1, "a cautious one"
     assert too_low <= 1  # 5 of 80 such pools
 
 

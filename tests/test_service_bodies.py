@@ -257,7 +257,7 @@ def test_a_request_that_gave_up_waiting_keeps_no_body(
         project = set_up(client)
         held, ends, begun = threading.Event(), [], []
 
-        def hold(*_: Any) -> Any:
+        def hold(*_: Any, **__: Any) -> Any:
             begun.append(1)
             held.wait(600)
             raise Refusal(503, "busy", "over")
