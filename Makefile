@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 # Numba keys its cache by the file of the outermost function alone; here any change to the engine starts a new cache.
-export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell cat src/dford/engine/*.py | cksum | cut -d' ' -f1)
+export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell cat src/dford/engine/*.py src/dford/engine/*/*.py | cksum | cut -d' ' -f1)
 
 .PHONY: demo serve test library compiled lowest coverage slow kill-test kill-test-postgres bench bench-compare \
   bench-service calibration rating screenshots gallery docs lint licences release-check clean

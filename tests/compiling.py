@@ -20,7 +20,7 @@ from typing import Any
 import oldest_processor
 
 ROOT = Path(__file__).parent.parent
-_ENGINE = b"".join(path.read_bytes() for path in sorted((ROOT / "src/dford/engine").glob("*.py")))
+_ENGINE = b"".join(path.read_bytes() for path in sorted((ROOT / "src/dford/engine").rglob("*.py")))
 VERSION = hashlib.sha256(_ENGINE + version("numba").encode()).hexdigest()[:12]  # each numba drops the caches of others
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import product
-from math import log, prod
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,30 +36,6 @@ def combinations(
             for p, j in enumerate(people):
                 kinds[p, j] += weight
     return levels / levels.sum(axis=1, keepdims=True), kinds / kinds.sum(axis=1, keepdims=True)
-
-
-def most_telling(
-    beliefs: Sequence[Sequence[float]],
-    chances: Sequence[Sequence[float]],
-    costs: Sequence[float],
-    is_answered: Sequence[Sequence[bool]],
-) -> dict[tuple[int, int], float]:
-    """What the answer of each pair at each cut tells about the level for its cost: the mutual information in nats.
-
-    chances[pair][level - cut + K - 1] is how likely yes is.
-    """
-    found = {}
-    for i, belief in enumerate(beliefs):
-        for cut in range(len(belief) - 1):
-            told = 0.0
-            for is_yes in (True, False):
-                given = [chances[i][k - cut + len(belief) - 1] for k in range(len(belief))]
-                given = given if is_yes else [1 - yes for yes in given]
-                total = sum(b * p for b, p in zip(belief, given, strict=True))
-                told += sum(b * p * log(p / total) for b, p in zip(belief, given, strict=True) if b * p > 0)
-            if not is_answered[i][cut]:
-                found[i, cut] = told / costs[i]
-    return found
 
 
 def dawid_skene(answers: Sequence[tuple[int, int, bool]], n_items: int, n_people: int) -> tuple[Floats, Floats]:

@@ -21,8 +21,7 @@ K = 4
 
 def several(rates: list[float]) -> Reliability:
     """People with these error rates, none of whom is strict, after somebody about whom nothing is known."""
-    rows = [alike(rate, K) for rate in (0.1, *rates)]
-    return Reliability(np.concatenate([row.logs for row in rows]), np.array([0.1, *rates]))
+    return alike(0.1, K)._replace(rates=np.array([0.1, *rates]), strictness=np.zeros(1 + len(rates)))
 
 
 def columns(told: list[Any]) -> AnswerColumns:

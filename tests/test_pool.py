@@ -24,7 +24,7 @@ from dford.pool.held_out_learners import LEVEL_PARTS, HeldOutLearners, LevelMode
 from dford.pool.items import Items
 from dford.pool.placements import Placements
 from dford.pool.refresh import Refresh
-from dford.pool.reliability import alike
+from dford.pool.reliability import Reliability, alike
 from dford.scale import Scale
 
 LEVELS = [1, 2, 3, 4, 5]
@@ -61,15 +61,20 @@ def items(draw: Any) -> Any:
     return [w / sum(weights) for w in weights], answers, low, draw(st.integers(low, n_levels - 1))
 
 
+def says(reliability: Reliability, cut: int, higher: bool) -> Any:
+    """What an answer of one person says about an item."""
+    return reliability.of(np.zeros(1, np.int64), np.array([cut]), np.array([int(higher)]))
+
+
 @given(items(), st.floats(0.01, 0.4))
 def test_what_is_known_of_an_item_follows_bayes_rule(item: Any, rate: float) -> None:
     prior, answers, low, high = item
     known, reliability = Items(len(prior), seed=0), alike(rate, len(prior))
     known.add(1)
-    known.believe(np.array([prior]), known.evidence)
+    known.believe(np.array([prior]), known.evidence, reliability)
     known.settle(0, low, high)
     for cut, higher in answers:
-        known.answer(0, reliability.of(0, cut, higher))
+        known.answer(0, says(reliability, cut, higher))
     expected = naive_pool.belief(prior, answers, rate, low, high)
     np.testing.assert_allclose(known.belief(0), expected, rtol=1e-9, atol=1e-12)
     levels, errors = known.placements()
@@ -82,12 +87,12 @@ def test_the_next_question_is_the_one_that_tells_most(many: Any) -> None:
     rate = 0.05
     known, reliability = Items(len(many[0][0]), seed=0), alike(rate, len(many[0][0]))
     known.add(len(many))
-    known.believe(np.array([prior for prior, *_ in many]), known.evidence)
+    known.believe(np.array([prior for prior, *_ in many]), known.evidence, reliability)
     told = []
     for i, (prior, answers, low, high) in enumerate(many):
         known.settle(i, low, high)
         for cut, higher in answers:
-            known.answer(i, reliability.of(0, cut, higher))
+            known.answer(i, says(reliability, cut, higher))
         belief = naive_pool.belief(prior, answers, rate, low, high)
         told += [naive_pool.information(belief, cut, rate) for cut in range(low, high)]
     best = known.best()
@@ -382,7 +387,7 @@ def test_the_audits_interval_covers_as_often_as_it_says() -> None:
         audit = Audit(pool, seed=int(random.integers(2**31)))
         for _ in range(random.integers(50, 200)):
             item, cut = audit.pick(())  # type: ignore[misc]
-            audit.answer(item, reliability.of(0, cut, bool(y[item] > cut)))
+            audit.answer(item, says(reliability, cut, bool(y[item] > cut)))
         _, low, high = audit.judge(levels)
         held += bool(low <= np.abs(levels - y).mean() <= high)
     assert held >= 0.95 * 200 - 2 * (200 * 0.05 * 0.95) ** 0.5

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import naive_pool
 from dford import Pool
-from dford.engine import counter, priors
+from dford.engine import counter
+from dford.engine.beliefs import priors
 from dford.pool.agreement import AnswerColumns
 from dford.pool.reliability import alike, cautious_rate, usual_rate
 
@@ -53,7 +54,7 @@ def test_priors_and_the_likelihood_of_answers_match_the_slow_way(n_levels: int, 
     np.testing.assert_allclose(found, slow, rtol=1e-6)
     evidence = np.zeros((1, n_levels))
     for cut, higher in answers:
-        evidence[0] += alike(0.1, n_levels).of(0, cut, higher)
+        evidence[0] += alike(0.1, n_levels).of(np.zeros(1, np.int64), np.array([cut]), np.array([int(higher)]))
     low, high = sorted(data.draw(st.tuples(*[st.integers(0, n_levels - 1)] * 2)))
     grid = np.array([inversion]), np.array([power]), np.array([weights])
     likely = priors.likelihoods(*said, evidence, np.array([[low, high]], np.int16), *grid, np.log(usual))

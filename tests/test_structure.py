@@ -40,8 +40,10 @@ FLOORS = {
         {"columns"},
     ],
     "dford.pool": [
-        {"questions", "agreement", "items", "filling"},
-        {"answers", "apart", "asked", "audit", "held_out_learners", "people", "reliability"},
+        {"questions", "agreement", "filling"},
+        {"answers", "apart", "asked", "people", "reliability"},
+        {"items"},
+        {"audit", "held_out_learners"},
         {"choice", "contested", "forecast", "judged", "run"},
         {"refresh"},
         {"placements"},

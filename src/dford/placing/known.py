@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dford import learners, persistence
 from dford.arrays import Bools, Floats, Ints
-from dford.engine import posteriors
+from dford.engine.beliefs import opinions
 from dford.learners import LiveLearner
 from dford.log import FeedbackLog
 from dford.pool.agreement import AnswerColumns, Voice, number_voices
@@ -94,9 +94,7 @@ def write_known(
 
     def calibration() -> Calibration:
         """The calibration by what is known about the items so far."""
-        rows = reliability.rows(answers.person)
-        evidence = posteriors.gather(places, rows, answers.cut, answers.higher, reliability.logs, len(own))
-        own.believe(own.prior, evidence)
+        own.believe(own.prior, reliability.evidence(answers, told.voices, len(own)), reliability)
         is_audit = np.zeros(len(places), np.bool_)
         return Calibration(own, Audit(own, seed), answers, is_audit, told.voices, rate, told.cuts[told.items < 0])
 
@@ -121,7 +119,7 @@ def write_known(
         "usual": usual[0] if len(usual) else np.full(len(scale), 1 / len(scale)),
         "answered": told.answered,
         "own": told.own,
-        "evidence": own.evidence,
+        "evidence": opinions.of_levels(own.evidence, len(scale)),
         "counts": own.counts.astype(np.int64),
     }
     packed = {f"learner{part}": np.frombuffer(model, np.uint8) for part, model in enumerate(models)}

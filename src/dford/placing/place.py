@@ -26,7 +26,7 @@ from dford.placing.known import Known, Told, read_known, read_told, write_known
 from dford.pool.filling import Filling
 from dford.pool.held_out_learners import PARTS, HeldOutLearners, Lessons
 from dford.pool.items import Items
-from dford.pool.reliability import checked_error_rate
+from dford.pool.reliability import alike, checked_error_rate
 from dford.scale import Scale
 
 T = TypeVar("T")
@@ -246,7 +246,7 @@ def _place(known: Known, start: int, X: Floats) -> tuple[Any, float]:
             raise ValueError(f"item {numbers[told][large][0]} is too large to learn from; rescale the features")
         yes = known.learners.chances_of(numbers[told], rows)
         prior[told] = known.fitted.priors(yes, rows, parts)
-    items.believe(prior, items.evidence)
+    items.believe(prior, items.evidence, alike(0.0, len(known.scale)))
     levels, errors = items.placements()
     beliefs = items.beliefs(np.arange(len(X)))
     columns = [numbers, known.scale.array[levels], *beliefs.T, errors, items.counts]

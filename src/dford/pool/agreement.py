@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dford.arrays import Bools, Floats, Ints
-from dford.engine import people as engine
+from dford.engine.beliefs import people as engine
 from dford.log_columns import is_guess
 
 _ROUNDS = 8  # of messages back and forth
@@ -29,7 +29,7 @@ class Kinds(NamedTuple):
     """How likely each kind is for someone about whom nothing is known."""
 
     def chances(self, n_levels: int) -> Floats:
-        """How likely each kind is to say yes, by how far the level is above the cut: see `engine.people`."""
+        """How likely each kind is to say yes, by how far the level is above the cut: see `engine.beliefs.people`."""
         above = np.arange(1 - n_levels, n_levels) - self.strictness[:, None]
         error = self.error[:, None]
         found: Floats = error + (1.0 - 2.0 * error) * np.clip(above, 0.0, 1.0)
@@ -198,13 +198,3 @@ def known_or_shared(
         if np.abs(shares - before).max() < _STILL:
             break
     return prior
-
-
-def modest_shares(beliefs: Floats) -> Floats:
-    """The shares of the levels, as a prior for an item about which nothing else is known.
-
-    Their square roots, because the shares rest on the same answers and would make rare levels vanish.
-    """
-    shares = np.sqrt(1.0 + beliefs.sum(axis=0))
-    found: Floats = shares / shares.sum()
-    return found

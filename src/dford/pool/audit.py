@@ -18,6 +18,7 @@ class Audit:
     """Items in a random order, except settled ones. For each, all levels are equally likely before its answers.
 
     The answers are kept from the items until they are released, so the placements they judge do not depend on them.
+    Placements are judged by what those who are asked say, so their opinions are what is right here, apart from slips.
     """
 
     def __init__(self, pool: Items, seed: int) -> None:

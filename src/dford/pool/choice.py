@@ -6,11 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 from dford.arrays import Bools, Ints
-from dford.engine import people as engine
+from dford.engine.beliefs import opinions
 from dford.pool.agreement import Voice, voices_of
-from dford.pool.answers import Answers
+from dford.pool.answers import AUDIT, Answers
 from dford.pool.items import Items
-from dford.pool.reliability import Reliability
+from dford.pool.reliability import Groups, Reliability
 
 _LOOKED_AT = 50  # items per person
 
@@ -54,9 +54,32 @@ def choose(
     looked_at = [_look(items, answers, one.items, some) for one, some in zip(at_hand, own, strict=True)]
     item, is_answered = (np.concatenate(columns) for columns in zip(*looked_at, strict=True))
     who = np.repeat(np.arange(len(at_hand)), [len(few) for few, _ in looked_at])
-    rows, costs = reliability.rows(usual), np.array([one.cost for one in at_hand])
-    pair, cut = engine.most_telling(items.beliefs(item), rows[who], reliability.logs[:, 1], costs[who], is_answered)
+    rows, costs = reliability.rows(usual)[who], np.array([one.cost for one in at_hand])[who]
+    rates, strictness = reliability.rates, reliability.strictness
+    said, before = _said_before(items, answers, reliability, own, voices, item, who)
+    pair, cut = opinions.most_telling(
+        items.prior[item], items.evidence[item], items.bounds[item], before, said.starts, said.cuts, said.said,
+        rates[reliability.rows(said.voices)], strictness[rows], rates[rows], reliability.spread,
+        *reliability.positions(), costs, is_answered,
+    )  # fmt: skip
     return None if pair < 0 else Choice(int(item[pair]), int(cut), int(who[pair]), np.flatnonzero(~is_answered[pair]))
+
+
+def _said_before(
+    items: Items, answers: Answers, reliability: Reliability, own: Sequence[Sequence[int]], voices: Sequence[Voice],
+    item: Ints, who: Ints,
+) -> tuple[Groups, Ints]:  # fmt: skip
+    """What the people of these pairs have said about the items of these, and which of it each pair goes with, or -1.
+
+    It matters only if people have opinions of their own: a second answer is then about the same one.
+    """
+    own_items = np.isin(answers["item"], item) & (answers["purpose"] != AUDIT) & (reliability.spread > 0.0)
+    told = answers.told(own_items)
+    groups = Groups.of(told.where(~np.array([voices[one].is_guess for one in told.person.tolist()], np.bool_)), voices)
+    number = {pair: place for place, pair in enumerate(zip(groups.items.tolist(), groups.people.tolist(), strict=True))}
+    first = [min(some, default=-1) for some in own]
+    pairs = zip(item.tolist(), who.tolist(), strict=True)
+    return groups, np.array([number.get((one, first[person]), -1) for one, person in pairs], np.int64)
 
 
 def _look(items: Items, answers: Answers, among: Ints | None, voices: Sequence[int]) -> tuple[Ints, Bools]:
@@ -64,7 +87,7 @@ def _look(items: Items, answers: Answers, among: Ints | None, voices: Sequence[i
 
     First come items whose best question the person has not answered, then others that they can still answer about.
     """
-    own = np.isin(answers["person"], voices)
+    own = np.isin(answers["person"], voices) & (answers["purpose"] != AUDIT)  # which says nothing of the placement
     item, cut = (column.astype(np.int64) for column in (answers["item"][own], answers["cut"][own]))
     order, place = np.zeros(len(items), np.int8), np.full(len(items), -1)
     order[item[items.best_cuts(item) == cut]] = 1

@@ -1,9 +1,7 @@
 """Where answers contradict each other, weighted by who gave them."""
 
-import numpy as np
-
 from dford.arrays import Floats
-from dford.engine import posteriors
+from dford.engine.beliefs import posteriors
 from dford.pool.agreement import AnswerColumns
 from dford.pool.reliability import Reliability
 
@@ -15,7 +13,6 @@ def contradictions(told: AnswerColumns, reliability: Reliability, n_items: int) 
     contradicts nobody.
     """
     item, person, cut, higher = told
-    weights = np.ascontiguousarray(reliability.logs - reliability.logs.max(axis=1, keepdims=True))
-    evidence: Floats = posteriors.gather(item, reliability.rows(person), cut, higher, weights, n_items)
+    evidence: Floats = posteriors.gather(item, reliability.rows(person), cut, higher, reliability.weights(), n_items)
     found: Floats = -evidence.max(axis=1)
     return found

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from dford.engine import counter, posteriors
+from dford.engine import counter
+from dford.engine.beliefs import opinions, posteriors
 from dford.estimates import Estimate
 from dford.pool.items import Items
 from dford.pool.reliability import alike
@@ -22,8 +23,9 @@ class Forecast:
         kept = np.flatnonzero(~items.is_out)
         draws = counter.uniforms(counter.stream(seed, "forecast items"), kept)
         some = kept[np.argsort(draws, kind="stable")[:_SAMPLE]]
-        logs = alike(rate, items.n_levels).logs[0]
-        self._known = items.prior[some], items.evidence[some], items.bounds[some], logs, rate
+        logs = alike(rate, items.n_levels).weights()[0]
+        evidence = opinions.of_levels(items.evidence[some], items.n_levels)
+        self._known = items.prior[some], evidence, items.bounds[some], logs, rate
         self._seed, self._scale = seed, len(kept) / max(len(some), 1) / share
 
     def remaining(self, target: float) -> Estimate:

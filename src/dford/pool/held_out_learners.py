@@ -11,7 +11,8 @@ from sklearn.base import clone
 
 from dford import learners
 from dford.arrays import Bools, Floats, Ints
-from dford.engine import counter, loops, posteriors
+from dford.engine import counter, loops
+from dford.engine.beliefs import posteriors
 from dford.learners import Auto, LiveLearner, NewtonLogit, Rows
 from dford.learners._trees.forest import Trees
 from dford.learners._trees.grower import Growth

@@ -6,7 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dford.arrays import Floats, Ints
-from dford.engine import counter, posteriors
+from dford.engine import counter
+from dford.engine.beliefs import opinions, posteriors
+from dford.pool.reliability import Reliability
 
 
 class Items:
@@ -24,6 +26,7 @@ class Items:
         self.is_open = np.empty(0, np.bool_)
         self.is_out = np.empty(0, np.bool_)
         self._usual = np.full(n_levels, 1 / n_levels)  # the prior of items that have none yet
+        self._opinions: tuple[Any, ...] = ()  # how people differ in these, if they do
         self._gaps, self._cuts = np.empty(0), np.empty(0, np.int16)
         self._belief, self._one = np.empty(n_levels), np.empty(1, np.int64)
 
@@ -34,19 +37,26 @@ class Items:
         """Add items, with the mean prior of the others."""
         first = len(self)
         self.prior = np.concatenate([self.prior, np.tile(self._usual, (n, 1))])
-        self.evidence = np.concatenate([self.evidence, np.zeros((n, self.n_levels))])
+        self.evidence = np.concatenate([self.evidence, np.zeros((n, self.evidence.shape[1]))])
         self.bounds = np.concatenate([self.bounds, np.tile(np.array([0, self.n_levels - 1], np.int16), (n, 1))])
         for name in ("counts", "is_open", "is_out", "_gaps", "_cuts"):
             column = getattr(self, name)
             setattr(self, name, np.concatenate([column, np.zeros(n, column.dtype)]))
         self.look(np.arange(first, first + n))
 
-    def believe(self, prior: Floats, evidence: Floats) -> None:
+    def believe(self, prior: Floats, evidence: Floats, reliability: Reliability) -> None:
         """Set new priors, of all items or the first ones, and new evidence, after people's reliability has changed."""
         self.prior[: len(prior)] = prior
         self._usual = prior.mean(axis=0) if len(prior) else self._usual
         self.prior[len(prior) :] = self._usual
         self.evidence = evidence
+        self.differ(reliability)
+
+    def differ(self, reliability: Reliability) -> None:
+        """Take note of how people differ in their opinions. If they do, a level has several places from now on."""
+        is_one = reliability.spread == 0.0
+        self._opinions = () if is_one else (reliability.rates[0], reliability.spread, *reliability.positions())
+        self.evidence = np.repeat(self.evidence, reliability.fine * self.n_levels // self.evidence.shape[1], axis=1)
         self.look(np.arange(len(self)))
 
     def answer(self, item: int, logs: Floats) -> None:
@@ -84,7 +94,12 @@ class Items:
 
     def look(self, items: Ints) -> None:
         """Find the questions about these items that tell most."""
-        posteriors.look(items, self.prior, self.evidence, self.bounds, self._belief, self._gaps, self._cuts)
+        prior, evidence, bounds = self.prior, self.evidence, self.bounds
+        if self._opinions:
+            rate, spread, borders, places = self._opinions
+            opinions.look(items, prior, evidence, bounds, rate, spread, borders, places, self._gaps, self._cuts)
+        else:
+            posteriors.look(items, prior, evidence, bounds, self._belief, self._gaps, self._cuts)
         # a hash breaks ties, so that the first item is not always taken
         self._gaps[items] += 1e-9 * counter.uniforms(self._seed, items)
         self._gaps[items[self.is_open[items] | self.is_out[items]]] = posteriors.CLOSED
@@ -148,9 +163,10 @@ class Items:
             "out": self.is_out.astype(np.uint8),
         }
 
-    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+    def restore(self, arrays: dict[str, NDArray[Any]], reliability: Reliability) -> None:
         n, k = len(arrays["prior"]), self.n_levels
-        shapes = {"prior": (n, k), "usual": (k,), "evidence": (n, k), "bounds": (n, 2), "counts": (n,), "out": (n,)}
+        shapes = {"prior": (n, k), "usual": (k,), "bounds": (n, 2), "counts": (n,), "out": (n,)}
+        shapes["evidence"] = n, k * reliability.fine
         low, high = arrays["bounds"].T
         if any(arrays[name].shape != shape for name, shape in shapes.items()) or not (
             ((low >= 0) & (low <= high) & (high < k)).all()
@@ -162,5 +178,5 @@ class Items:
         self.counts, self.is_out = arrays["counts"].astype(np.int32), arrays["out"].astype(np.bool_)
         self.is_open = np.zeros(n, np.bool_)
         self._gaps, self._cuts = np.empty(n), np.empty(n, np.int16)
-        self.believe(self.prior, arrays["evidence"].astype(np.float64))
+        self.believe(self.prior, arrays["evidence"].astype(np.float64), reliability)
         self._usual = arrays["usual"]

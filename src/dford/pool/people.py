@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dford.arrays import Floats, Ints
-from dford.engine import people as engine
-from dford.engine import posteriors
+from dford.engine.beliefs import people as engine
+from dford.engine.beliefs import posteriors
 from dford.engine.elementary import logs
 from dford.estimates import Estimate, interval
 from dford.log import FeedbackLog

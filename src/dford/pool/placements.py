@@ -11,7 +11,8 @@ import numpy as np
 from scipy import sparse
 
 from dford.arrays import Bools, Floats, Ints
-from dford.engine import counter, posteriors
+from dford.engine import counter
+from dford.engine.beliefs import posteriors
 from dford.estimates import Estimate
 from dford.learners import LiveLearner, Rows
 from dford.pool.agreement import AnswerColumns, Voice, speaks
@@ -97,8 +98,14 @@ class Placements:
         """The number of a voice, which may be new."""
         if voice not in self.voices:
             self.voices.append(voice)
-            self.reliability = self.reliability.extended(self.voices, self.error_rate)
+            before, self.reliability = self.reliability, self._extended(self.reliability)
+            if before.spread != self.reliability.spread:  # now people may differ
+                self.items.differ(self.reliability)
         return self.voices.index(voice)
+
+    def _extended(self, reliability: Reliability) -> Reliability:
+        """With the voices that came since, unless all is known in advance."""
+        return self.known or reliability.extended(self.voices, self.error_rate)
 
     def propose(
         self, number: int, auditing: Collection[int] = (), at_hand: Sequence[AtHand] = ()
@@ -237,9 +244,8 @@ class Placements:
         self.refresh = self._begin()
 
     def _count_said(self, answer: Answer) -> None:
-        logs = self.reliability.of(answer.person, answer.cut, answer.higher)
-        (self.audit if answer.purpose == AUDIT else self.items).answer(answer.item, logs)
         self.answers.append(answer._replace(is_taught=self._is_taught(answer)))
+        (self.audit if answer.purpose == AUDIT else self.items).answer(answer.item, self._logs(len(self.answers) - 1))
 
     def _count_guess(self, answer: Answer) -> None:
         """A guess says nothing about its item, and nothing is learned from it."""
@@ -294,8 +300,8 @@ class Placements:
     def with_audit(self) -> Items:
         """The items as they would be if the audit's answers counted for them: to read, not to change."""
         items = copy.copy(self.items)
-        items.evidence = items.evidence.copy()
-        items.evidence[self.audit.items] += self.audit.known.evidence  # no item is there twice
+        audited = (self.answers["purpose"] == AUDIT) & self._says()
+        items.evidence = items.evidence + self._evidence(self.answers.told(audited), len(items))
         return items
 
     def error_rate_of_answers(self) -> float:
@@ -337,7 +343,7 @@ class Placements:
         says = self._says()
         for i in np.flatnonzero(self.answers["purpose"] == AUDIT).tolist():
             if says[i]:
-                self.audit.answer(*self._told(i))
+                self.audit.answer(int(self.answers["item"][i]), self._logs(i))
             else:
                 self.audit.give_up(int(self.answers["item"][i]))
 
@@ -363,10 +369,19 @@ class Placements:
         rows = sparse.vstack([apart, X], "csr") if sparse.issparse(X) else np.concatenate([apart, X])
         return Lessons(rows[places], parts, *columns)
 
-    def _told(self, i: int) -> tuple[int, Floats]:
-        """The item of an answer, and the logarithms of how likely the answer is."""
-        item, person, cut, higher = (self.answers[name][i].item() for name in ("item", "person", "cut", "higher"))
-        return item, self.reliability.of(person, cut, higher)
+    def _logs(self, i: int) -> Floats:
+        """The logarithms of how likely an answer is, after all that its person had said about the item."""
+        own, is_audit = np.array([i]), self.answers["purpose"][: i + 1] == AUDIT
+        by = self.reliability.without_spread() if is_audit[i] else self.reliability
+        if by.spread > 0.0:
+            name = self.voices[self.answers["person"][i]].name
+            same = np.flatnonzero((self.answers["item"][: i + 1] == self.answers["item"][i]) & ~is_audit)
+            voices = [self.voices[voice] for voice in self.answers["person"][same].tolist()]
+            own = same[[voice.name == name and not voice.is_guess for voice in voices]]
+        _, voice, cut, higher = self.answers.told(own)
+        said = higher.astype(np.int64)
+        found = by.of(voice, cut, said)
+        return found - by.of(voice[:-1], cut[:-1], said[:-1]) if len(own) > 1 else found
 
     def _is_taught(self, answer: Answer) -> bool:
         """People who are often wrong teach rarely: their answers are thinned out in proportion to their worth."""
@@ -406,16 +421,13 @@ class Placements:
         return Refresh(work)
 
     def _take_effect(self, found: Priors) -> None:
-        self.reliability = found.reliability.extended(self.voices, self.error_rate)
+        self.reliability = self._extended(found.reliability)
         audited, says = self.answers["purpose"] == AUDIT, self._says()
         own, others = (self.answers.told(np.flatnonzero(which & says)) for which in (~audited, audited))
-        self.items.believe(found.prior, self._evidence(own, len(self.items)))
+        self.items.believe(found.prior, self._evidence(own, len(self.items)), self.reliability)
         places = self.audit.places(others.item)
-        self.audit.believe(self._evidence(others._replace(item=places), len(self.audit.items)))
+        by = self.reliability.without_spread()
+        self.audit.believe(by.evidence(others._replace(item=places), self.voices, len(self.audit.items)))
 
     def _evidence(self, told: AnswerColumns, n_items: int) -> Floats:
-        item, person, cut, higher = told
-        found: Floats = posteriors.gather(
-            item, self.reliability.rows(person), cut, higher, self.reliability.logs, n_items
-        )  # fmt: skip
-        return found
+        return self.reliability.evidence(told, self.voices, n_items)

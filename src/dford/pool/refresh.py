@@ -3,19 +3,19 @@
 import itertools
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from dford.arrays import Bools, Floats, Ints
-from dford.engine import posteriors, priors
+from dford.engine.beliefs import opinions, priors
 from dford.engine.elementary import logs
 from dford.learners import Rows
-from dford.pool.agreement import AnswerColumns, Voice, modest_shares
+from dford.pool.agreement import AnswerColumns, Voice
 from dford.pool.audit import Audit
 from dford.pool.held_out_learners import Drawn, LevelModels
 from dford.pool.items import Items
-from dford.pool.reliability import Reliability, alike, by_people, cautious_rate
+from dford.pool.reliability import Reliability, alike, bounded, by_people, cautious_rate
 
 _INVERSIONS = np.array([0.0005, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.25])
 _POWERS = np.array([0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 1.0, 1.2, 1.45, 1.75, 2.1, 2.5, 3.0])
@@ -45,7 +45,7 @@ class Priors(NamedTuple):
 
 
 class Sureness(NamedTuple):
-    """How the learners' probabilities become priors: see `engine.priors`."""
+    """How the learners' probabilities become priors: see `engine.beliefs.priors`."""
 
     inversion: float
     power: float
@@ -94,12 +94,11 @@ class Calibration:
         some, audited = answered[:: 1 + len(answered) // _SAMPLE], np.array(audit.items, dtype=np.int64)
         self._rows, self._n_own, self._n_items = np.concatenate([some, audited]), len(some), len(items)
         self._bounds = np.concatenate([items.bounds[some], audit.known.bounds])
-        self._beliefs = items.beliefs(some)
         # an audited item is there twice, because its two kinds of answers are kept apart
         self._items, places = np.unique(2 * told.item + is_audit, return_inverse=True)
         self._told = told._replace(item=places.astype(np.int64))
         self._places = np.searchsorted(self._items, 2 * self._rows + (np.arange(len(self._rows)) >= len(some)))
-        self._prior = bounded(items.prior[self._items // 2], items.bounds[self._items // 2])
+        self._prior, self._whole = items.prior[self._items // 2], items.bounds[self._items // 2]
         self._voices, self._given, self._asked = tuple(voices), rate, np.concatenate([told.cut, asked_apart])
 
     def reliability(self) -> Reliability:
@@ -108,15 +107,18 @@ class Calibration:
         If the rate is given, it is that of all answers except those whose probability is given, too.
         """
         heard = [voice for voice in self._voices if not voice.is_guess]
-        is_one = len(heard) < 2 and not any(voice.eighths for voice in heard)
-        if self._given is None and not is_one:
-            return by_people(self._told, self._prior, self._voices)
-        n_levels = self._prior.shape[1]
+        is_one, n_levels = len(heard) < 2 and not any(voice.eighths for voice in heard), self._prior.shape[1]
         # An audit starts from equal odds, whatever has been settled since because its answers disagree. What learners
         # say of other items counts half, or every answer that they did not expect would seem wrong.
-        prior = np.where(self._items[:, None] % 2 == 1, 1.0 / n_levels, np.sqrt(self._prior))
-        rate = cautious_rate(self._told, prior) if self._given is None else self._given
-        return alike(rate, n_levels).extended(self._voices, self._given)
+        is_audit = self._items[:, None] % 2 == 1
+        whole = np.where(is_audit, np.array([0, n_levels - 1], np.int16), self._whole)
+        if self._given is None and not is_one:
+            prior = np.where(is_audit, 1.0 / n_levels, np.sqrt(self._prior))
+            return by_people(self._told, prior / prior.sum(axis=1, keepdims=True), whole, self._voices)
+        if self._given is not None:
+            return alike(self._given, n_levels).extended(self._voices, self._given)
+        prior = np.where(is_audit, 1.0 / n_levels, np.sqrt(bounded(self._prior, self._whole)))
+        return alike(cautious_rate(self._told, prior), n_levels)
 
     def fit(
         self, yes: Floats, X: Rows, parts: Ints, drawn: Drawn | None, reliability: Reliability
@@ -145,7 +147,7 @@ class Calibration:
             priors.likelihoods(yes[of], above[:, of], evidence[of], self._bounds[of], *grid, usual)
             for of in (is_own, ~is_own)
         )
-        rate = reliability.rate(self._told.person)
+        rate = reliability.slips(self._told.person)
         doubt = _DOUBT + 200.0 * (_INVERSIONS[:, None] - rate) ** 2
         chances = own + _AUDITED * audited - doubt[:, :, None]
         asked = np.bincount(self._asked, minlength=yes.shape[1]) * (1.0 - 2.0 * rate) ** 2
@@ -155,18 +157,12 @@ class Calibration:
 
     def _evidence(self, reliability: Reliability) -> Floats:
         """What the answers about each row say."""
-        item, person, cut, higher = self._told
-        rows = reliability.rows(person)
-        found: Floats = posteriors.gather(item, rows, cut, higher, reliability.logs, len(self._items))[self._places]
-        return found
+        found = reliability.evidence(self._told, self._voices, len(self._items))[self._places]
+        return opinions.of_levels(found, self._prior.shape[1])
 
     def shares(self, reliability: Reliability) -> Priors:
-        """The same prior for all items, if nothing tells them apart: the shares of the levels.
-
-        If people are told apart, the shares are made more even: strict people would make the high levels vanish.
-        """
-        is_one = len(reliability.rates) == 1
-        found = self._shares(self._evidence(reliability)) if is_one else modest_shares(self._beliefs)
+        """The same prior for all items, if nothing tells them apart: the shares of the levels."""
+        found = self._shares(self._evidence(reliability))
         return Priors(np.tile(found, (self._n_items, 1)), reliability)
 
     def _shares(self, evidence: Floats) -> Floats:
@@ -180,14 +176,6 @@ def _ways_to_weigh(n: int) -> Floats:
     """All ways to use some of n things and to weigh these alike."""
     used = np.array(list(itertools.product([0.0, 1.0], repeat=n))[1:])
     found: Floats = used / used.sum(axis=1, keepdims=True)
-    return found
-
-
-def bounded(prior: Floats, bounds: Any) -> Floats:
-    """Priors of items, with nothing outside the settled range."""
-    levels = np.arange(prior.shape[1])
-    kept = np.where((levels >= bounds[:, :1]) & (levels <= bounds[:, 1:]), prior, 0.0)
-    found: Floats = kept / kept.sum(axis=1, keepdims=True)
     return found
 
 

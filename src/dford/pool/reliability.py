@@ -1,4 +1,4 @@
-"""How likely an answer is, by who gives it and how sure they say they are."""
+"""How likely an answer is, by who gives it and how sure they say they are: see `engine.beliefs.opinions`."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -6,46 +6,108 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dford.arrays import Floats, Ints
-from dford.engine import people as engine
-from dford.engine import posteriors, priors
+from dford.engine.beliefs import opinions, posteriors, priors
 from dford.engine.elementary import logs
-from dford.pool.agreement import KINDS, WEIGHTS, AnswerColumns, Voice, agree
+from dford.pool.agreement import AnswerColumns, Voice, people_of
 
 _MOST = 0.499  # so that a guess never counts for the opposite answer
 _BEFORE = 8.0  # without any evidence, an error rate of 0.1 is expected
 # The rate that is used is above the right one with this probability. Too many errors assumed cost next to nothing; too
 # few make levels look more certain than they are, and with few answers nobody can tell.
 _CAUTION = 0.8
-_NEVER = -1e6  # stands for log 0, but finite, so that two such answers speak more against a level than one
+_LEAST_RATE = 1e-300
+_PLACES = 60  # in all, if there are enough levels; a level has at most five
+_RATES = np.array([0.002, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.27, 0.35, 0.42, 0.49])
+# Spreads are compared with the positions of items, whose standard deviation is 1.8. Before people have answered about
+# the same items, nothing tells a spread from 0, and to believe in 0 would be to expect a third of the true error.
+_SPREADS = np.array([0.03, 0.06, 0.11, 0.2, 0.3, 0.4, 0.55, 0.8, 1.05, 1.4])
+_USUAL_SPREAD, _PRECISION = 0.35, 2.0
+# Then it is as likely that they do not differ at all, and only slip: in nats, once so many items say so.
+_THE_SAME, _SHARED = 6.0, 100
+_STRICT = np.array([0.25, 0.5, 0.8, 1.2, 1.8, 2.6, 4.0, 6.0])
+_BOTH = np.concatenate([-_STRICT[::-1], [0.0], _STRICT])
+# Hardly anybody is believed to be strict or mild without a hundred answers that say so: what is right is the median of
+# what people think, strict ones included, and to correct each by a guess moves levels away from it.
+_NEARLY_NONE = 0.05
+_SURE = 16.0  # answers that the rate of slips of somebody starts with who says how sure they are
+_ANSWERS = 2.0, 8.0, 32.0, 128.0  # answers that anybody's rate may start with: the more, the more people are alike
+_ITEMS = 4000  # that rate and spread are found from, at most
+_EVEN = 0.1  # of the shares, so that no level vanishes
 
 
 class Reliability(NamedTuple):
-    """How likely each answer is for everybody, by how far the right level is above the cut.
+    """How people answer. The first row is for someone about whom nothing is known; voice v has row v + 1, or that."""
 
-    The first row is for someone about whom nothing is known; voice v has row v + 1, unless all are alike.
-    """
-
-    logs: Floats
-    """The logarithms, by row, answer, and level - cut + K - 1."""
+    shares: Floats
+    """Those of the levels, which say where their borders are."""
+    spread: float
+    """How much opinions about an item differ; 0 if one person's opinion is what is right."""
+    strictness: Floats
+    """How far below an item's position a person's opinion of it is, by row."""
     rates: Floats
-    """How often an answer is wrong, by row, if all levels and cuts are equally likely; never more than by guessing."""
+    """How often an answer is a slip, by row."""
+
+    @property
+    def fine(self) -> int:
+        """How many places a level has: one if opinions are where items stand."""
+        return 1 if self.spread == 0.0 else max(1, min(5, _PLACES // len(self.shares)))
+
+    @property
+    def is_alike(self) -> bool:
+        """Whether all answers are equally likely to be wrong."""
+        return len(self.rates) == 1
+
+    def without_spread(self) -> "Reliability":
+        """The same if a person's opinion is what is right, and nobody strict."""
+        return self._replace(spread=0.0, strictness=np.zeros(len(self.rates)))
+
+    def positions(self) -> tuple[Floats, Floats]:
+        """Where borders and places are."""
+        found: tuple[Floats, Floats] = opinions.positions(self.shares, self.fine)
+        return found
 
     def rows(self, people: Ints) -> Ints:
         found: Ints = np.where(people + 1 < len(self.rates), people + 1, 0)
         return found
 
-    def of(self, person: int, cut: int, higher: bool) -> Floats:
-        """The logarithms of how likely this answer is, by level."""
-        n_levels, row = (self.logs.shape[2] + 1) // 2, person + 1 if person + 1 < len(self.rates) else 0
-        return self.logs[row, int(higher), n_levels - 1 - cut : 2 * n_levels - 1 - cut]
+    def evidence(self, told: AnswerColumns, voices: Sequence[Voice], n_items: int) -> Floats:
+        """What answers say about items, as logarithms, by place."""
+        groups = Groups.of(told, voices, are_one=self.spread > 0.0)
+        rows = self.rows(groups.voices)
+        found: Floats = opinions.evidence(
+            groups.starts, groups.items, self.strictness[rows[groups.starts[:-1]]], groups.cuts, groups.said,
+            self.rates[rows], self.spread, *self.positions(), n_items,
+        )  # fmt: skip
+        return found
+
+    def of(self, voices: Ints, cuts: Ints, said: Ints) -> Floats:
+        """The same of some answers of one person about one item."""
+        rows, whole = self.rows(voices), np.array([0, len(voices)])
+        found: Floats = opinions.evidence(
+            whole, np.zeros(1, np.int64), self.strictness[rows[:1]], cuts, said, self.rates[rows], self.spread,
+            *self.positions(), 1,
+        )[0]  # fmt: skip
+        return found
+
+    def slips(self, people: Ints) -> float:
+        """How often the answers of these people are slips on average; without people, a typical person's."""
+        return float(self.rates[self.rows(people)].mean()) if len(people) else float(self.rates[0])
 
     def rate(self, people: Ints) -> float:
-        """How often the answers of these people are wrong on average; without people, a typical person's."""
-        return float(self.rates[self.rows(people)].mean()) if len(people) else float(self.rates[0])
+        """How often they are wrong, be it a slip or another opinion, about random cuts."""
+        sure = self.sureness()
+        return 0.5 - 0.5 * float(sure[self.rows(people)].mean() if len(people) else sure[0])
+
+    def sureness(self) -> Floats:
+        """How much likelier a yes is if it is right than if it is wrong, by row: 1 - 2e for slips at a rate e."""
+        if self.spread == 0.0:
+            return 1.0 - 2.0 * self.rates
+        found = opinions.sureness(self.shares, self.strictness, self.rates, self.spread, *self.positions())
+        return np.maximum(found, 1.0 - 2.0 * _MOST)
 
     def worth(self, people: Ints) -> Floats:
         """How much an answer of each tells, relative to the best person: 1 for the best, 0 for flipping a coin."""
-        sure = 1.0 - 2.0 * self.rates
+        sure = self.sureness()
         best = sure[1:].max() if len(sure) > 1 else sure[0]
         found: Floats = (sure[self.rows(people)] / best) ** 2
         return found
@@ -55,45 +117,194 @@ class Reliability(NamedTuple):
 
         If the error rate of all answers is given, a probability counts for as much as it says.
         """
-        first, n_levels = len(self.rates) - 1, (self.logs.shape[2] + 1) // 2
+        first = len(self.rates) - 1
         new = [voice.eighths for voice in voices[first:]]
-        if not new or (first == 0 and not any(new)):  # all are alike
-            return self
-        rows = [_saying(eighths, rate, n_levels) if eighths else self.row(0) for eighths in new]
-        return Reliability(*(np.concatenate(columns) for columns in zip(self, *rows, strict=True)))
+        found = self
+        if new and (first > 0 or any(new) or are_several(voices)):
+            rates = [self.rates[0] if not eighths else least_rate(eighths, rate) for eighths in new]
+            found = self._replace(
+                rates=np.append(self.rates, rates), strictness=np.append(self.strictness, np.zeros(len(new)))
+            )
+        if rate is None and found.spread == 0.0 and are_several(voices):
+            return found._replace(spread=_USUAL_SPREAD)
+        return found
 
-    def row(self, number: int) -> "Reliability":
-        return Reliability(self.logs[number : number + 1], self.rates[number : number + 1])
+    def weights(self) -> Floats:
+        """How much likelier each row is to give the opposite answer where it is wrong, as `posteriors.gather` takes it.
+
+        Of someone who guesses, it is nothing.
+        """
+        n_levels = len(self.shares)
+        above = np.arange(1 - n_levels, n_levels) > 0
+        odds = logs(np.maximum(self.rates, _LEAST_RATE)) - logs(1.0 - self.rates)
+        return np.stack([odds[:, None] * above, odds[:, None] * ~above], axis=1)
+
+
+class Groups(NamedTuple):
+    """Answers in the order of their items, those of one person about an item together: see `opinions`."""
+
+    starts: Ints
+    items: Ints
+    people: Ints
+    voices: Ints
+    cuts: Ints
+    said: Ints
+
+    @classmethod
+    def of(cls, told: AnswerColumns, voices: Sequence[Voice], are_one: bool = True) -> "Groups":
+        """Unless a person's answers about an item are one, each is a group of its own."""
+        person = people_of(voices)[told.person] if len(told.person) else told.person
+        order = np.lexsort((person, told.item))
+        item, person = told.item[order], person[order]
+        first = np.append(True, (item[1:] != item[:-1]) | (person[1:] != person[:-1]) | (not are_one))[: len(item)]
+        starts = np.flatnonzero(first)
+        said = told.higher[order].astype(np.int64)
+        return cls(
+            np.append(starts, len(item)), item[starts], person[starts], told.person[order], told.cut[order], said
+        )
+
+    def thinned(self, most: int) -> "Groups":
+        """Those about some of the items, evenly spread, if there are more than so many."""
+        items = np.unique(self.items)
+        kept = np.isin(self.items, items[:: 1 + (len(items) - 1) // most]) if len(items) > most else None
+        if kept is None:
+            return self
+        sizes = np.diff(self.starts)
+        which = np.repeat(kept, sizes)
+        starts = np.concatenate([[0], sizes[kept].cumsum()])
+        columns = (column[which] for column in (self.voices, self.cuts, self.said))
+        return Groups(starts, self.items[kept], self.people[kept], *columns)
 
 
 def alike(rate: float, n_levels: int) -> Reliability:
-    """The same error rate for all people, none of them strict."""
-    right, wrong = logs(np.array([1.0 - rate, max(rate, 1e-300)]))
-    wrong = wrong if rate > 0.0 else _NEVER
-    above = np.arange(1 - n_levels, n_levels) > 0
-    return Reliability(np.array([[np.where(above, wrong, right), np.where(above, right, wrong)]]), np.array([rate]))
+    """The same error rate for all people, whose opinions are the same."""
+    return Reliability(np.full(n_levels, 1.0 / n_levels), 0.0, np.zeros(1), np.array([rate]))
 
 
-def _saying(eighths: int, rate: float | None, n_levels: int) -> Reliability:
-    """For someone this sure, about whom nothing else is known; nobody is surer than the given rate allows."""
-    if rate is None:
-        return _of_kinds(WEIGHTS, 2 * n_levels - 1).row(eighths)
-    return alike(min(max(rate, 1.0 - eighths / 8), _MOST), n_levels)
+def are_several(voices: Sequence[Voice]) -> bool:
+    """Whether more than one person has said something."""
+    return len({voice.name for voice in voices if not voice.is_guess}) > 1
 
 
-def by_people(told: AnswerColumns, prior: Floats, voices: Sequence[Voice]) -> Reliability:
-    """An error rate and a strictness for each voice, from these answers about items with these priors."""
-    kinds = agree(told, prior, voices).kinds
-    return _of_kinds(np.concatenate([WEIGHTS[:1], kinds]), 2 * prior.shape[1] - 1)
+def least_rate(eighths: int, rate: float | None) -> float:
+    """How often someone this sure is wrong by their own account, but not less often than the given rate."""
+    return min(max(rate or 0.0, 1.0 - eighths / 8), _MOST)
 
 
-def _of_kinds(kinds: Floats, width: int) -> Reliability:
-    yes = engine.mix(kinds, KINDS.chances((width + 1) // 2))
-    found = logs(np.stack([1.0 - yes, yes], axis=1).ravel()).reshape(len(kinds), 2, -1)
-    n_levels = (width + 1) // 2
-    offsets = np.arange(n_levels)[:, None] - np.arange(n_levels - 1) + n_levels - 1  # for all levels and cuts
-    wrong = np.where(offsets >= n_levels, 1.0 - yes[:, offsets], yes[:, offsets]).mean(axis=(1, 2))
-    return Reliability(found, np.minimum(wrong, _MOST))
+def by_people(told: AnswerColumns, prior: Floats, bounds: Any, voices: Sequence[Voice]) -> Reliability:
+    """A rate of slips and a strictness for each voice, and the spread of opinions, from answers about these items.
+
+    The priors must not rest on the items' own answers. At first all people are taken to be alike; then each is compared
+    with what all others say about the same items, starting from that.
+    """
+    n_levels, several = prior.shape[1], are_several(voices)
+    groups = Groups.of(told, voices, are_one=several)
+    spreads = _SPREADS if several else np.zeros(1)
+    found = alike(usual_rate(n_levels), n_levels).extended(voices)
+    answered, few = np.unique(groups.items), groups.thinned(_ITEMS)
+    least = np.array([0.0 if not voice.eighths else least_rate(voice.eighths, None) for voice in voices])
+    for _ in range(2):
+        known, now, found = _shared(found, told, prior, bounds, voices, answered)
+        likely = _if_alike(few, least, now, spreads, found.positions())
+        rate, spread = opinions.rate_and_spread(_RATES, spreads, likely, _CAUTION)
+        found = _of_all(found, rate, spread if several else 0.0, voices)
+    for _ in range(2):
+        known, now, found = _shared(found, told, prior, bounds, voices, answered)
+        found = _each(found, groups, known, now, voices)
+        if several:  # now that it is known who slips
+            _, now, found = _shared(found, told, prior, bounds, voices, answered)
+            likely = _if_alike(few, found.rates[1:], now, spreads, found.positions())[:1]
+            found = found._replace(spread=opinions.rate_and_spread(_RATES[:1], spreads, likely, 1.0)[1])
+    return _shared(found, told, prior, bounds, voices, answered)[2]
+
+
+def _if_alike(
+    groups: Groups, least: Floats, prior: Floats, spreads: Floats, positions: tuple[Floats, Floats]
+) -> Floats:  # fmt: skip
+    """How likely the answers are by rate and spread, and these before them, as logarithms."""
+    found: Floats = opinions.if_alike(
+        groups.starts, groups.items, groups.cuts, groups.said, least[groups.voices], prior, _RATES, spreads, *positions
+    )
+    found += (_BEFORE * logs(1.0 - _RATES) + logs(np.gradient(_RATES)))[:, None]
+    if len(spreads) > 1:
+        deviations = logs(spreads) - logs(np.array([_USUAL_SPREAD]))
+        found -= 0.5 * _PRECISION * deviations * deviations
+        shared = int((np.unique(groups.items, return_counts=True)[1] > 1).sum())
+        found[:, 0] += _THE_SAME * shared / (shared + _SHARED)
+    return found
+
+
+def _of_all(found: Reliability, rate: float, spread: float, voices: Sequence[Voice]) -> Reliability:
+    own = [rate if not voice.eighths else max(rate, least_rate(voice.eighths, None)) for voice in voices]
+    return found._replace(rates=np.array([rate, *own])[: len(found.rates)], spread=spread)
+
+
+def _shared(
+    found: Reliability, told: AnswerColumns, prior: Floats, bounds: Any, voices: Sequence[Voice], answered: Ints
+) -> tuple[Floats, Floats, Reliability]:
+    """What all answers say about the items, these priors with the shares that the answers show, and these shares."""
+    n_levels = prior.shape[1]
+    known = found.evidence(told, voices, len(prior))
+    some = opinions.of_levels(known[answered], n_levels)
+    now = bounded(prior * priors.tilt(np.ascontiguousarray(prior[answered]), some, bounds[answered]), bounds)
+    shares = (1.0 - _EVEN) * now[answered].mean(axis=0) + _EVEN / n_levels if len(answered) else found.shares
+    return known, now, found._replace(shares=shares / shares.sum())
+
+
+def _each(found: Reliability, groups: Groups, known: Floats, prior: Floats, voices: Sequence[Voice]) -> Reliability:
+    """With a rate and a strictness for each voice."""
+    if found.is_alike:
+        return found
+    several = found.spread > 0.0
+    borders, places = found.positions()
+    rows, rates, strictness = found.rows(groups.voices), found.rates.copy(), found.strictness.copy()
+    near = 1.0 / (1.0 + (_BOTH / _NEARLY_NONE) * (_BOTH / _NEARLY_NONE) / 8.0)
+    tries = _BOTH if several else np.zeros(1)
+    strict_before = (4.0 * logs(near) + logs(np.gradient(_BOTH))) if several else np.zeros(1)
+    people, order = people_of(voices), np.argsort(groups.people, kind="stable")
+    ends = np.searchsorted(groups.people[order], np.arange(len(voices) + 1))
+    by_rates = dict[int, Floats]()
+    for voice, one in enumerate(voices):
+        person = int(people[voice])
+        which = order[ends[person] : ends[person + 1]]
+        if one.is_guess or not len(which):
+            continue
+        by_strictness, by_rate = opinions.of_person(
+            which, voice, groups.voices, groups.starts, groups.items, groups.cuts, groups.said, found.rates[rows],
+            prior, known, 0.0, found.spread, borders, places, tries, _RATES,
+        )  # fmt: skip
+        strictness[voice + 1] = opinions.expected(tries, by_strictness + strict_before)
+        by_rates[voice] = by_rate
+    usual = _usual_rates(
+        found.rates[0], np.array([row for voice, row in by_rates.items() if not voices[voice].eighths])
+    )
+    for voice, by_rate in by_rates.items():
+        before = _rates_before(least_rate(eighths, None), _SURE) if (eighths := voices[voice].eighths) else usual
+        rates[voice + 1] = opinions.expected(_RATES, by_rate + before)
+    return found._replace(rates=rates, strictness=strictness)
+
+
+def _rates_before(rate: float, answers: float) -> Floats:
+    """How likely each rate is, as logarithms, if so many answers have shown this rate."""
+    found: Floats = answers * (rate * logs(_RATES) + (1.0 - rate) * logs(1.0 - _RATES)) + logs(np.gradient(_RATES))
+    return found - opinions.total(found)
+
+
+def _usual_rates(rate: float, by_rates: Floats) -> Floats:
+    """How likely each rate is for anybody: people are as much alike as their answers say."""
+    tried = [_rates_before(rate, answers) for answers in _ANSWERS]
+    if not len(by_rates):
+        return tried[0]
+    likely = [sum(opinions.total(before + row) for row in by_rates) for before in tried]
+    return tried[int(np.argmax(likely))]
+
+
+def bounded(prior: Floats, bounds: Any) -> Floats:
+    """Priors of items, with nothing outside the settled range."""
+    levels = np.arange(prior.shape[1])
+    kept = np.where((levels >= bounds[:, :1]) & (levels <= bounds[:, 1:]), prior, 0.0)
+    found: Floats = kept / kept.sum(axis=1, keepdims=True)
+    return found
 
 
 def is_number(value: Any) -> bool:

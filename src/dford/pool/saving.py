@@ -16,6 +16,7 @@ from dford.pool.placements import Placements
 from dford.pool.refresh import Priors, Refresh
 from dford.pool.reliability import Reliability
 
+_MOST_SPREAD = 100.0
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -103,11 +104,11 @@ def restore_placements(
     ):
         raise ValueError("the pool has invalid items or answers")
     placements.voices = [_voice(*voice) for voice in header["voices"]]
-    placements.items.restore(arrays)
+    placements.reliability = _reliability("now", arrays, k)
+    placements.items.restore(arrays, placements.reliability)
     placements.answers.restore(arrays, n, k, len(placements.voices))
     apart = rows(arrays, "apart_X") if len(arrays["apart_cut"]) else None
     placements.apart.restore(arrays, apart, placements.X.shape[1], k, header["learned"])
-    placements.reliability = _reliability("now", arrays, k)
     placements.learned, placements.next = header["learned"], header["next"]
     placements.recall_audit()
     for fold in range(len(placements.learners.models)):
@@ -125,19 +126,23 @@ def _voice(name: Any, eighths: Any) -> Voice:
 
 
 def _packed_reliability(name: str, reliability: Reliability) -> Arrays:
-    return {f"{name}_logs": reliability.logs, f"{name}_rates": reliability.rates}
+    return {f"{name}_{column}": np.atleast_1d(values) for column, values in reliability._asdict().items()}
 
 
 def _reliability(name: str, arrays: Arrays, n_levels: int) -> Reliability:
-    found = Reliability(arrays[f"{name}_logs"], arrays[f"{name}_rates"])
+    shares, spread, strictness, rates = (arrays[f"{name}_{column}"] for column in Reliability._fields)
     if (
-        found.logs.shape != (len(found.rates), 2, 2 * n_levels - 1)
-        or not len(found.rates)
-        or not ((found.logs <= 0) & (found.logs >= -1e6)).all()
-        or not ((found.rates >= 0) & (found.rates < 0.5)).all()
+        shares.shape != (n_levels,)
+        or spread.shape != (1,)
+        or not rates.shape == strictness.shape == (len(rates),)
+        or not len(rates)
+        or not ((shares > 0.0) & (shares < 1.0)).all()
+        or not 0.0 <= spread[0] <= _MOST_SPREAD
+        or not (np.abs(strictness) <= _MOST_SPREAD).all()
+        or not ((rates >= 0) & (rates < 0.5)).all()
     ):
         raise ValueError("the pool has invalid people")
-    return found
+    return Reliability(shares, float(spread[0]), strictness, rates)
 
 
 def _packed_rows(X: Rows, name: str = "X") -> Arrays:

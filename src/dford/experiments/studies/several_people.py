@@ -18,7 +18,7 @@ from dford.experiments.studies.running_error import Data, Dataset
 from dford.learners import Auto, Rows
 from dford.pool import Pool
 from dford.pool.agreement import AnswerColumns, Voice
-from dford.pool.reliability import Reliability, alike
+from dford.pool.reliability import alike
 
 WRONG = {"ann": 0.05, "ben": 0.05, "cat": 0.05, "dan": 0.05, "eve": 0.3, "fay": 0.5}
 """How often each of the people is wrong."""
@@ -112,12 +112,11 @@ def new_pool(asked: Asked, rates: dict[str, float] | None = None, error_rate: fl
     learner = Auto(dense=asked.dense)
     pool = Pool(asked.X, asked.levels, learner=learner, error_rate=error_rate, random_state=asked.seed)
     if rates is not None:
-        found = [alike(rate, len(asked.levels)) for rate in (fmean(rates.values()), *rates.values())]
-        placements = pool._placements
+        own, placements = np.array([fmean(rates.values()), *rates.values()]), pool._placements
+        placements.known = alike(0.0, len(asked.levels))._replace(rates=own, strictness=np.zeros(len(own)))
+        placements.reliability = placements.known
         for name in rates:
             placements.number(Voice(name))
-        placements.known = Reliability(*(np.concatenate(one) for one in zip(*found, strict=True)))
-        placements.reliability = placements.known
     return pool
 
 

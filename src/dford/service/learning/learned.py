@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dford import learners, persistence
 from dford.arrays import Ints
-from dford.engine import posteriors
+from dford.engine.beliefs import posteriors
 from dford.estimates import Estimate
 from dford.learners import LiveLearner, Rows
 from dford.pool import saving

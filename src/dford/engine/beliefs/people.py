@@ -17,7 +17,7 @@ import numpy as np
 
 from dford.arrays import Bools, Floats, Ints
 from dford.engine._compiled import compiled, inlined, released
-from dford.engine.elementary import exp_one, log_one
+from dford.engine.elementary import log_one
 
 
 @inlined
@@ -167,27 +167,3 @@ def entropy(p: float) -> float:
     if p <= 1e-300 or p >= 1.0:
         return 0.0
     return -p * log_one(p) - (1.0 - p) * log_one(1.0 - p)
-
-
-@compiled
-def most_telling(beliefs: Floats, rows: Ints, logs: Floats, costs: Floats, is_answered: Bools) -> tuple[int, int]:
-    """Which of these pairs of an item and a person to ask, and about which cut; -1 if no answer would tell anything.
-
-    The answer is the one expected to tell most about the level for its cost. `beliefs` are how likely each level is,
-    `rows` the person's row in `logs`, the logarithms of how likely a yes is. What is answered is not asked.
-    """
-    best, pair, found = 0.0, -1, -1
-    n_levels = beliefs.shape[1]
-    for i in range(len(beliefs)):
-        for cut in range(n_levels - 1):
-            if is_answered[i, cut]:
-                continue
-            yes, left = 0.0, 0.0
-            for k in range(n_levels):
-                chance = exp_one(logs[rows[i], k - cut + n_levels - 1])
-                yes += beliefs[i, k] * chance
-                left += beliefs[i, k] * entropy(chance)
-            tells = (entropy(yes) - left) / costs[i]
-            if tells > best:
-                best, pair, found = tells, i, cut
-    return pair, found

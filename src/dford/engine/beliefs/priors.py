@@ -11,8 +11,8 @@ import numpy as np
 
 from dford.arrays import Floats, Ints
 from dford.engine._compiled import compiled, inlined
+from dford.engine.beliefs.people import scale
 from dford.engine.elementary import exp_one, log_one
-from dford.engine.people import scale
 
 LEAST = 1e-5  # no level of a prior is less likely
 _ROUNDS = 40  # of expectation maximisation

@@ -1,8 +1,9 @@
 """What is known about items: how likely each level is, and the cut whose answer would tell most.
 
 P(level k) of an item is proportional to prior[k] * exp(evidence[k]). The evidence is the sum of the logarithms of how
-likely each of the item's answers is from its person if k is right. What was settled is certain: the level is between
-low and high. Levels count from 0 here, and cut c is between levels c and c + 1.
+likely each of the item's answers is from its person if k is right. If people differ in their opinions, a level has
+several places, each with its own evidence: see `opinions`. What was settled is certain: the level is between low and
+high. Levels count from 0 here, and cut c is between levels c and c + 1.
 
 An answer about a cut tells most, in bits, if yes and no are equally likely: if the probability T of a level above it is
 closest to a half. So only the gap |T - 1/2| is compared, and no logarithms are needed.
@@ -34,12 +35,16 @@ def gather(items: Ints, people: Ints, cuts: Ints, higher: Bools, logs: Floats, n
 @inlined
 def weigh(prior: Floats, evidence: Floats, low: int, high: int, out: Floats) -> None:
     """What is known about one item."""
-    most = evidence[low]
-    for k in range(low, high + 1):
-        most = max(most, evidence[k])
+    fine, most = evidence.size // prior.size, evidence[low * (evidence.size // prior.size)]
+    for t in range(low * fine, (high + 1) * fine):
+        most = max(most, evidence[t])
     total = 0.0
     for k in range(prior.size):
-        out[k] = prior[k] * exp_one(evidence[k] - most) if low <= k <= high else 0.0
+        out[k] = 0.0
+        if low <= k <= high:
+            for t in range(k * fine, (k + 1) * fine):
+                out[k] += exp_one(evidence[t] - most)
+            out[k] *= prior[k] / fine
         total += out[k]
     for k in range(prior.size):
         out[k] /= total
