@@ -194,6 +194,28 @@ def test_a_log_without_ids_counts_once_and_its_equal_rows_each(file: Path) -> No
         assert len(set(ids)) == 6
 
 
+@pytest.mark.parametrize(("suffix", "headers"), [("csv", CSV), ("parquet", BINARY)])
+def test_a_projects_own_log_counts_once_without_its_ids_too(file: Path, suffix: str, headers: dict[str, str]) -> None:
+    def imported(frame: pd.DataFrame) -> tuple[int, int]:
+        out = io.BytesIO()
+        getattr(frame, f"to_{suffix}")(out, index=False)
+        told = ok(client.post(f"{rain}/log.{suffix}", content=out.getvalue(), headers=headers))
+        return told["count"], told["known"]
+
+    with serving(file) as client:
+        rain = set_up(client, learner="NewtonLogit")
+        numbers = [question["number"] for question in answer_some(client, rain, 12)]
+        other = question_for(client, rain, json={"features": {"size": 1.0, "colour": "red", "note": ""}})["number"]
+        ok(client.post(f"{rain}/questions/{other}/answer", json={"higher": True}))
+        whole = getattr(pd, f"read_{suffix}")(io.BytesIO(client.get(f"{rain}/log.{suffix}").content))
+        ok(client.post(f"{rain}/questions/{numbers[3]}/retract"))
+        frame = whole.drop(columns="id")
+        assert imported(frame) == imported(frame) == (0, 13), "also the one that was taken back since"
+        assert imported(frame.assign(id=[None, "mine", *whole.id[2:]])) == (1, 12), "an id of its own is another answer"
+        assert imported(frame.assign(higher=~frame.higher)) == (13, 0)
+        assert learned(client, rain)["answers"] == 26
+
+
 def test_an_id_that_stands_for_two_answers_is_refused(file: Path) -> None:
     with serving(file) as client:
         set_up(client)

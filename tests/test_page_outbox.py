@@ -169,6 +169,37 @@ def test_an_undone_answer_whose_response_was_lost_is_retracted(answering: Any) -
     assert (found["answers"], found["retractions"]) == (0, 1)
 
 
+@pytest.mark.parametrize("does", ["Send as mine", "Discard"])
+def test_what_was_answered_without_keys_is_sent_with_nobodys_key_unasked(answering: Any, does: str) -> None:
+    page, client = answering
+    page.on("dialog", lambda box: box.accept())
+    page.route(ANSWER, lambda route: route.abort())
+    for _ in range(2):
+        press(page, "ArrowRight")
+    expect(page.locator("#network")).to_contain_text("No connection: 2 answers")
+    root = ok(client.post("/keys", json={"role": "admin", "name": "root"}))["key"]
+    client.headers["Authorization"] = f"Bearer {root}"
+    anna = ok(client.post("/projects/rain/keys", json={"role": "answer", "name": "anna"}))["key"]
+    page.unroute(ANSWER)
+    waiting = "2 answers from before there were keys are waiting in this browser"
+    page.goto(f"{home(client)}#/rain/answer?key={anna}")
+    expect(page.locator("#who")).to_contain_text("Signed in as anna")
+    online(page)
+    expect(page.locator("#others")).to_contain_text(f"{waiting}; an admin who opens the project here can send them.")
+    expect(page.get_by_role("button", name="Send as mine")).to_be_hidden()
+    press(page, "ArrowRight")
+    expect(page.locator("#network")).to_have_text("Your answers are saved")
+    assert state(client)["people"] == {"anna": 1}
+    page.goto(f"{home(client)}#/rain/answer?key={root}")
+    expect(page.locator("#who")).to_contain_text("Signed in as root")
+    expect(page.locator("#others")).to_contain_text(f"{waiting}; send them if you gave them.")
+    page.get_by_role("button", name=does).click()
+    expect(page.locator("#others")).to_be_hidden()
+    saved(page)
+    assert stored(page, "out") == stored(page, "refused") == 0
+    assert state(client)["people"] == {"anna": 1, **({"root": 2} if does == "Send as mine" else {})}
+
+
 def test_answers_of_a_project_that_nobody_looks_at_are_sent(answering: Any) -> None:
     page, client = answering
     set_up(client, "snow", learner="NewtonLogit")

@@ -175,6 +175,17 @@ def test_no_process_of_a_program_outlives_it_wherever_it_went(tmp_path: Path) ->
     assert not any(map(is_alive, pids))
 
 
+def test_a_child_without_session_or_environment_ends_with_a_program_that_ends_by_itself(tmp_path: Path) -> None:
+    body = f"""
+    import subprocess
+    child = subprocess.Popen(["sleep", "1000"], start_new_session=True, env={{}})
+    open({str(tmp_path / "pid")!r}, "w").write(str(child.pid))
+    os.write(1, ANSWER)
+    """
+    assert ask(program(body), 1) == [Said(True)]
+    assert not is_alive(int((tmp_path / "pid").read_text()))
+
+
 def test_output_on_stderr_holds_nothing_up_and_its_end_is_kept() -> None:
     body = """
     for n in range(20_000):

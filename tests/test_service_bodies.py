@@ -5,7 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from dford.service.http.connections import Connections
 from dford.service.http.incoming import SMALL, BodyMemory
 from dford.service.http.needs import RouteNeeds
 from dford.service.projects import keys
+from dford.service.projects.keys import Holder
 from dford.service.refusal import Refusal
 from loading import connect, is_complete
 from serving import LEVELS, ROWS, ok, problem, question_for, serving, set_up
@@ -201,19 +202,34 @@ def test_thousands_of_mistakes_are_not_listed(server: Any) -> None:
 
 def test_bodies_take_a_bounded_part_of_the_memory() -> None:
     memory = BodyMemory(largest=100)
+    anna, ben = (Holder(name, "admin", None) for name in ("anna", "ben"))
     for _ in range(5):
-        memory.take("anna", 100)
+        memory.take(anna, 100)
     with pytest.raises(Refusal, match="too many large requests") as refusal:
-        memory.take("anna", 1)
+        memory.take(anna, 1)
     assert (refusal.value.status, refusal.value.retry_after) == (503, 1)
-    memory.take("ben", 500)
+    memory.take(ben, 250)
     with pytest.raises(Refusal, match="too many large requests"):
-        memory.take("cleo", 1)
-    memory.free("anna", 100)
-    memory.take("cleo", 100)
-    for person, size in (("anna", 400), ("ben", 500), ("cleo", 100)):
+        memory.take(ben, 1)
+    memory.free(anna, 100)
+    memory.take(ben, 50)
+    for person, size in ((anna, 400), (ben, 300)):
         memory.free(person, size)
     assert memory.total() == 0
+
+
+def test_all_keys_of_a_project_together_leave_room_for_the_others() -> None:
+    memory = BodyMemory(largest=100)
+
+    def taken(project: int | None, names: str) -> int:
+        before = memory.total()
+        for name in names:
+            with suppress(Refusal):
+                for _ in range(20):
+                    memory.take(Holder(name, "answer", project), 50)
+        return memory.total() - before
+
+    assert [taken(1, "a"), taken(1, "bcdef"), taken(2, "a"), taken(None, "a")] == [250, 250, 250, 100]
 
 
 def test_many_large_bodies_at_once_are_refused_for_now_and_others_are_served(tmp_path: Path) -> None:
@@ -232,19 +248,20 @@ def test_many_large_bodies_at_once_are_refused_for_now_and_others_are_served(tmp
             sent += 99_999
             until(lambda: memory.total() == sent)
 
-        for person in (anna, ben):
-            for _ in range(5):
+        for person, count in ((anna, 5), (ben, 2)):
+            for _ in range(count):
                 send(person)
-        for person in (anna, root):
+        for person in (anna, ben):
             response = client.post(f"{project}/items", content=b" " * 99_999, headers=person)
             assert problem(response) == (503, "busy")
             assert response.headers["Retry-After"] == "1"
+        large = {"items": [{"size": 1.0, "colour": "red", "note": "x" * 90_000}]}
+        ok(client.post(f"{project}/items", json=large, headers=root))
         assert ok(client.post(f"{project}/items", json={"items": ROWS[:1]}, headers=anna))["count"] == 1
         number = question_for(client, project, headers=anna)["number"]
         ok(client.post(f"{project}/questions/{number}/answer", json={"higher": True}, headers=anna))
         lines.close()
         until(lambda: memory.total() == 0)
-        large = {"items": [{"size": 1.0, "colour": "red", "note": "x" * 90_000}]}
         ok(client.post(f"{project}/items", json=large, headers=root))
         until(lambda: memory.total() == 0)
 

@@ -1,5 +1,6 @@
 """Databases of this version, of an earlier one and of a later one."""
 
+import json
 import shutil
 import sqlite3
 from contextlib import closing
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+import dford
 from dford.cli import main
 from dford.service.learning import snapshots
 from dford.service.learning.verify import verify
@@ -118,6 +120,15 @@ def test_a_snapshot_of_other_versions_is_reported_as_such_and_not_as_broken(
     with closing(sqlite3.connect(file)) as database:
         kept = [versions for (versions,) in database.execute("SELECT versions FROM snapshots")]
     assert snapshots.versions() in kept
+
+
+@pytest.mark.parametrize("part", ["engine", "learners", "columns", "pool"])
+def test_other_code_of_the_same_version_is_told_from_this_one(part: str, tmp_path: Path) -> None:
+    copy = shutil.copytree(Path(dford.__file__).parent, tmp_path / "dford", ignore=shutil.ignore_patterns("*.pyc"))
+    assert snapshots.code_version(copy) == json.loads(snapshots.versions())["code"]
+    changed = max((copy / part).glob("*.py"))
+    changed.write_text(changed.read_text() + "# changed\n")
+    assert snapshots.code_version(copy) != json.loads(snapshots.versions())["code"]
 
 
 def test_a_snapshot_of_these_versions_that_differs_is_a_fault(tmp_path: Path) -> None:

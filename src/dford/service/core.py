@@ -170,6 +170,8 @@ class Service:
         if are_new:
             token = secrets.token_bytes()
             log = [one._replace(id=id_of(token, one.id)) for one in log]
+        else:
+            log = imports.with_known_ids(self.database, project, log)
         added = self.add(project, partial(imports.add_log, project=project, log=log, person=person), request)
         self.follow(project, added["sequence"])
         return added

@@ -2,40 +2,49 @@
 
 import os
 import signal
+from collections.abc import Set
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 VARIABLE = "DFORD_PROGRAM"
 """A variable of the environment, which every process inherits: its value marks the processes of one program."""
 
 
-def kill(leader: int, mark: str) -> bool:
-    """End the session of a process and, on Linux, every process below it or with its mark; whether there were any.
+class Process(NamedTuple):
+    """A process; its number alone may be given to another one after its end."""
+
+    pid: int
+    began: str
+
+
+def kill(leader: int, mark: str, noted: Set[Process] = frozenset()) -> bool:
+    """End the session of a process and, on Linux, all that `find` finds; whether there were any.
 
     Call it until there are none, as a process may start another one meanwhile. Elsewhere, a process that starts a
-    session of its own is left; so is one on Linux that has lost its parent and cleared its environment.
+    session of its own is left; so is one on Linux that has cleared its environment and lost its parent unnoted.
     """
-    found = _find(leader, mark)  # before parents end: they tell whose a process is
+    found = find(leader, mark, noted)  # before parents end: they tell whose a process is
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, signal.SIGKILL)
-    for pid in found:
+    for pid, _ in found:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
     return bool(found)
 
 
-def _find(leader: int, mark: str) -> set[int]:
-    """The running processes that descend from the leader, itself included, or from one that has the mark."""
+def find(leader: int, mark: str, noted: Set[Process] = frozenset()) -> set[Process]:
+    """The running processes that descend from the leader, itself included, or from one with the mark or noted."""
     variable = f"{VARIABLE}={mark}".encode()
-    parents, found = dict[int, int](), set[int]()
+    parents, processes, found = dict[int, int](), dict[int, Process](), set[int]()
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it has just ended, or is another user's
-            state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+            state, parent, *more = (folder / "stat").read_text().rpartition(")")[2].split()
             if state in "ZX":  # it has ended, though its parent has not noticed yet
                 continue
             pid = int(folder.name)
-            parents[pid] = int(parent)
-            if pid == leader or variable in (folder / "environ").read_bytes().split(b"\0"):
+            parents[pid], processes[pid] = int(parent), (one := Process(pid, more[17]))
+            if pid == leader or one in noted or variable in (folder / "environ").read_bytes().split(b"\0"):
                 found.add(pid)
     for pid in parents:
         line = [pid]
@@ -43,4 +52,4 @@ def _find(leader: int, mark: str) -> set[int]:
             line.append(parents[line[-1]])
         if line[-1] in found:
             found |= set(line)
-    return found
+    return {processes[pid] for pid in found}

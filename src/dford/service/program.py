@@ -157,13 +157,15 @@ class _Process(asyncio.SubprocessProtocol):
         return "\n".join(lines[-_TAIL_LINES:])
 
     async def close(self, patience: float) -> None:
+        leader, noted = self._transport.get_pid(), frozenset[process_tree.Process]()
         if patience and not self._exited.done():
+            noted = frozenset(process_tree.find(leader, self._mark))  # children may lose their parent now
             self._pipe(0).close()
             with suppress(TimeoutError):
                 await asyncio.wait_for(asyncio.shield(self._exited), patience)
         if hasattr(os, "killpg"):
             until = self._loop.time() + _LAST
-            while process_tree.kill(self._transport.get_pid(), self._mark) and self._loop.time() < until:
+            while process_tree.kill(leader, self._mark, noted) and self._loop.time() < until:
                 await asyncio.sleep(_REST)
             # wait for the exit before the transport does, or one of the two finds no process and complains on stderr
             await asyncio.wait([self._exited], timeout=_LAST)

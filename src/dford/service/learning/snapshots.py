@@ -3,7 +3,9 @@
 import json
 from collections.abc import Iterator, Sequence
 from functools import cache
+from hashlib import sha256
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -11,6 +13,8 @@ from sqlalchemy import Connection
 
 from dford.service.store.database import Database
 from dford.service.store.schema import retractions, snapshots
+
+_PARTS = ("engine", "learners", "columns", "pool", "service/learning")  # of dford, that make a state
 
 
 class Snapshot(NamedTuple):
@@ -26,7 +30,17 @@ class Snapshot(NamedTuple):
 @cache
 def versions() -> str:
     """The versions of what computes the numbers: with others, their last bits may differ."""
-    return json.dumps({name: version(name) for name in ("dford", "numba", "numpy", "scikit-learn")})
+    libraries = {name: version(name) for name in ("dford", "numba", "numpy", "scikit-learn")}
+    return json.dumps({**libraries, "code": code_version(Path(__file__).parents[2])})
+
+
+def code_version(package: Path) -> str:
+    """A checksum of the modules that states depend on: they may change within one version of dford."""
+    digest = sha256()
+    for folder in (package / part for part in _PARTS):
+        for file in sorted(folder.rglob("*.py")):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def keep(connection: Connection, project: int, new: Snapshot) -> None:

@@ -32,7 +32,7 @@ class Verification(NamedTuple):
     """The digest of the state at the head."""
     faults: list[str]
     remarks: list[str]
-    """Snapshots that differ but were made by other versions of the libraries, which may explain it."""
+    """Snapshots that differ but were made by other versions or other code, which may explain it."""
 
 
 def verify_all(database: Database) -> list[Verification]:

@@ -1,7 +1,8 @@
 // What a person did goes into the browser's storage first, then to the server. It leaves the storage once the server
 // has it on disk. Whatever fails in between, it is sent again, and the server applies it once. What the server refuses
 // for good goes to a list that the person sees; everything else waits. It is only ever sent with a key of the person
-// who did it: what somebody else did in this browser waits until they sign in here again.
+// who did it: what somebody else did in this browser waits until they sign in here again. What was done while the
+// server had no keys waits, too, once it has some: nobody can tell who did it.
 
 import { asProblem, foreignReply, Problem, projectPath, send } from "./api.js";
 import { signedIn } from "./owners.js";
@@ -37,7 +38,14 @@ export function storedProjects() {
 }
 
 /** @type {(person: string | null, by: string | undefined) => boolean} */
-const isBy = (person, by) => !by || person === null || by === person;
+const isBy = (person, by) => person === null || (by ?? "") === person;
+
+/** @param {any} act */
+const isAct = (act) => Boolean(act?.question && act.act);
+
+// Damaged entries are anybody's: whoever is there sees that they cannot be sent.
+/** @type {(person: string | null, act: any) => boolean} */
+const mayHave = (person, act) => !isAct(act) || isBy(person, act.person);
 
 export const storageFull = () => new Problem(507, "storage-full", "This browser's storage is full.");
 
@@ -52,7 +60,7 @@ export class Outbox extends EventTarget {
     /** @type {Problem | null} */
     this.problem = null; // why something waits
     /** @type {string | null} */
-    this.sender = null; // the person whose key is in use, as far as this window knows
+    this.sender = null; // the person whose key is in use, as far as this window knows; "" if the server has no keys
     /** @type {Map<string, number>} */
     this.failures = new Map(); // how often this window failed to send an entry
     this.attempts = 0;
@@ -109,7 +117,7 @@ export class Outbox extends EventTarget {
 
   /** @param {string | null} person if nobody knows who that is, all */
   entriesOf(person) {
-    return keysWith(this.prefix).filter((entry) => isBy(person, read(entry)?.person));
+    return keysWith(this.prefix).filter((entry) => mayHave(person, read(entry)));
   }
 
   /** @param {string | undefined} person */
@@ -118,16 +126,29 @@ export class Outbox extends EventTarget {
   }
 
   /**
-   * What other people did here that the server does not have, by person.
+   * What other people did here that the server does not have, by person; "" for what was done without keys.
    * @returns {Map<string, string[]>}
    */
   ofOthers() {
     const others = new Map();
     for (const entry of keysWith(this.prefix)) {
-      const person = read(entry)?.person;
-      if (!this.isOwn(person)) others.set(person, [...(others.get(person) ?? []), entry]);
+      const act = read(entry);
+      const person = act?.person ?? "";
+      if (!mayHave(this.sender, act)) others.set(person, [...(others.get(person) ?? []), entry]);
     }
     return others;
+  }
+
+  /**
+   * The person who has signed in says that it was they who did this.
+   * @param {string[]} entries
+   */
+  take(entries) {
+    for (const entry of entries) {
+      const act = read(entry); // another window may have discarded it
+      if (act) write(entry, { ...act, person: this.sender });
+    }
+    this.flush();
   }
 
   // The questions with something waiting.
@@ -181,9 +202,9 @@ export class Outbox extends EventTarget {
       // First check that the server is back: an act that was never sent can still simply be withdrawn.
       if (this.problem?.status === 0) await send("GET", "/health");
       if (!keysWith(this.prefix).length) return null;
-      const { secret, name } = await signedIn(this.project);
-      this.sender = name;
-      for (let entry; (entry = this.next(name)); ) await this.sendOne(entry, secret);
+      const { secret, person } = await signedIn(this.project);
+      this.sender = person;
+      for (let entry; (entry = this.next(person)); ) await this.sendOne(entry, secret);
     } catch (error) {
       return asProblem(error);
     }
@@ -192,7 +213,7 @@ export class Outbox extends EventTarget {
 
   /**
    * The first act of each question, as an answer comes before its retraction; among these, the one that failed least.
-   * @param {string} person
+   * @param {string | null} person
    */
   next(person) {
     const seen = new Set();
@@ -211,7 +232,7 @@ export class Outbox extends EventTarget {
   async sendOne(entry, secret) {
     const act = read(entry);
     if (readText(entry) === null) return; // another window has sent it
-    if (!act?.question || !act.act) {
+    if (!isAct(act)) {
       this.refuse(entry, { ...act, code: "damaged" });
       return;
     }

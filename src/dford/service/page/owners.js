@@ -17,10 +17,16 @@ export async function fetchOwner(secret) {
 export const knownOwner = (secret) => owners.get(secret);
 
 /**
- * The key in use, and the name of the person whose it is.
+ * The name of the owner; "" if the server has no keys, and null if it is not known.
+ * @param {Partial<Server.Me>} me
+ */
+export const personOf = (me) => (me.open ? "" : me.name ?? null);
+
+/**
+ * The key in use, and the person whose it is.
  * @param {string} project
  */
 export async function signedIn(project) {
   const secret = keyInUse(project);
-  return { secret, name: (knownOwner(secret) ?? (await fetchOwner(secret))).name };
+  return { secret, person: personOf(knownOwner(secret) ?? (await fetchOwner(secret))) };
 }

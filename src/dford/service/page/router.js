@@ -8,7 +8,7 @@ import * as header from "./header.js";
 import * as home from "./home.js";
 import * as newProject from "./new-project.js";
 import { Outbox, storedProjects } from "./outbox.js";
-import { fetchOwner, knownOwner } from "./owners.js";
+import { fetchOwner, knownOwner, personOf } from "./owners.js";
 import { Project } from "./project.js";
 import * as setup from "./setup.js";
 import * as signIn from "./sign-in.js";
@@ -112,7 +112,7 @@ export class Router {
     this.project ??= this.open(name);
     this.project.role = me.role ?? "";
     this.project.person = me.open ? undefined : me.name;
-    this.project.outbox.sender = me.name ?? null;
+    this.project.outbox.sender = personOf(me);
     await this.project.load();
     if (visit !== this.visit) return;
     const close = await VIEWS[view].show(place, this.project, item);

@@ -68,24 +68,29 @@ function whereAnswersAre(outboxes, project, refused, hasOthers) {
 const answers = (count, singular, plural) => (count === 1 ? `1 answer ${singular}` : `${count} answers ${plural}`);
 
 /**
- * What other people answered in this browser, and could not send before somebody else signed in.
+ * What other people answered in this browser, or somebody before there were keys, and could not send before somebody
+ * else signed in.
  * @param {{ outbox: Outbox, person: string, entries: string[] }[]} others
  * @param {Project | null} project
  */
 function showOthers(others, project) {
   const box = byId("others");
-  const seen = [project?.name, ...others.flatMap(({ entries }) => entries)].join();
+  const seen = [project?.name, project?.person, project?.role, ...others.flatMap(({ entries }) => entries)].join();
   if (box.dataset.seen === seen) return;
   box.dataset.seen = seen;
   box.hidden = !others.length;
   fill(box, others.map(({ outbox, person, entries }) => {
     const discard = () => {
-      if (confirm(`Discard what ${person} answered here and could not send? It will be lost.`)) entries.forEach((entry) => outbox.dismiss(entry));
+      if (confirm(`Discard what ${person || "somebody"} answered here and could not send? It will be lost.`)) entries.forEach((entry) => outbox.dismiss(entry));
     };
     const count = new Set(entries.map((entry) => read(entry)?.question)).size;
-    return el("p", {}, count === 1 ? "1 answer by " : `${count} answers by `, bdi(person), whereOf(outbox, project),
-      count === 1 ? " is" : " are", " waiting in this browser; open ", bdi(person), "'s link here to send ",
-      count === 1 ? "it. " : "them. ", el("button", { type: "button", onclick: discard }, "Discard"));
+    const [by, are, them] = [person ? "by " : "from before there were keys", ...(count === 1 ? ["is", "it"] : ["are", "them"])];
+    const canTake = outbox.project === project?.name && project.role === "admin"; // as questions of somebody else
+    return el("p", {}, answers(count, by, by), bdi(person), whereOf(outbox, project), ` ${are} waiting in this browser; `,
+      person ? ["open ", bdi(person), `'s link here to send ${them}. `]
+        : canTake ? `send ${them} if you gave ${them}. ` : `an admin who opens the project here can send ${them}. `,
+      person || !canTake ? null : [el("button", { type: "button", onclick: () => outbox.take(entries) }, "Send as mine"), " "],
+      el("button", { type: "button", onclick: discard }, "Discard"));
   }));
 }
 

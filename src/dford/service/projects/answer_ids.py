@@ -38,18 +38,16 @@ def known(connection: Connection, project: Project, ids: Sequence[str]) -> dict[
     own = [int(number) for key, number, *_ in (f"{id}--".split("-") for id in ids) if _is_own(project, key, number)]
     found = dict[str, Told]()
     for wanted in (*_in_pages(answers.c.id, ids), *_in_pages(answers.c.question, own)):
-        rows = (
-            sa.select(answers, questions.c.level, questions.c.prediction, questions.c.propensity)
-            .join_from(
-                answers,
-                questions,
-                sa.and_(questions.c.project == answers.c.project, questions.c.number == answers.c.question),
-            )
-            .where(answers.c.project == project.id, wanted)
-        )
-        for row in connection.execute(rows):
+        for row in connection.execute(told(project).where(wanted)):
             found[id_of_answer(project, row)] = Told(row.level, row.prediction, row.propensity, row.higher)
     return found
+
+
+def told(project: Project, *columns: Any) -> Any:
+    """The project's answers, including those that were taken back, with these columns of their questions."""
+    is_about = sa.and_(questions.c.project == answers.c.project, questions.c.number == answers.c.question)
+    found = sa.select(answers, questions.c.level, questions.c.prediction, questions.c.propensity, *columns)
+    return found.join_from(answers, questions, is_about).where(answers.c.project == project.id)
 
 
 def _is_own(project: Project, key: str, number: str) -> bool:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -29,6 +30,32 @@ def with_own_items(database: Database, project: Project, log: Sequence[ReadyRoun
     ]
 
 
+def with_known_ids(database: Database, project: Project, log: Sequence[ReadyRound]) -> list[ReadyRound]:
+    """The rounds; one without an id that says what an answer of the project says is that answer.
+
+    What counts is its item, or else its features, its person, its time, its level and the answer itself.
+    """
+    without = {_said(one): one for one in log if not one.has_own_id}
+    times = [one.about.time for one in without.values() if one.about.time is not None]
+    if not times:
+        return list(log)
+    known = dict[Any, dict[str, Any]]()
+    told = answer_ids.told(project, questions.c.item, questions.c.x).where(
+        answers.c.at.between(min(times) - 1, max(times) + 1)
+    )
+    with database.reading() as connection:
+        for row in connection.execute(told):
+            said = row.item or row.x, row.person, round(row.at, 6), row.level, row.higher
+            if said in without:
+                id = answer_ids.id_of_answer(project, row)
+                known[said] = {"id": id, "prediction": row.prediction, "propensity": row.propensity}
+    return [one if one.has_own_id else one._replace(**known.get(_said(one), {})) for one in log]
+
+
+def _said(one: ReadyRound) -> tuple[Any, ...]:
+    return one.about.item or one.x, one.about.person, one.about.time, one.level, one.higher
+
+
 def add_log(connection: Connection, project: Project, log: Sequence[ReadyRound], person: str) -> dict[str, int]:
     """Add rounds as they were asked and answered there, except those that are here already. A job for the writer.
 
@@ -45,7 +72,7 @@ def add_log(connection: Connection, project: Project, log: Sequence[ReadyRound],
     ).one()
     number, sequence = head.question - len(new), head.sequence - len(new)
     asked, told = [], []
-    for n, (x, level, prediction, propensity, higher, about, id) in enumerate(new, 1):
+    for n, (x, level, prediction, propensity, higher, about, id, _) in enumerate(new, 1):
         who, at = about.person or person, now if about.time is None else about.time
         asked.append(
             (project.id, number + n, about.item, None if about.item else x, level, prediction, propensity, at, who, at)

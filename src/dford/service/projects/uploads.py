@@ -14,7 +14,7 @@ from dford.answer_ids import LONGEST
 from dford.columns import Column, Columns, ImageReader, Kind
 from dford.columns.values import is_missing
 from dford.log import FeedbackLog
-from dford.log_columns import ABOUT, COLUMNS, ID, MAY_HAVE, About, about_columns, read_rounds
+from dford.log_columns import ABOUT, COLUMNS, ID, MAY_HAVE, About, about_columns, read_ids, read_rounds
 from dford.service.csv_rows import read_rows
 from dford.service.projects.columns import (
     PackedRow,
@@ -43,6 +43,8 @@ class ReadyRound(NamedTuple):
     higher: bool
     about: About
     id: str
+    has_own_id: bool = True
+    """Whether the log gave the id; if not, it says no more than the rest."""
 
 
 class Bounds(NamedTuple):
@@ -191,7 +193,8 @@ def uploaded_log(project: Project, content: bytes, suffix: str, bounds: Bounds) 
     for person in set(log.person.tolist()):
         if person is not None and (problem := name_problem(person)):
             raise _bad_log(problem)
-    return [ReadyRound(*one, id) for one, id in zip(log.rounds(), log.id.tolist(), strict=True)]
+    given = set(read_ids(frame[ID])) if ID in frame else set()
+    return [ReadyRound(*one, id, id in given) for one, id in zip(log.rounds(), log.id.tolist(), strict=True)]
 
 
 def _bad_log(sentence: str) -> Refusal:

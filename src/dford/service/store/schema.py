@@ -144,7 +144,7 @@ snapshots = Table(
     _project(),
     _number("sequence"),
     Column("as_of", Integer, nullable=False),
-    Column("versions", Text, nullable=False),  # of the libraries that made it, as JSON
+    Column("versions", Text, nullable=False),  # of the libraries and the code that made it, as JSON
     Column("model", LargeBinary, nullable=False),
     Column("placements", LargeBinary),  # of items; null if the learner has no probabilities
 )
