@@ -78,7 +78,8 @@ class Pool:
     log : FeedbackLog or Pool, optional
         Earlier answers about other things with the same columns, such as last month's. The learner starts with what
         they teach; they say nothing about any item itself. Pass the earlier pool itself if its table had more than
-        numbers.
+        numbers. Copies under other ids are refused if items and times show them. Without times, an answer to a question
+        that was asked again looks like a copy too, so there is a warning only if ten answers in a row are repeated.
     random_state : int, RandomState or None
 
     Attributes
@@ -183,6 +184,11 @@ class Pool:
                 f"than numbers, pass the earlier pool instead of its log; got {told.feature_names or X.shape[1]}, and "
                 f"the pool has {self._names or width}"
             )
+        if not width:
+            warnings.warn("the log teaches nothing, as neither it nor the pool has features", stacklevel=4)
+            return
+        told.refuse_copies()
+        told.warn_of_copies(stacklevel=4)
         if sparse.issparse(self._placements.X) != sparse.issparse(X):
             X = sparse.csr_matrix(X) if sparse.issparse(self._placements.X) else X.toarray()
         columns = zip(told.level, told.prediction, told.propensity.tolist(), told.higher.tolist(), strict=True)
