@@ -90,6 +90,19 @@ def test_texts_in_an_array_are_refused_in_favour_of_a_table(kind: Any) -> None:
             learn()
 
 
+@pytest.mark.parametrize("gap", [pd.NA, pd.NaT, "NA", "", "null"])
+def test_a_gap_in_an_array_that_is_no_nan_is_refused_in_one_sentence(gap: Any) -> None:
+    X = np.array([[gap, 1.0], [2.0, 3.0], [None, np.nan]], dtype=object)
+    for learn in (lambda: NewtonLogit().fit(X, [1, 2, 3]), lambda: Pool(X, levels=[1, 2, 3], random_state=0)):
+        with pytest.raises(ValueError, match="an array must hold numbers only, but has .*; pass NaN for a missing one"):
+            learn()
+
+
+def test_levels_that_no_file_can_hold_are_refused() -> None:
+    with pytest.raises(ValueError, match="levels must be text that can be written to a file; got"):
+        Pool(np.empty((3, 0)), ["\ud800", "b"])
+
+
 def test_the_row_that_is_too_large_is_named() -> None:
     with pytest.raises(ValueError, match=r"row 17 of X is too large: k\(x, x\) is 1e\+200"):
         DFORD().fit(row(1e100), y)

@@ -106,6 +106,17 @@ def test_a_value_far_out_does_not_make_all_others_look_alike(where: list[int], v
     assert error < clean + 0.1  # it would be 0.7 more if they counted in full
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_values_far_out_do_next_to_no_harm_in_one_row_in_a_thousand(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(5000, 3))
+    f = X @ [1.0, -1.0, 0.5]
+    y = 1 + np.digitize(f, np.quantile(f, [0.2, 0.4, 0.6, 0.8]))
+    clean = -NewtonLogit(random_state=0).fit(X[:3000], y[:3000]).score(X[3000:], y[3000:])
+    X[random.choice(3000, 3, replace=False), 0] = -999.0
+    assert -NewtonLogit(random_state=0).fit(X[:3000], y[:3000]).score(X[3000:], y[3000:]) < clean + 0.05
+
+
 @pytest.mark.parametrize("feedback", ["direction", "label"])
 @settings(max_examples=30)
 @given(streams.streams(max_rounds=60))

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
-from dford import Nearby
+from dford import Nearby, NewtonLogit, Pool
 from dford.cli import main
 from dford.datasets import make_synthetic
 from dford.learners import Form, LiveLearner, OrdinalLearner, PythonForm
@@ -307,6 +307,35 @@ class NoLearn(Live):
 def test_what_is_missing_is_named(learner: type[OrdinalLearner], sentence: str) -> None:
     with pytest.raises(NotImplementedError, match=re.escape(sentence)):
         learner(random_state=0).fit([[0.0], [1.0]], [1, 2])
+
+
+def test_scores_of_another_shape_are_refused_in_one_sentence() -> None:
+    class Columns(Failing):
+        def score_rows(self, X: Any) -> Any:
+            return X @ self.weights[:, None]
+
+    class Wide(Live):
+        form = Columns
+
+    for act in (lambda: Wide().fit([[0.0], [1.0]], [1, 2]), lambda: Wide(levels=[1, 2]).ask([0.0])):
+        with pytest.raises(ValueError, match=r"Columns gave scores of shape \(1, 1\) for 1 rows; expected one score"):
+            act()
+
+
+def test_probabilities_that_are_not_finite_are_refused_by_a_pool() -> None:
+    class Unsure(NewtonLogit):
+        def predict_proba(self, X: Any) -> Any:
+            return np.full_like(super().predict_proba(X), np.nan)
+
+    pool = Pool(np.arange(60.0)[:, None], [1, 2, 3], learner=Unsure(), random_state=0)
+
+    def answer_all() -> None:
+        for _ in range(60):
+            question = pool.ask()
+            pool.tell(question, bool(question.item > 20 * question.level))
+
+    with pytest.raises(ValueError, match="Unsure predicted probabilities that are not finite"):
+        answer_all()
 
 
 def test_a_policy_without_probabilities_says_so() -> None:

@@ -1,8 +1,12 @@
 """The pool: what is known about items, what is asked next, and what is said about the placements."""
 
+import itertools
+import pickle
+import sys
 import threading
 import warnings
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -19,10 +23,12 @@ from dford.datasets import make_synthetic
 from dford.evaluation import offpolicy
 from dford.pool.agreement import Voice
 from dford.pool.answers import PLACE, Answer
+from dford.pool.asked import AskedQuestions
 from dford.pool.audit import Audit
 from dford.pool.held_out_learners import LEVEL_PARTS, HeldOutLearners, LevelModels
 from dford.pool.items import Items
 from dford.pool.placements import Placements
+from dford.pool.questions import ItemQuestion
 from dford.pool.refresh import Refresh
 from dford.pool.reliability import Reliability, alike
 from dford.scale import Scale
@@ -588,6 +594,71 @@ def test_a_pool_that_was_interrupted_while_it_waited_can_be_saved_and_goes_on_to
         np.testing.assert_array_equal(again.probabilities_, other.probabilities_)
         answer(other, y, 30)
         answer(again, y, 30)
+
+
+@pytest.mark.parametrize("said", [True, 0.5])
+def test_an_interrupt_at_any_line_leaves_an_answer_counted_or_its_question_open(
+    said: bool | float, tmp_path: Path
+) -> None:
+    """The answer is the one that waits for priors, begins others, and is the first of this person."""
+    X, y = make_synthetic(60, random_state=0)
+    whole, steps = fast(X), itertools.count()
+    answer(whole, y, 49)
+    at_first, stop_at = pickle.dumps(whole), -1
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        if "/dford/" not in frame.f_code.co_filename:
+            return None
+        if event == "line" and next(steps) == stop_at:
+            raise KeyboardInterrupt
+        return trace
+
+    def interrupted(step: int) -> tuple[Pool, ItemQuestion]:
+        nonlocal steps, stop_at
+        pool = pickle.loads(at_first)
+        question, before = pool.ask(), sys.gettrace()
+        steps, stop_at = itertools.count(), step
+        sys.settrace(trace)
+        try:
+            pool.tell(question, said, "new")
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(before)
+        return pool, question
+
+    whole, _ = interrupted(-1)
+    n_steps = next(steps)
+    for step in range(0, n_steps, max(n_steps // 30, 1)):
+        pool, question = interrupted(step)
+        is_open = any(one.id == question.id for one in pool._asked)
+        assert len(pool.log_) == 50 - is_open == pool._placements.items.counts.sum() + (0 if is_open else said == 0.5)
+        pool.save(tmp_path / "pool")
+        again = dford.load(tmp_path / "pool")
+        for one in (pool, again):
+            one.tell(question, said, "new")
+            answer(one, y, 30)
+        assert pool.log_.id.tolist() == again.log_.id.tolist()
+        assert pool.log_.id[:50].tolist() == whole.log_.id.tolist()
+        np.testing.assert_array_equal(pool.probabilities_, again.probabilities_, f"{step} of {n_steps} steps")
+
+
+def test_an_interrupted_ask_asks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, _ = make_synthetic(20, random_state=0)
+    pool, other = fast(X), fast(X)
+    for place, name in ((1, "add"), (2, "_put")):
+        real, calls = getattr(AskedQuestions, name), itertools.count()
+
+        def interrupt(*args: Any, real: Any = real, calls: Any = calls, place: int = place) -> Any:
+            if next(calls) == place:
+                raise KeyboardInterrupt
+            return real(*args)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(AskedQuestions, name, interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                pool.ask(5)
+    assert pickle.loads(pickle.dumps(pool)).ask(5) == pool.ask(5) == other.ask(5)
 
 
 def test_if_no_answer_is_wrong_nobody_is_asked_what_is_known() -> None:

@@ -128,6 +128,30 @@ def test_a_pool_starts_from_an_earlier_pool_of_texts() -> None:
         Pool(texts[200:], LEVELS, log=earlier.log_)
 
 
+@pytest.mark.parametrize("time", [None, 1e9 + 1])
+def test_answers_that_are_there_twice_do_not_teach_twice_without_a_word(time: float | None) -> None:
+    log, copy = FeedbackLog(LEVELS), FeedbackLog(LEVELS)
+    for n, (x, level, prediction, propensity, higher) in enumerate(earlier_log(40)):
+        for one, id in ((log, None), (copy, f"copy-{n}")):
+            question = Question("", x, level, prediction, propensity, 0)
+            one.append(question, higher, item=n, person="ann", time=time, id=id)
+    Pool(X, LEVELS, learner=NewtonLogit(), log=log)
+    if time is None:
+        with pytest.warns(UserWarning, match="10 answers in a row say the same as 10 earlier ones in a row"):
+            Pool(X, LEVELS, learner=NewtonLogit(), log=log + copy)
+    else:
+        with pytest.raises(ValueError, match="40 of the log's 80 answers are there more than once"):
+            Pool(X, LEVELS, learner=NewtonLogit(), log=log + copy)
+
+
+def test_a_log_that_can_teach_nothing_causes_a_warning() -> None:
+    log = FeedbackLog(LEVELS)
+    for _ in range(3):
+        log.append(Question("", np.empty(0), 2, 3, 0.25, 0), True)
+    with pytest.warns(UserWarning, match="the log teaches nothing, as neither it nor the pool has features"):
+        Pool(np.empty((5, 0)), LEVELS, log=log)
+
+
 def test_a_log_of_something_else_is_refused() -> None:
     log = earlier_log(5)
     with pytest.raises(ValueError, match="about the levels"):

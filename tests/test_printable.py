@@ -78,6 +78,22 @@ def test_label_escapes_names_of_files_and_columns(
     assert is_harmless(out.out + out.err)
 
 
+def test_label_says_why_files_of_a_folder_are_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "no\timage.txt\u202e").write_text("text")
+    (tmp_path / "note\u202egnp.txt").write_text("text")
+    for name in ("a", "b\tc", "d\ne"):
+        Image.new("RGB", (8, 8)).save(tmp_path / f"{name}.png")
+    monkeypatch.setattr(label, "_label", lambda *_: None)
+    assert main(["label", str(tmp_path), "--levels", "a,b"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        r"1 file is left out, not being PNG, JPEG, WebP or GIF images (note\u202egnp.txt)",
+        "3 files are left out, as names can have no control character, backslash or drive "
+        r"(b\tc.png, d\ne.png, no\timage.txt\u202e)",
+    ]
+
+
 def test_tables_escape_them_too() -> None:
     from rich.console import Console
 

@@ -41,6 +41,7 @@ _OF_A_TABLE = (
     " names; for a model that learned from a table, name the features of the log with "
     "model.columns_.get_feature_names_out()"
 )
+_RUN = 10  # questions that were asked again are among others
 LEAST_PROPENSITY = 1e-100  # its inverse weighs an answer, and must stay finite in sums
 
 
@@ -289,6 +290,17 @@ class FeedbackLog:
             raise ValueError(
                 f"{count} of the log's {len(self)} answers are there more than once, with the same person, item and "
                 "time; leave the copies out"
+            )
+
+    def warn_of_copies(self, stacklevel: int) -> None:
+        """Warn if many answers in a row say what as many earlier ones said in a row, as in a copy under other ids."""
+        keys = [hash(one) for one in self.rounds()]
+        runs = [tuple(keys[n : n + _RUN]) for n in range(len(keys) - _RUN + 1)]
+        if len(set(runs)) < len(runs):
+            warnings.warn(
+                f"at least {_RUN} answers in a row say the same as {_RUN} earlier ones in a row, features included; if "
+                "these are copies, leave them out, or they count twice",
+                stacklevel=stacklevel + 1,
             )
 
     def to_frame(self, feature_names: Sequence[str] | None = None) -> Any:

@@ -45,6 +45,10 @@ class Scale:
             raise ValueError(f"levels must be distinct; {twice!r} appears twice")
         if any(isinstance(name, str) and "\0" in name for name in self.names):
             raise ValueError(f"the name of a level cannot contain a null character; got {self.names!r}")
+        if any(isinstance(name, str) and name.encode(errors="ignore").decode() != name for name in self.names):
+            raise ValueError(
+                f"levels must be text that can be written to a file; got {self.names!r}"
+            )  # half a surrogate
         if len(self.names) < 2:
             raise ValueError(f"a scale needs at least two levels; got {len(self.names)} class(es): {self.names!r}")
         self.array = np.array(self.names)

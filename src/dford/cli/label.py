@@ -16,6 +16,7 @@ from dford.cli import _tables
 from dford.cli._names import LIVE_LEARNERS
 from dford.cli._serving import DATABASE, learned, leave, listen, make_server, opened, patiently, run
 from dford.cli._shared import check_ending, keep_whole, needs, read_levels, say, writing_to
+from dford.document import printable
 from dford.files import atomic_write
 
 if TYPE_CHECKING:
@@ -122,13 +123,19 @@ def add(program: "typer.Typer") -> None:
         needs("service", "fastapi", "prometheus_client", "sqlalchemy", "uvicorn")
         from dford.columns.vectors import with_vectors
         from dford.service.csv_rows import read_rows
+        from dford.service.projects.item_files import is_plain
         from dford.service.table_project import TableProject, image_rows
 
         if file.is_dir() and files is None:
             files, (rows, others) = file, image_rows(file)
-            if others:
-                what = "file is" if len(others) == 1 else "files are"
-                say(f"{len(others):,} {what} left out, not being PNG, JPEG, WebP or GIF images ({_some(others)})")
+            strange = [name for name in others if not is_plain(name)]
+            for why, names in {
+                "not being PNG, JPEG, WebP or GIF images": [name for name in others if is_plain(name)],
+                "as names can have no control character, backslash or drive": strange,
+            }.items():
+                if names:
+                    what = "file is" if len(names) == 1 else "files are"
+                    say(f"{len(names):,} {what} left out, {why} ({_some(names)})")
         elif file.is_file():
             keep_whole(_tables.files_of(file), {"--out": out})
             rows = with_vectors(file, read_rows(file.read_bytes()))
@@ -279,7 +286,7 @@ def _say_how_far(service: "Service", project: "Project") -> None:
 
 def _some(names: list[str]) -> str:
     """The first of them."""
-    return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+    return ", ".join(map(printable, names[:_NAMED])) + (", …" if len(names) > _NAMED else "")
 
 
 def _class_name(learner: str) -> str:

@@ -3,6 +3,7 @@
 import math
 import os
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from numbers import Real
 from typing import Any
 
@@ -14,6 +15,7 @@ from dford.feedback import as_names, check_columns, is_dict, labels_of
 from dford.log_columns import invented
 
 Table = dict[str, Values]
+_MORE = "for texts, categories and dates, pass a frame or a list of dicts"
 
 
 def read_table(X: Any) -> Table:
@@ -108,10 +110,10 @@ def refuse_array(X: Any) -> None:
     for value in values:
         if isinstance(value, (list, tuple, np.ndarray)):
             raise ValueError(f"all rows must have one number for each feature; got {value!r:.40}")
-        if not isinstance(value, (Real, Mapping)) and not is_missing(value) and math.isnan(number(value)):
+        if value is not None and not isinstance(value, (Real, Mapping, Decimal)) and math.isnan(number(value)):
             raise ValueError(
-                f"an array must hold numbers only, but has {str(value)[:40]!r}; for texts, categories and dates, pass "
-                "a frame or a list of dicts"
+                f"an array must hold numbers only, but has {str(value)[:40]!r}; "
+                + ("pass NaN for a missing one, or a frame" if is_missing(value) else _MORE)
             )
 
 

@@ -63,10 +63,20 @@ class AskedQuestions:
             raise ValueError(f"question {question.id} was already {_FATES[self._fates[int(number)]]}")
         return None
 
-    def close(self, question: ItemQuestion, fate: int) -> int:
-        """Close it; returns the number of the question that it repeats, or -1."""
+    def repeated_by(self, question: ItemQuestion) -> int:
+        """The number of the question that this open one repeats, or -1."""
+        return self._open[question.id][1]
+
+    def close(self, question: ItemQuestion, fate: int) -> None:
         self._fates[question.round] = fate
-        return self._open.pop(question.id)[1]
+        del self._open[question.id]
+
+    def forget(self, first: int) -> None:
+        """Forget the questions from this number on, and what an interrupt left half done about the open ones."""
+        self._open = {key: one for key, one in self._open.items() if one[0].round < first}
+        del self._fates[first:]
+        for question in self:
+            self._fates[question.round] = OPEN
 
     def parts(self) -> tuple[list[list[Any]], Ints]:
         """What a file holds of them: the open ones, and the fates of all."""

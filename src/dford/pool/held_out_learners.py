@@ -92,6 +92,8 @@ class HeldOutLearners:
             of = parts == part
             if model.__sklearn_is_fitted__() and of.any():
                 yes[of] = 1.0 - model.predict_proba(X[of]).cumsum(axis=1)[:, :-1]
+                if not np.isfinite(yes[of]).all():
+                    raise ValueError(f"{type(model).__name__} predicted probabilities that are not finite")
             else:
                 yes[of] = np.arange(len(self._scale) - 1, 0, -1) / len(self._scale)
         return yes

@@ -240,8 +240,9 @@ class Placements:
     def _begin_next(self) -> None:
         if self.refresh is not None:
             self._take_effect(self.refresh.result())
-        self.next = next_stage(self._n_told(), len(self.items))
-        self.refresh = self._begin()
+            self.refresh = None  # so that `recall` knows if an interrupt comes before the next one is there
+        stage = next_stage(self._n_told(), len(self.items))
+        self.refresh, self.next = self._begin(), stage
 
     def _count_said(self, answer: Answer) -> None:
         self.answers.append(answer._replace(is_taught=self._is_taught(answer)))
@@ -282,10 +283,27 @@ class Placements:
         And do what an interrupt came before.
         """
         if self.refresh is not None and self.refresh.has_failed():
-            self.refresh, self.learners, self.learned = None, self.learners.anew(), 0
-            self.apart.anew()
-            self.next = max(self.next, self._n_told() + 1)
+            self._learn_anew()
         self._go_on()
+
+    def _learn_anew(self) -> None:
+        self.refresh, self.learners, self.learned = None, self.learners.anew(), 0
+        self.apart.anew()
+        self.next = max(self.next, self._n_told() + 1)
+
+    def recall(self) -> None:
+        """After an interrupt, work out from the answers what follows from them."""
+        n = int(self.answers["person"].max(initial=-1)) + 1
+        del self.voices[n:]
+        known = Reliability(*(column[: n + 1] for column in self.reliability))
+        self.reliability = known.extended(self.voices, self.error_rate)
+        own = self.answers.told((self.answers["purpose"] != AUDIT) & self._says())
+        self.items.evidence = self._evidence(own, len(self.items))
+        self.items.counts = np.bincount(own.item, minlength=len(self.items)).astype(np.int32)
+        self.items.look(np.arange(len(self.items)))
+        self.recall_audit()
+        if self.refresh is None and self._n_told() >= self.next:
+            self._learn_anew()
 
     def release(self) -> None:
         """Let the audit's answers count for their items."""

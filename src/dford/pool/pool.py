@@ -4,7 +4,8 @@ import math
 import operator
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -77,7 +78,8 @@ class Pool:
     log : FeedbackLog or Pool, optional
         Earlier answers about other things with the same columns, such as last month's. The learner starts with what
         they teach; they say nothing about any item itself. Pass the earlier pool itself if its table had more than
-        numbers.
+        numbers. Copies under other ids are refused if items and times show them. Without times, an answer to a question
+        that was asked again looks like a copy too, so there is a warning only if ten answers in a row are repeated.
     random_state : int, RandomState or None
 
     Attributes
@@ -160,6 +162,7 @@ class Pool:
         self._placements = Placements(self._scale, learner, error_rate, self.audit, self.seed_)
         self._asked = AskedQuestions(self.seed_)
         self._names: list[str] | None = None
+        self._half: int | None = None  # the questions from this number on are forgotten if a change is interrupted
         self.add(X)
         if log is not None:
             self._learn_log(log)
@@ -181,6 +184,11 @@ class Pool:
                 f"than numbers, pass the earlier pool instead of its log; got {told.feature_names or X.shape[1]}, and "
                 f"the pool has {self._names or width}"
             )
+        if not width:
+            warnings.warn("the log teaches nothing, as neither it nor the pool has features", stacklevel=4)
+            return
+        told.refuse_copies()
+        told.warn_of_copies(stacklevel=4)
         if sparse.issparse(self._placements.X) != sparse.issparse(X):
             X = sparse.csr_matrix(X) if sparse.issparse(self._placements.X) else X.toarray()
         columns = zip(told.level, told.prediction, told.propensity.tolist(), told.higher.tolist(), strict=True)
@@ -247,17 +255,20 @@ class Pool:
         at_hand = self._at_hand(person)
         if person is not None and not at_hand:
             return None if n is None else []
+        questions: list[ItemQuestion] = []
+        most = 1 if n is None else n
+        self._repair()
+        with self._changing():
+            while len(questions) < most and (question := self._ask_one(at_hand)) is not None:
+                questions.append(question)
         if n is None:
-            question = self._ask_one(at_hand)
+            question = questions[0] if questions else None
             if question is None and any(self._asked) and not any(one.is_restricted for one in at_hand):
                 raise ValueError(
                     "every item that could be asked about has an open question; tell its answer or drop it before you "
                     "ask again"
                 )
             return question
-        questions: list[ItemQuestion] = []
-        while len(questions) < n and (question := self._ask_one(at_hand)) is not None:
-            questions.append(question)
         return questions
 
     def tell(self, question: ItemQuestion, higher: bool | float, person: str | None = None) -> Self:
@@ -273,20 +284,26 @@ class Pool:
         higher, confidence = split_answer(higher)
         name = checked_about(None, person, None).person
         fate, number = TOLD_YES if higher else TOLD_NO, self._scale.number
+        self._repair()
         asked = self._asked.find(question, fate)
         if asked is None:
             return self
-        name, checks = (asked.person if name is None else name) or "", self._close(asked, fate)
-        answer = Answer(
-            asked.round, asked.item, number(asked.level) - 1, number(asked.placement) - 1, asked.propensity,
-            higher, PURPOSES.index(asked.purpose), checks, self._placements.number(Voice.of(name, confidence)),
-            confidence,
-        )  # fmt: skip
+        name, placements = (asked.person if name is None else name) or "", self._placements
         try:
-            self._placements.count(answer)
+            with self._changing():
+                answer = Answer(
+                    asked.round, asked.item, number(asked.level) - 1, number(asked.placement) - 1, asked.propensity,
+                    higher, PURPOSES.index(asked.purpose), self._asked.repeated_by(asked),
+                    placements.number(Voice.of(name, confidence)), confidence,
+                )  # fmt: skip
+                placements.count(answer)
+                self._close(asked, fate)
         except Exception as error:
-            self._placements.recover()
-            error.add_note("The answer counts. What it teaches about other items is tried again at the next answer.")
+            self._repair()
+            if placements.answers.of(asked.round) is not None:
+                error.add_note(
+                    "The answer counts. What it teaches about other items is tried again at the next answer."
+                )
             raise
         return self
 
@@ -344,9 +361,11 @@ class Pool:
 
     def drop(self, question: ItemQuestion) -> Self:
         """Close a question without an answer, so that its item can be asked about again."""
+        self._repair()
         asked = self._asked.find(question, DROPPED)
         if asked is not None:
-            self._close(asked, DROPPED)
+            with self._changing():
+                self._close(asked, DROPPED)
         return self
 
     def settle(self, item: int, low: Any, high: Any = None) -> Self:
@@ -365,16 +384,20 @@ class Pool:
 
     def release(self) -> Self:
         """Let the audit's answers count for their items, at the end. The placements are then no longer audited."""
-        self._placements.release()
+        self._repair()
+        with self._changing():
+            self._placements.release()
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the pool to a file that `dford.load` reads, atomically and without pickle."""
+        self._repair()
         self._placements.recover()
         persistence.write(path, *saving.parts(self))
 
     def __reduce__(self) -> Any:
         """Copies and pickles are made from what a file holds."""
+        self._repair()
         self._placements.recover()
         return _unpacked, (persistence.pack(*saving.parts(self)), type(self.learner))
 
@@ -490,10 +513,39 @@ class Pool:
             (found.item, level, placement, found.propensity, number, purpose, found.person), found.checks
         )
 
-    def _close(self, question: ItemQuestion, fate: int) -> int:
-        """Close it; returns the number of the question that it repeats, or -1."""
+    def _close(self, question: ItemQuestion, fate: int) -> None:
         self._placements.items.set_open(question.item, False)
-        return self._asked.close(question, fate)
+        self._asked.close(question, fate)
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """An interrupt leaves nothing half done: an answer in the log counts, and any other question stays open."""
+        self._half = len(self._asked)
+        try:
+            yield
+        except BaseException:
+            self._follow_log(self._half)
+            raise  # `_repair` does what may have to be waited for
+        self._half = None
+
+    def _repair(self) -> None:
+        """Do what an interrupt came before, or came twice before."""
+        if self._half is not None:
+            self._follow_log(self._half)
+            self._placements.recover()
+            self._half = None
+
+    def _follow_log(self, first: int) -> None:
+        """Forget the questions from number `first` on, and work out from the answers what follows from them."""
+        self._asked.forget(first)
+        answers, items = self._placements.answers, self._placements.items
+        for question in list(self._asked):
+            place = answers.of(question.round)
+            if place is not None:
+                self._asked.close(question, TOLD_YES if answers["higher"][place] else TOLD_NO)
+        items.is_open = np.zeros(len(items), np.bool_)
+        items.is_open[[question.item for question in self._asked]] = True
+        self._placements.recall()
 
     def _number(self, item: int) -> int:
         if not 0 <= (number := operator.index(item)) < len(self):

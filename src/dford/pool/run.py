@@ -146,20 +146,21 @@ class Run:
                 question, coming = waiting[0]
                 outcome = coming.result()
                 journal.add(question, outcome)
-                waiting.popleft()
                 if outcome.higher is None:
                     given_up.append(question)  # closed only at the end, so that it is not asked again at once
                 else:
-                    answers += 1
                     self._pool.tell(question, outcome.higher, self._person)
+                    answers += 1
+                waiting.popleft()
                 left = (self._budget - self._calls) * (time.monotonic() - begun) / max(answers + len(given_up), 1)
                 yield Progress(self._calls, self._budget, answers, len(given_up), self._problem, left)
         finally:
-            for question, coming in waiting:
+            for _, coming in waiting:
                 coming.cancel()
-                self._pool.drop(question)
-            for question in given_up:
-                self._pool.drop(question)
+            left_open = {question.id for question in self._pool._asked}  # an interrupt may come before or after `tell`
+            for question in (*given_up, *(question for question, _ in waiting)):
+                if question.id in left_open:
+                    self._pool.drop(question)
             workers.shutdown(wait=False, cancel_futures=True)
 
     def _submit(self, workers: ThreadPoolExecutor, question: ItemQuestion, before: Outcome | None) -> Future[Outcome]:

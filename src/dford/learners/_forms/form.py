@@ -98,6 +98,11 @@ class Form:
 
     def _finite_scores(self, X: Rows) -> Floats:
         scores = self.scores(X)
+        if scores.shape != X.shape[:1]:
+            raise ValueError(
+                f"{type(self).__name__} gave scores of shape {scores.shape} for {X.shape[0]} rows; expected one score "
+                "for each row"
+            )
         if not np.isfinite(scores).all():  # nothing is above or below NaN
             row = int(np.argmin(np.isfinite(scores)))
             raise ValueError(f"{type(self).__name__} gave row {row} of X the score {scores[row]}; it must be finite")

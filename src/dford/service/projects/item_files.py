@@ -60,7 +60,7 @@ class ItemFiles:
 
     def is_there(self) -> bool:
         """Whether there is such a folder, and its part can only be inside."""
-        if self._part and not _is_plain("/".join(self._part)):
+        if self._part and not is_plain("/".join(self._part)):
             return False
         with suppress(OSError, ValueError), _opened(self.folder, self._part):
             return True
@@ -78,7 +78,7 @@ class ItemFiles:
 
     def _found(self, name: str, most: int | None = None) -> bytes | None:
         """The content of a file, or its start, whoever named it; None if there is no such file."""
-        if not _is_plain(name):
+        if not is_plain(name):
             return None
         *folders, last = name.split("/")
         with suppress(OSError, ValueError), _opened(self.folder, [*self._part, *folders]) as folder:
@@ -96,7 +96,7 @@ class ItemFiles:
                     raise Refusal(422, "too-many", sentence)
                 name = f"{at}/{file}".removeprefix("./")
                 if not file.startswith("."):
-                    yield name, _is_plain(name) and self._is_image(file, folder)
+                    yield name, is_plain(name) and self._is_image(file, folder)
 
     def _content(self, file: str, folder: int, most: int | None = None) -> bytes | None:
         """The content of a file in an open folder, or its start; None if it is not a regular file or is too large."""
@@ -114,7 +114,7 @@ class ItemFiles:
             return False
 
 
-def _is_plain(name: str) -> bool:
+def is_plain(name: str) -> bool:
     """Whether it can only be a name inside a folder, on any system."""
     drive = name[1:2] == ":" and name[0].isascii() and name[0].isalpha()
     hidden = any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name)  # control, or half a surrogate pair
