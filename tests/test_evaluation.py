@@ -392,15 +392,9 @@ def test_items_asked_about_again_by_a_policy_are_judged_without_a_warning() -> N
         log.append(question, bool(random.random() < 0.5), item=n % 50)
     with pytest.warns(UserWarning, match="150 of the log's 200 answers are about an item with an earlier answer"):
         offpolicy.mae(log, log.prediction)
-    bare = FeedbackLog(LEVELS)
-    for x, level, prediction, propensity, higher in log:
-        bare.append(Question("", x, level, prediction, propensity, 0), higher)
-    with pytest.warns(UserWarning, match="150 of the log's 200 answers are about the same features as an earlier one"):
-        offpolicy.mae(bare, bare.prediction)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         offpolicy.mae(log, log.prediction, policy=Nearby())
-        offpolicy.mae(bare, bare.prediction, policy=Nearby())
 
 
 def test_a_learners_own_run_is_judged_without_labels() -> None:

@@ -225,12 +225,16 @@ def test_over_a_limit_nothing_is_done(file: Path) -> None:
 def test_a_full_queue_and_a_slow_disk_are_a_clear_503_and_nothing_done(file: Path) -> None:
     Service(Settings(database=str(file))).close()  # the tables are made without haste
     service = Service(Settings(database=str(file), queue_length=2, request_seconds=0.02))
-    gate, done = threading.Event(), []
+    gate, begun, done = threading.Event(), threading.Event(), []
     writer: Writer = service.writer
+
+    def hold(_: Any) -> None:
+        begun.set()
+        gate.wait(600)
+
     try:
-        writer.submit(None, lambda _: gate.wait(600))
-        while writer.waiting():
-            pass
+        writer.submit(None, hold)
+        assert begun.wait(600)
         with pytest.raises(ValueError, match=r"did not start within 0.01 s and was cancelled"):
             writer.do(None, lambda _: done.append(1))
         writer.submit(None, lambda _: done.append(2))

@@ -30,7 +30,7 @@ def locked(file: Path) -> Iterator[None]:
 
 
 def until_waiting(client: httpx.Client, count: int) -> None:
-    """Until so many writes wait for the one that cannot be written."""
+    """Until so many writes wait, of which one or more cannot be written."""
     patience = time.monotonic() + 600
     while True:
         families = text_string_to_metric_families(client.get("/metrics").text)
@@ -67,7 +67,7 @@ def test_requests_that_still_wait_when_the_server_ends_are_told_to_try_again(tmp
                 Sent(lambda: client.post(f"{project}/questions/0{second}/answer", json={"higher": True})),
                 Sent(lambda: client.post(f"{project}/release", json={"questions": [first]})),
             ]
-            until_waiting(client, 2)
+            until_waiting(client, 3)
             assert server.end(signal.SIGTERM) == 0
             for one in sent:
                 response = one.result()
@@ -103,7 +103,7 @@ def test_a_client_whose_server_ends_sends_its_answer_again_to_the_next_one(
         with locked(file):
             plug = Sent(lambda: client.post(f"{project}/questions/{first}/skip"))
             told = Sent(lambda: tell(server.url, second))
-            until_waiting(client, 1)
+            until_waiting(client, 2)
             assert server.end(signal.SIGTERM) == 0
             assert problem(plug.result()) == (503, "busy")
     server.close()

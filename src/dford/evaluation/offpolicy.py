@@ -57,8 +57,7 @@ def mae(
     policy : Policy, optional
         The policy that chose the questions, to check that it can ask about every level, and that it would have asked
         these with these propensities. Without it, it is only noticed if a level was never asked about, if weights of
-        1 / propensity are far from their mean, K - 1, or if items, or rows of features without items,
-        have several answers, as in the log of a pool.
+        1 / propensity are far from their mean, K - 1, or if items have several answers, as in the log of a pool.
     confidence : float, default=0.95
         The confidence of the interval, for a number of rows fixed in advance; see `dford.estimates.interval`.
     error_rate : float or Estimate, optional
@@ -267,14 +266,9 @@ def _terms(
 def _check_items(log: FeedbackLog) -> None:
     """Warn if a pool may have chosen the questions: it asks about an item again, but rarely what is known about it."""
     items = [item for item in log.item if item is not None]
-    what = "an item with an earlier answer"
-    if not items:  # perhaps the column was dropped
-        rows = [x for x, *_ in log.rounds()]
-        if len(set(rows)) > 1:  # constant features tell no items apart
-            items, what = rows, "the same features as an earlier one"
     if again := len(items) - len(set(items)):
         warnings.warn(
-            f"{again} of the log's {len(log)} answers are about {what}: if a pool chose these "
+            f"{again} of the log's {len(log)} answers are about an item with an earlier answer: if a pool chose these "
             "questions, it hardly asked what was already known, and this figure can be far off; judge a pool by its "
             "audit, and if a policy chose them, pass it as policy",
             stacklevel=1,

@@ -295,12 +295,11 @@ class Placements:
         """After an interrupt, work out from the answers what follows from them."""
         n = int(self.answers["person"].max(initial=-1)) + 1
         del self.voices[n:]
-        known = Reliability(*(column[: n + 1] for column in self.reliability))
-        self.reliability = known.extended(self.voices, self.error_rate)
+        self.reliability = self._extended(self.reliability.of_first(self.voices))
         own = self.answers.told((self.answers["purpose"] != AUDIT) & self._says())
         self.items.evidence = self._evidence(own, len(self.items))
         self.items.counts = np.bincount(own.item, minlength=len(self.items)).astype(np.int32)
-        self.items.look(np.arange(len(self.items)))
+        self.items.differ(self.reliability)
         self.recall_audit()
         if self.refresh is None and self._n_told() >= self.next:
             self._learn_anew()

@@ -129,6 +129,12 @@ class Reliability(NamedTuple):
             return found._replace(spread=_USUAL_SPREAD)
         return found
 
+    def of_first(self, voices: Sequence[Voice]) -> "Reliability":
+        """Without voices that came after these."""
+        n = len(voices) + 1
+        spread = self.spread if are_several(voices) else 0.0
+        return self._replace(spread=spread, strictness=self.strictness[:n], rates=self.rates[:n])
+
     def weights(self) -> Floats:
         """How much likelier each row is to give the opposite answer where it is wrong, as `posteriors.gather` takes it.
 

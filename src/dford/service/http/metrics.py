@@ -49,7 +49,7 @@ class Metrics(Collector):
             yield metric
         writer, folds = self._service.writer, self._service.folds()
         yield CounterMetricFamily("dford_commits", "Transactions committed.", writer.commits)
-        yield GaugeMetricFamily("dford_writes_waiting", "Writes waiting in the queue.", writer.waiting())
+        yield GaugeMetricFamily("dford_writes_waiting", "Writes queued or being written.", writer.waiting())
         learned = GaugeMetricFamily(
             "dford_learned_sequence",
             "The last sequence number learned by a project's learner.",

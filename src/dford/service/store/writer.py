@@ -76,6 +76,7 @@ class Writer:
 
     def __init__(self, database: Database, length: int, seconds: float) -> None:
         self._database, self._length, self._seconds = database, length, seconds
+        self._writing = 0
         self._queue: queue.SimpleQueue[Work[Any] | None] = queue.SimpleQueue()
         self._closed = threading.Lock()  # held once closing has begun
         self._delivery = _Delivery()
@@ -111,7 +112,8 @@ class Writer:
         return work.result()
 
     def waiting(self) -> int:
-        return self._queue.qsize()
+        """How many are queued or being written."""
+        return self._queue.qsize() + self._writing
 
     def close(self, seconds: float | None = None) -> None:
         """Finish what was submitted, if there is time."""
@@ -130,9 +132,10 @@ class Writer:
     def _run(self) -> None:
         last = False
         while not last:
-            group = [self._queue.get()]
+            self._writing, group = 0, [self._queue.get()]
             while len(group) < _GROUP and not self._queue.empty():
                 group.append(self._queue.get())
+            self._writing = len(group)
             last = None in group
             while last and not self._queue.empty():  # submitted just before closing began
                 group.append(self._queue.get())
