@@ -101,7 +101,7 @@ def make_app(service: Service, version: str, connections: Connections) -> FastAP
         GET /metrics
         → 200
         ...
-        dford_writes_waiting 0.0
+        dford_snapshots_failed_total{project="rain"} 0.0
         ...
         ```
         """

@@ -132,7 +132,8 @@ class Writer:
     def _run(self) -> None:
         last = False
         while not last:
-            self._writing, group = 0, [self._queue.get()]
+            self._writing = 0
+            group = [self._queue.get()]
             while len(group) < _GROUP and not self._queue.empty():
                 group.append(self._queue.get())
             self._writing = len(group)
