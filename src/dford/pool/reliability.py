@@ -219,19 +219,21 @@ def by_people(told: AnswerColumns, prior: Floats, bounds: Any, voices: Sequence[
         found = _each(found, groups, known, now, voices)
         if several:  # now that it is known who slips
             _, now, found = _shared(found, told, prior, bounds, voices, answered)
-            likely = _if_alike(few, found.rates[1:], now, spreads, found.positions())[:1]
+            likely = _if_alike(few, found.rates[1:], now, spreads, found.positions(), 1)
             found = found._replace(spread=opinions.rate_and_spread(_RATES[:1], spreads, likely, 1.0)[1])
     return _shared(found, told, prior, bounds, voices, answered)[2]
 
 
 def _if_alike(
-    groups: Groups, least: Floats, prior: Floats, spreads: Floats, positions: tuple[Floats, Floats]
+    groups: Groups, least: Floats, prior: Floats, spreads: Floats, positions: tuple[Floats, Floats],
+    n_rates: int = len(_RATES),
 ) -> Floats:  # fmt: skip
-    """How likely the answers are by rate and spread, and these before them, as logarithms."""
+    """How likely the answers are by rate, of the first few, and spread, and these before them, as logarithms."""
     found: Floats = opinions.if_alike(
-        groups.starts, groups.items, groups.cuts, groups.said, least[groups.voices], prior, _RATES, spreads, *positions
-    )
-    found += (_BEFORE * logs(1.0 - _RATES) + logs(np.gradient(_RATES)))[:, None]
+        groups.starts, groups.items, groups.cuts, groups.said, least[groups.voices], prior, _RATES[:n_rates], spreads,
+        *positions,
+    )  # fmt: skip
+    found += (_BEFORE * logs(1.0 - _RATES) + logs(np.gradient(_RATES)))[:n_rates, None]
     if len(spreads) > 1:
         deviations = logs(spreads) - logs(np.array([_USUAL_SPREAD]))
         found -= 0.5 * _PRECISION * deviations * deviations
