@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 start_with_a_copy(os.environ.get("PYTEST_XDIST_WORKER", "alone"))
 
+# Several test processes share few cores: threads of linear algebra would wait for each other longer than they work.
+for _threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(_threads, "1")
+
 # Compilation of a first call takes seconds, so no deadline; the same examples every run, so no surprises in CI.
 hypothesis.settings.register_profile(
     "dford", deadline=None, derandomize=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]

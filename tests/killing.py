@@ -52,13 +52,14 @@ class Server:
 class Told(NamedTuple):
     """What was acknowledged, by question: answers and retractions with their place in the log, and skips.
 
-    And by their place in the log, what was settled: items and their lowest possible levels.
+    And by their place in the log, what was settled: items and their lowest possible levels; and ratings of items.
     """
 
     answers: dict[int, tuple[bool, int]]
     retractions: dict[int, int]
     skips: dict[int, bool]
     settled: dict[int, tuple[int, int]]
+    rated: dict[int, tuple[int, int]]
 
 
 class Person(threading.Thread):
@@ -87,7 +88,8 @@ class Person(threading.Thread):
             if self._insist(client, f"{path}/skip") is not None:
                 self._told.skips[number] = True
             return
-        told = self._insist(client, f"{path}/answer", json={"higher": self._random.random() < 0.5})
+        said = {"rating": self._random.choice(LEVELS)} if act < 0.1 else {"higher": self._random.random() < 0.5}
+        told = self._insist(client, f"{path}/answer", json=said)
         if told is None:
             return
         self._told.answers[number] = told["higher"], told["sequence"]
@@ -98,6 +100,17 @@ class Person(threading.Thread):
 
         if self._settles and 0.9 < act < 0.95:
             self._settle(client)
+        if self._settles and 0.8 < act < 0.85:
+            self._rate(client)
+
+    def _rate(self, client: httpx.Client) -> None:
+        given = [(self._random.randrange(1, 231), self._random.randrange(4)) for _ in range(3)]
+        body = {"ratings": [{"item": item, "level": LEVELS[place]} for item, place in given]}
+        said = self._insist(client, "/ratings", json=body)
+        if said is not None:
+            self._told.rated.update(
+                {number: (item, place + 1) for number, (item, place) in zip(said["ratings"], given, strict=True)}
+            )
 
     def _settle(self, client: httpx.Client) -> None:
         # 30 of 230 items, so that most are left to ask about
@@ -126,7 +139,7 @@ class Person(threading.Thread):
 
 def kill_test(database: str, kills: int, people: int, learner: str, seconds: float = 0.5, count: int = 1) -> str:
     """Run it, on one server or several, and report what was found; raises if anything is lost."""
-    chance, told = random.Random(0), Told({}, {}, {}, {})
+    chance, told = random.Random(0), Told({}, {}, {}, {}, {})
     servers = [Server(database, learner, lease_seconds=1, snapshot_every=50) for _ in range(count)]
     with httpx.Client(base_url=servers[0].url, timeout=600) as client:
         set_up(client, learner=learner)
@@ -167,8 +180,8 @@ def kill_test(database: str, kills: int, people: int, learner: str, seconds: flo
     assert closing < 5
     return (
         f"{kills} kills, {count} server(s), {people} people, {learner}: {len(told.answers):,} answers, "
-        f"{len(told.retractions):,} retractions, {len(told.skips):,} skips and {len(told.settled):,} settled levels "
-        f"acknowledged, 0 lost, 0 twice; "
+        f"{len(told.retractions):,} retractions, {len(told.skips):,} skips, {len(told.settled):,} settled levels "
+        f"and {len(told.rated):,} ratings acknowledged, 0 lost, 0 twice; "
         f"state equal to a clean replay; closed in {closing:.1f} s"
     )
 
@@ -181,7 +194,12 @@ def _compare(database: str, told: Told) -> None:
         retractions = connection.execute(sa.select(schema.retractions)).all()
         skips = connection.execute(sa.select(schema.skips)).all()
         settled = connection.execute(sa.select(schema.settlements)).all()
+        asked = connection.execute(sa.select(schema.questions.c.number, schema.questions.c.item)).all()
     opened.close()
+    items = {row.number: row.item for row in asked}
+    rated = {row.sequence: (items[row.question], row.rating) for row in answers if row.rating is not None}
+    unasked = [rated[row.sequence] for row in answers if row.question < 0]
+    assert len(set(unasked)) == len(unasked), "applied twice"  # all by the same person
     for rows in (answers, retractions, skips):
         assert len({row.question for row in rows}) == len(rows), "applied twice"
     kept = Told(
@@ -189,6 +207,7 @@ def _compare(database: str, told: Told) -> None:
         {row.question: row.sequence for row in retractions},
         {row.question: True for row in skips},
         {row.sequence: (row.item, row.lowest) for row in settled},
+        rated,
     )
     pairs: Iterator[tuple[dict[int, Any], dict[int, Any]]] = zip(told, kept, strict=True)
     for acknowledged, there in pairs:

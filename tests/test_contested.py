@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from dford.pool.agreement import AnswerColumns
-from dford.pool.contested import contradictions
+from dford.pool.judged import contradictions
 from dford.pool.reliability import Reliability, alike
 
 ANSWERS = st.lists(

@@ -385,6 +385,27 @@ def test_the_log_of_a_pool_is_never_judged_in_silence(
         offpolicy.mae(log, log.prediction, policy=Nearby())
 
 
+@pytest.mark.parametrize("n_levels", [2, 5])
+def test_the_log_of_a_pool_is_known_by_the_ids_of_its_answers(n_levels: int, tmp_path: Path) -> None:
+    """One answer for each item, no column of items, and for two levels any policy would have asked the same."""
+    levels, random = list(range(1, n_levels + 1)), np.random.default_rng(0)
+    y = random.integers(1, n_levels + 1, 400)
+    pool = Pool(random.normal(size=(400, 2)), levels, learner=NewtonLogit(), audit=0.0, random_state=0)
+    for _ in range(300):
+        question = pool.ask()
+        pool.tell(question, bool(y[question.item] > question.level))
+    log = pool.log_
+    once = np.sort(np.unique(log.item, return_index=True)[1])
+    frame = log.to_frame().iloc[once].drop(columns=["item", "person", "time"])
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    policy = Nearby() if n_levels == 2 else None
+    for judged in (FeedbackLog.from_frame(frame, levels), FeedbackLog.read(tmp_path / "log.csv", levels)):
+        assert judged.item.tolist() == [None] * len(once)
+        for log in (judged, FeedbackLog(levels) + judged, judged.without_guesses()):
+            with pytest.warns(UserWarning, match=rf"{len(once)} of the log's {len(once)} answers are a pool's"):
+                offpolicy.mae(log, log.prediction, policy=policy)
+
+
 def test_items_asked_about_again_by_a_policy_are_judged_without_a_warning() -> None:
     model, log, random = NewtonLogit(levels=LEVELS, random_state=0), FeedbackLog(LEVELS), np.random.default_rng(0)
     for n in range(200):

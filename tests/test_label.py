@@ -59,7 +59,7 @@ class TestSheet:
             ({"rows": ROWS[:3]}, "has 4 items, but the file has 3 rows; .*--project"),
             ({"rows": ROWS[1:]}, "differs from row 1 of the file: its 'size' was '0', and is '1'; .*--project"),
             ({"rows": [{"note": "x"}] * 4}, "the columns were 'size', 'note', and are 'note'; .*--project"),
-            ({"kinds": {"size": "text"}}, "reads the column 'size' as number; .*--project"),
+            ({"kinds": {"size": "text"}}, "reads the column 'size' as ratings; .*--project"),
             ({"kinds": {"sise": "text"}}, "has no column 'sise'"),
             ({"gold": "note"}, "has no column of known levels; .*--project"),
             ({"rows": (*ROWS[:4], {"size": "many", "note": ""})}, "row 5: column 'size' takes a number; got 'many'"),

@@ -72,11 +72,11 @@ def words(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Any:
         ),
         (
             {"error_rate": estimate(0.05, 0.01, 0.1), "strictness": estimate(0.25, 0.1, 0.4), **OTHERS},
-            "About 5% of the answers are wrong; a little stricter than the others.",
+            "Differs from the others in about 5% of the answers; a little stricter than the others.",
         ),
         (
             {"error_rate": estimate(0.05, 0.01, 0.1), "strictness": estimate(-1.2, -1.5, -0.9), **OTHERS},
-            "About 5% of the answers are wrong; much more lenient than the others.",
+            "Differs from the others in about 5% of the answers; much more lenient than the others.",
         ),
         (
             {
@@ -95,11 +95,10 @@ def test_no_more_is_said_than_the_answers_support(words: Any, figures: Any, said
 
 
 def flag_dan(route: Route) -> None:
-    """So many answers are too few for a flag, so this adds one."""
-    people = route.fetch().json()["people"]
-    route.fulfill(
-        json={"sequence": 150, "stale": False, "people": [{**one, "flag": FLAGS[one["name"]]} for one in people]}
-    )
+    """So many answers are too few for a flag, so this adds one, with what it takes."""
+    people, clear = route.fetch().json()["people"], {"error_rate": estimate(0.35, 0.28, 0.42)}
+    flagged = [{**one, **(clear if FLAGS[one["name"]] else {}), "flag": FLAGS[one["name"]]} for one in people]
+    route.fulfill(json={"sequence": 150, "stale": False, "people": flagged})
 
 
 FLAGS = {"ann": None, "ben": None, "dan": "wrong"}
@@ -117,7 +116,7 @@ def test_admins_see_how_people_answer_and_others_how_much(tmp_path: Path, new_pa
         page.route("**/people", flag_dan)
         page.goto(home(client) + f"#/things/watch?key={root}")
         dan = page.locator(".people > li", has_text="dan")
-        expect(dan.locator(".flag")).to_contain_text("Often wrong")
+        expect(dan.locator(".flag")).to_contain_text("Differs from the others")
         expect(dan).to_contain_text("50 answers")
         expect(page.locator(".people > li", has_text="ann").locator(".flag")).to_have_count(0)
         dan.get_by_text("Figures").click()
@@ -180,7 +179,13 @@ def test_how_people_are_asked_is_set_on_the_page(tmp_path: Path, new_page: Calla
         assert Axe().run(page).response["violations"] == []
         page.get_by_role("button", name="Save").click()
         expect(page.locator("#notices")).to_contain_text("from the next question on")
-        said = {"gold": 0.125, "answers_per_item": 3, "auditors": ["ann", "o'neill, ben"], "own_figures": True}
+        said = {
+            "gold": 0.125,
+            "answers_per_item": 3,
+            "auditors": ["ann", "o'neill, ben"],
+            "own_figures": True,
+            "ratings": False,
+        }
         assert ok(client.get(f"{project}/settings")) == {**said, "gold_column": None}
         page.reload()
         expect(page.get_by_label("People see their own figures")).to_be_checked()
@@ -206,7 +211,7 @@ def test_saving_leaves_alone_what_was_not_changed_and_what_is_typed_meanwhile(
         page.get_by_label("Who audits").fill("ben")
         held[0].continue_()
         expect(page.locator("#notices")).to_contain_text("from the next question on")
-        said = {"gold": 0.12345678, "answers_per_item": 3, "auditors": [], "own_figures": True}
+        said = {"gold": 0.12345678, "answers_per_item": 3, "auditors": [], "own_figures": True, "ratings": False}
         assert ok(client.get(f"{project}/settings")) == {**said, "gold_column": None}
         expect(page.get_by_label("Who audits")).to_have_value("ben")
 
@@ -220,7 +225,7 @@ def test_a_column_of_a_new_project_can_hold_known_levels(tmp_path: Path, new_pag
         page.set_input_files("#file", file)
         page.get_by_label("How weight is read").select_option("gold")
         page.get_by_label("How truth is read").select_option("gold")
-        expect(page.get_by_label("How weight is read")).to_have_value("number")
+        expect(page.get_by_label("How weight is read")).to_have_value("ratings")  # three numbers, three levels
         page.get_by_role("button", name="Create project").click()
         expect(page.locator(".question em")).to_be_visible(timeout=600_000)
         expect(page.locator(".item")).not_to_contain_text("truth")

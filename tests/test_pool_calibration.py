@@ -92,7 +92,7 @@ def test_shares_are_those_of_the_answers_and_two_more_items_per_level(levels: li
 def test_the_error_rate_is_cautious(answers: list[tuple[int, int, bool]], prior: list[float]) -> None:
     """Compared with the sum over all levels of each item: four fifths of what is possible are below it."""
     item, cut, higher = np.array(answers, dtype=np.int64).reshape(-1, 3).T
-    found = cautious_rate(AnswerColumns(item, np.zeros_like(item), cut, higher == 1), np.tile(prior, (4, 1)))
+    found = cautious_rate(AnswerColumns(item, np.zeros_like(item), cut, higher), np.tile(prior, (4, 1)))
     rates = (np.arange(100_000) + 0.5) / 200_000
     weights = (1 - rates) ** 8
     for i in range(4):
@@ -109,7 +109,9 @@ def test_the_error_rate_falls_with_answers_that_agree_and_rises_with_those_that_
     def rate(pairs: list[tuple[bool, bool]]) -> float:
         item, higher = np.repeat(np.arange(len(pairs)), 2), np.array(pairs, np.bool_).ravel()
         nobody = np.zeros_like(item)
-        return cautious_rate(AnswerColumns(item, nobody, nobody + 1, higher), np.full((len(pairs), 4), 0.25))
+        return cautious_rate(
+            AnswerColumns(item, nobody, nobody + 1, higher.astype(np.int64)), np.full((len(pairs), 4), 0.25)
+        )
 
     agree, differ = (True, True), (True, False)
     assert rate([agree] * 20) < rate([agree] * 5) < usual_rate(4) < rate([differ] * 3) < rate([differ] * 10) < 0.5

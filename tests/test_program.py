@@ -336,12 +336,12 @@ def test_the_budget_is_spent_and_never_exceeded_through_all_runs(tmp_path: Path,
     seen = tmp_path / "seen"
     body = f"open({str(seen)!r}, 'a').write(f\"{{asked['id']}}\\n\")\n{GOOD}"
     with labelled(tmp_path / "log.db") as (service, project):
-        for budget, asked in ((10, 10), (10, 10), (25, 25), (5, 25)):
+        for budget, asked in ((10, 10), (10, 10), (20, 20), (5, 20)):
             done = go(service, project, body, budget, copies).progress()
             assert (done.asked, done.failures) == (asked, {})
             assert len(set(seen.read_text().split())) == len(seen.read_text().split()) == asked
         answers = rows(service, schema.answers)
-        assert len(answers) == 25
+        assert len(answers) == 20
         assert {one.person for one in answers} == {"judge"}
         right = {
             one.number: float(ROWS[one.item - 1]["size"]) / 2 > one.level - 1 for one in rows(service, schema.questions)
@@ -380,12 +380,12 @@ def test_a_failure_costs_its_question_and_too_many_in_a_row_end_the_run(tmp_path
 
 def test_if_everything_is_taken_it_waits_for_its_own_and_then_ends(tmp_path: Path) -> None:
     with labelled(tmp_path / "log.db") as (service, project):
-        done = go(service, project, GOOD, 30, copies=14).progress()  # for 12 items
-        assert done.answers == 30
+        done = go(service, project, GOOD, 16, copies=14).progress()  # for 12 items
+        assert done.answers == 16
         for _ in ROWS:
             service.ask(project, QuestionRequest("ann"))
         dry = go(service, project, GOOD, 40)
-        assert (dry.progress().asked, dry.progress().answers, dry.ran_dry) == (30, 0, True), "and nothing was spent"
+        assert (dry.progress().asked, dry.progress().answers, dry.ran_dry) == (16, 0, True), "and nothing was spent"
 
 
 def test_nobody_is_asked_whether_something_is_above_the_highest_level(tmp_path: Path) -> None:

@@ -193,7 +193,7 @@ def test_thousands_of_mistakes_are_not_listed(server: Any) -> None:
     for path, body, said in (
         ("/projects/rain/questions", {"features": mistakes}, "features.c0 must be a string, a number"),
         ("/projects/rain/questions", mistakes, "the body has 5,000 mistakes; compare it with the HTTP reference"),
-        ("/projects/rain/answers", {"answers": [{}] * 5_000}, "answers.0.higher is missing"),
+        ("/projects/rain/answers", {"answers": [{}] * 5_000}, "answers.0.question is missing"),
     ):
         response = server.post(path, json=body, headers=server.keys["root"])
         assert problem(response) == (422, "invalid")

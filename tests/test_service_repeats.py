@@ -161,6 +161,9 @@ def test_what_an_earlier_version_did_is_not_done_again(file: Path) -> None:
             ALTER TABLE projects DROP COLUMN files;
             DROP INDEX answers_by_id;
             ALTER TABLE answers DROP COLUMN id;
+            DROP INDEX answers_with_ratings;
+            ALTER TABLE answers DROP COLUMN rating;
+            ALTER TABLE rules DROP COLUMN ratings;
             UPDATE schema_version SET version = 8;
         """)
     with serving(file) as client:

@@ -196,7 +196,8 @@ def test_audits_go_only_to_auditors(file: Path) -> None:
             changed = own.settings({"auditors": ["ben"], "own_figures": True})
         assert "GET" not in sent, "what was read before would undo a change that somebody else makes meanwhile"
         assert changed == {
-            "gold": 0.0, "answers_per_item": 1, "auditors": ["ben"], "own_figures": True, "gold_column": None
+            "gold": 0.0, "answers_per_item": 1, "auditors": ["ben"], "own_figures": True, "ratings": False,
+            "gold_column": None,
         }  # fmt: skip
         for n in range(160):
             tell(client, project, keys[("ann", "ben")[n // 2 % 2]], says(right, 0.0, random))
@@ -211,7 +212,13 @@ def test_two_changes_of_the_rules_at_once_both_hold(file: Path) -> None:
             with ThreadPoolExecutor(len(changes)) as threads:
                 for response in threads.map(lambda one: client.put(f"{project}/settings", json=one), changes):
                     ok(response)
-            said = {"gold": n / 100, "answers_per_item": n, "own_figures": n % 2 == 0, "auditors": [str(n)]}
+            said = {
+                "gold": n / 100,
+                "answers_per_item": n,
+                "own_figures": n % 2 == 0,
+                "auditors": [str(n)],
+                "ratings": False,
+            }
             assert ok(client.get(f"{project}/settings")) == {**said, "gold_column": None}
 
 

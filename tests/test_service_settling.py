@@ -70,12 +70,13 @@ def test_what_is_settled_takes_effect_as_in_the_library_and_a_replay_has_the_sam
         for n in range(80):
             if n % 10 == 5:
                 item, (low, high) = n // 2, ((1, 1), (1, 2), (0, 0), (0, 3))[n // 10 % 4]
-                pool.settle(item, LEVELS[low], LEVELS[high])
                 if (low, high) == (0, 3):
+                    pool.settle(item, LEVELS[2])
                     ok(client.put(f"{project}/settled/{item + 1}", json={"level": LEVELS[2]}))
                     assert client.delete(f"{project}/settled/{item + 1}").status_code == 204
                 else:
                     settle(client, project, item + 1, LEVELS[low], LEVELS[high])
+                pool.settle(item, LEVELS[low], LEVELS[high])
                 learned(client, project)
             mine, theirs = pool.ask(), question_for(client, project)
             assert (mine.item + 1, mine.level, mine.propensity) == (

@@ -44,7 +44,7 @@ FLOORS = {
         {"answers", "apart", "asked", "people", "reliability"},
         {"items"},
         {"audit", "held_out_learners"},
-        {"choice", "contested", "forecast", "judged", "run"},
+        {"choice", "forecast", "judged", "run", "votes"},
         {"refresh"},
         {"placements"},
         {"saving"},

@@ -22,9 +22,9 @@ def ann(item, level):
     return bool((right[item] > level) != (random.random() < 0.03))
 
 
-def place(names, calls, answers):
+def place(names, calls, answers, trusted=None):
     """Call the judge first, then ask whoever is worth it; returns the pool, and cost and error on the way."""
-    pool = Pool(X, [1, 2, 3, 4, 5], costs={name: COSTS[name] for name in names}, random_state=0)
+    pool = Pool(X, [1, 2, 3, 4, 5], costs={name: COSTS[name] for name in names}, trusted=trusted, random_state=0)
     cost, curve = 0.0, []
     for _ in range(0, calls, 20):
         cost += COSTS["judge"] * pool.run(judge, person="judge", budget=20).calls
@@ -37,11 +37,11 @@ def place(names, calls, answers):
     return pool, *np.transpose(curve)
 
 
-_, _, judge_errors = place(["judge"], calls=900, answers=0)
+_, _, judge_errors = place(["judge"], calls=900, answers=0, trusted=["judge"])
 print(f"the judge alone: {judge_errors.min():.2f} levels off at best")
 figure, axes = plt.subplots(figsize=(6.4, 3.4), dpi=100, layout="constrained")
 axes.axhline(judge_errors.min(), color="#8C8C8C", linestyle="--", label="the judge alone, at best")
-for label, names, calls, colour in ("Ann alone", ["Ann"], 0, "#332288"), ("the judge, then both", COSTS, 600, "black"):
+for label, names, calls, colour in ("Ann alone", ["Ann"], 0, "#332288"), ("the judge, then both", COSTS, 800, "black"):
     pool, costs, errors = place(names, calls, answers=300)
     print(f"{label}: 0.1 levels off at a cost of {costs[np.argmax(errors <= 0.1)]:.0f}")
     axes.plot(costs, errors, color=colour, linewidth=2, label=label)
@@ -49,7 +49,7 @@ rate = pool.people_["judge"].error_rate
 print(f"the judge is found to be wrong in {rate.low:.0%} to {rate.high:.0%} of its answers; in truth in 20%")
 
 axes.set(xlabel="cost of all answers: 0.01 for each of the judge's, 1 for each of Ann's", ylabel="levels off")
-axes.set_title("With a cheap judge, the levels cost half as much")
+axes.set_title("What a cheap judge saves")
 axes.grid(alpha=0.3)
 axes.spines[["top", "right"]].set_visible(False)
 axes.legend(frameon=False)

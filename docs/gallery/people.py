@@ -23,9 +23,10 @@ def answer(name, essay, grade):
     return bool(higher)
 
 
-def place(is_named):
+def place(is_named, seed):
     """Ask each person 200 questions; the pool is told who answers, or it is not."""
-    pool = Pool(np.empty((120, 0)), [1, 2, 3, 4, 5], random_state=0)
+    wrong.update(dict.fromkeys(PEOPLE, 0))
+    pool = Pool(np.empty((120, 0)), [1, 2, 3, 4, 5], random_state=seed)
     for name in list(PEOPLE) * 200:
         person = name if is_named else None
         question = pool.ask(person=person)
@@ -33,10 +34,12 @@ def place(is_named):
     return pool
 
 
-print(f"{abs(place(False).levels_ - right).mean():.2f} levels off if nobody says who answers")
-wrong = dict.fromkeys(PEOPLE, 0)
-pool = place(True)
-print(f"{abs(pool.levels_ - right).mean():.2f} levels off if answers are weighted by who gave them")
+for is_named, how in ((False, "nobody says who answers"), (True, "answers are weighted by who gave them")):
+    off = []
+    for seed in range(5):  # five pools, as one may be lucky
+        pool = place(is_named, seed)
+        off.append(abs(pool.levels_ - right).mean())
+    print(f"{np.mean(off):.2f} levels off if {how}")
 found = [pool.people_[name] for name in PEOPLE]
 rates, strictness = [person.error_rate for person in found], [person.strictness for person in found]
 true_rates, true_strictness = [wrong[name] / 200 for name in PEOPLE], [strict for _, strict in PEOPLE.values()]

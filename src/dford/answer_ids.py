@@ -7,6 +7,8 @@ import re
 from typing import Any
 
 LONGEST = 100
+OF_POOL = "pool."
+"""What the ids of answers begin with whose items a pool chose."""
 _ID = re.compile(f"[!-~]{{1,{LONGEST}}}")
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dford import sparse_rows
-from dford.answer_ids import checked_id, id_of
+from dford.answer_ids import OF_POOL, checked_id, id_of
 from dford.feedback import Question, as_names, check_columns, difference, labels_of, split_names
 from dford.files import atomic_write, quoting, read_parquet
 from dford.log_columns import (
@@ -89,9 +89,14 @@ class FeedbackLog:
         person: str | None = None,
         time: float | datetime | None = None,
         confidence: float | None = None,
+        rating: Any = None,
+        program: bool = False,
         id: str | None = None,
     ) -> None:
         """Add an answered question and, if known, which item it is about, who answered, when, and how sure they were.
+
+        If the person gave a level instead of yes or no, `rating` is that level, and `higher` whether it is above the
+        level asked about. `program` says that the person is a program.
 
         The time is in seconds since 1970, as from `time.time()`, or a datetime with a time zone, and the confidence is
         between 0.5 and 1. An answer with the confidence 0.5 is a guess, and says nothing.
@@ -110,7 +115,7 @@ class FeedbackLog:
         else:
             x = np.asarray(values, dtype=np.float64)
             row = x[0] if x.ndim == 2 and len(x) == 1 else x
-        about = checked_about(item, person, time, confidence)
+        about = checked_about(item, person, time, confidence, rating, program)
         answer = question.level, question.prediction, question.propensity, higher
         self._add(row, *answer, about, None if id is None else checked_id(id), question.id)
         self.feature_names = names or self.feature_names
@@ -125,6 +130,7 @@ class FeedbackLog:
         about: About = UNKNOWN,
         id: str | None = None,
         question: str = "",
+        mark: str = "",
     ) -> None:
         width = x.shape[-1]
         size = self._rows[0].shape[-1] if self._rows else len(self.feature_names or ()) or width
@@ -138,8 +144,13 @@ class FeedbackLog:
         if not isinstance(higher, (bool, np.bool_)):
             raise TypeError(f"higher must be True or False; got {higher!r}")
         answer = self.scale.number(level), self.scale.number(prediction), float(propensity), bool(higher)
+        if about.rating is not None and (self.scale.number(about.rating) > answer[0]) != answer[3]:
+            raise ValueError(
+                f"the rating {about.rating!r} and higher={bool(higher)} contradict each other, as the question is "
+                f"about {level!r}"
+            )
         if id is None:
-            id = self._new_id(x, question, answer, about)
+            id = self._new_id(x, question, answer, about, mark)
         elif (place := self._ids.get(id)) is not None:
             if self._answers[place] != answer:
                 raise ValueError(
@@ -151,18 +162,19 @@ class FeedbackLog:
         self._answers.append(answer)
         self._about.append(about)
 
-    def _new_id(self, x: Any, question: str, answer: tuple[Any, ...], about: About) -> str:
+    def _new_id(self, x: Any, question: str, answer: tuple[Any, ...], about: About, mark: str) -> str:
         """The id of an answer without one: what it says, so that it is the same whenever the same log is read.
 
         Without a time, answers of other logs may well say the same. So the answers before it are then part of it.
         """
         before = next(reversed(self._ids), "") if about.time is None else ""
-        said = found = id_of(
-            sparse_rows.pack(x)[0] if sparse.issparse(x) else x.tobytes(), question, *answer, *about, before
-        )
+        said = found = mark + id_of(
+            sparse_rows.pack(x)[0] if sparse.issparse(x) else x.tobytes(), question, *answer, *about[:4], before,
+            *([] if about.rating is None else [about.rating]), *([about.program] if about.program else []),
+        )  # fmt: skip
         while found in self._ids:
             self._alike[said] += 1
-            found = id_of(said.encode(), self._alike[said])
+            found = mark + id_of(said.encode(), self._alike[said])
         return found
 
     def __len__(self) -> int:
@@ -258,6 +270,16 @@ class FeedbackLog:
         return np.array([about.confidence for about in self._about], dtype=np.float64)
 
     @property
+    def rating(self) -> NDArray[Any]:
+        """The levels that people gave instead of yes or no; None for other answers."""
+        return np.array([about.rating for about in self._about], dtype=object)
+
+    @property
+    def program(self) -> NDArray[np.bool_]:
+        """Which answers are known to be a program's."""
+        return np.array([about.program for about in self._about], dtype=bool)
+
+    @property
     def id(self) -> NDArray[Any]:
         """The ids of the answers, each of which is there once."""
         return np.array(list(self._ids), dtype=object)
@@ -278,6 +300,10 @@ class FeedbackLog:
                 f"{count} of the log's {len(self)} answers are guesses, with a confidence of 0.5, and say nothing; "
                 "use log.without_guesses()"
             )
+
+    def count_of_pool(self) -> int:
+        """How many answers come from the log of a pool, by their ids."""
+        return sum(id.startswith(OF_POOL) for id in self._ids)
 
     def refuse_copies(self) -> None:
         """Raise an error if some answers are there twice under two ids, as far as items and times show it."""
@@ -306,10 +332,10 @@ class FeedbackLog:
     def to_frame(self, feature_names: Sequence[str] | None = None) -> Any:
         """A pandas frame: `level`, `prediction` (names), `propensity`, `higher`, `id`, and a column for each feature.
 
-        If any of them is known for any answer, `item`, `person` and `time` come next, followed by `confidence` if any
-        answer has one. The last column before the features is `id`. Features without names are called x0, x1, ...
-        Sparse rows have a column for each named feature, starting with the first, and one for texts and all others,
-        such as "3:0.5 17:1.0".
+        If any of them is known for any answer, `item`, `person` and `time` come next, followed by `confidence`,
+        `rating` and `program` if any answer has one. The last column before the features is `id`. Features without
+        names are called x0, x1, ... Sparse rows have a column for each named feature, starting with the first, and one
+        for texts and all others, such as "3:0.5 17:1.0".
         `polars.from_pandas` takes the frame too.
         """
         import pandas as pd
@@ -340,6 +366,10 @@ class FeedbackLog:
             frame["time"] = pd.to_datetime(np.round(1e6 * self.time), unit="us", utc=True)
             if any(about.confidence is not None for about in self._about):
                 frame["confidence"] = self.confidence
+            if any(about.rating is not None for about in self._about):
+                frame["rating"] = self.rating
+            if any(about.program for about in self._about):
+                frame["program"] = self.program
         frame[ID] = self.id
         return pd.concat([frame, pd.DataFrame(X, columns=list(features))], axis=1)
 
@@ -389,9 +419,9 @@ class FeedbackLog:
         """Read the log from a pandas or polars frame, or a dict of columns, with the columns of `to_frame`.
 
         Columns called x0, x1, ..., in this order, are features without names. Columns called `item`, `person` and
-        `time` describe the answers if all three are there, and are features otherwise; the same goes for `confidence`.
-        Without a column `id`, an answer's id is a hash of its row and, if it has no time, of the rows before it: so the
-        same file has the same ids whenever it is read.
+        `time` describe the answers if all three are there, and are features otherwise; the same goes for `confidence`,
+        `rating` and `program`. Without a column `id`, an answer's id is a hash of its row and, if it has no time, of
+        the rows before it: so the same file has the same ids whenever it is read.
         """
         if isinstance(frame, Mapping):
             check_columns(frame)
@@ -422,7 +452,7 @@ class FeedbackLog:
         if rest is not None:
             more_rows = sparse_rows.from_texts(np.asarray(frame[rest[0]]), rest[1])
             rows = sparse.hstack([sparse.csr_matrix(rows), more_rows], "csr")
-        about = read_about(*(frame[name] for name in more)) if more else [UNKNOWN] * len(level)
+        about = read_about({name: frame[name] for name in more}) if more else [UNKNOWN] * len(level)
         ids = read_ids(frame[ID]) if ID in labels else [None] * len(level)
         for row, (x, *answer) in enumerate(zip(rows, *columns, about, ids, strict=True), 1):
             try:

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
@@ -21,7 +21,9 @@ from dford.sparse_rows import find_column
 COLUMNS = ("level", "prediction", "propensity", "higher")
 ABOUT = ("item", "person", "time")
 CONFIDENCE = "confidence"
-MAY_HAVE = (*ABOUT, CONFIDENCE)
+RATING = "rating"
+PROGRAM = "program"
+MAY_HAVE = (*ABOUT, CONFIDENCE, RATING, PROGRAM)
 ID = "id"
 
 
@@ -35,6 +37,10 @@ class About(NamedTuple):
     """When it was given, in seconds since 1970, to the microsecond."""
     confidence: float | None = None
     """How sure the person is that it is right, from 0.5 to 1."""
+    rating: Any = None
+    """The level that the person gave, if they did not answer with yes or no."""
+    program: bool = False
+    """Whether the person is a program."""
 
 
 UNKNOWN = About()
@@ -50,9 +56,9 @@ def is_guess(confidence: Any) -> Any:
 
 
 def about_columns(names: Iterable[str]) -> tuple[str, ...]:
-    """The columns that describe a log's answers: all three, perhaps with the confidence, or none."""
+    """The columns that describe a log's answers: all three, perhaps with confidences and ratings, or none."""
     names = set(names)
-    return (MAY_HAVE if CONFIDENCE in names else ABOUT) if set(ABOUT) <= names else ()
+    return tuple(name for name in MAY_HAVE if name in names) if set(ABOUT) <= names else ()
 
 
 def check_feature_names(names: Iterable[str], has_more: bool = False) -> None:
@@ -100,9 +106,10 @@ def _in_words() -> Iterator[None]:
 @_in_words()
 def read_rounds(source: Any, levels: Sequence[Any], **options: Any) -> Any:
     """The frame in a CSV file of rounds, with the names of the levels."""
-    columns, header = COLUMNS[:2], _header(source)
+    header = _header(source)
     _check_lengths(source, len(header), options.get("nrows"))
     more = about_columns(header)
+    columns = (*COLUMNS[:2], *([RATING] if RATING in more else []))
     options["dtype"] = {"item": str, "time": str} if more else {}
     features = [name for name in header if name not in (*COLUMNS, ID, *more)]
     kinds: dict[str, type] = dict.fromkeys(features, np.float64)
@@ -118,13 +125,16 @@ def read_rounds(source: Any, levels: Sequence[Any], **options: Any) -> Any:
     frame.columns = header  # pandas would invent a name for an empty one
     known = {_text(name): name for name in Scale(levels).names}
     names = {text: _read_name(text, known) for column in columns if column in frame for text in set(frame[column])}
+    names |= {"": None} if RATING in more and "" not in known else {}
     for column in columns:
         if column in frame:
             frame[column] = np.fromiter((names[text] for text in frame[column]), dtype=object)
     return frame
 
 
-def checked_about(item: Any, person: Any, time: Any, confidence: Any = None) -> About:
+def checked_about(
+    item: Any, person: Any, time: Any, confidence: Any = None, rating: Any = None, program: Any = False
+) -> About:  # fmt: skip
     """What is known about an answer; raises an error that says what is impossible."""
     if item is not None and (not _is_number(item) or not 0 <= item < 2**63 or item != int(item)):
         raise ValueError(f"an item must be a whole number, 0 or more; got {item}")
@@ -132,11 +142,15 @@ def checked_about(item: Any, person: Any, time: Any, confidence: Any = None) -> 
         raise TypeError(f"a person must be a name; got {person!r}")
     if person is not None and person.encode(errors="ignore").decode() != person:  # half of a pair of surrogates
         raise ValueError(f"the name of a person must be text that can be written to a file; got {person!r}")
+    if not isinstance(program, (bool, np.bool_)):
+        raise TypeError(f"program must be True or False; got {program!r}")
     return About(
         None if item is None else int(item),
         person or None,
         None if time is None else _checked_time(time),
         checked_confidence(confidence),
+        rating,
+        bool(program),
     )
 
 
@@ -175,22 +189,28 @@ def read_ids(column: Any) -> list[str | None]:
     return found
 
 
-def read_about(items: Any, people: Any, times: Any, confidences: Any = None) -> list[About]:
-    """What is known about every answer, from the columns of a file or frame."""
+def read_about(columns: Mapping[str, Any]) -> list[About]:
+    """What is known about every answer, from those columns of a file or frame that `about_columns` names."""
     import pandas as pd
 
+    items, people, times = (columns[name] for name in ABOUT)
+    confidences, ratings = columns.get(CONFIDENCE), columns.get(RATING)
     when = _read_times(np.asarray(times))
     micro = when.dt.as_unit("us").astype("int64")
     sure = np.full(len(when), np.nan) if confidences is None else read_numbers(np.asarray(confidences), CONFIDENCE)
     found = []
-    columns = zip(items, people, micro, when.isna(), sure, strict=True)  # items as they are: an array may round them
-    for row, (item, person, one, missing, confidence) in enumerate(columns, 1):
+    rated = [None] * len(when) if ratings is None else [None if pd.isna(level) else level for level in ratings]
+    programs = read_yes_or_no(np.asarray(columns[PROGRAM])) if PROGRAM in columns else [False] * len(when)
+    rows = zip(items, people, micro, when.isna(), sure, rated, programs, strict=True)  # items as they are, not rounded
+    for row, (item, person, one, missing, confidence, rating, program) in enumerate(rows, 1):
         try:
             about = checked_about(
                 None if pd.isna(item) else _read_item(item),
                 None if pd.isna(person) or person == "" else str(person),
                 None if missing else one / 1e6,
                 None if np.isnan(confidence) else confidence,
+                rating,
+                program,
             )
         except (TypeError, ValueError) as error:
             raise ValueError(f"row {row} of the log: {error}") from None

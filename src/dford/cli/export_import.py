@@ -46,6 +46,7 @@ def add(program: "typer.Typer") -> None:
     ) -> None:
         """Add the answers of another log to a project with the same columns, all or none.
 
+        A .csv with the columns item, level and, if it is known, person has ratings: the levels that people gave.
         An answer that the project has, from here or from another file, is not added again: its id tells.
         """
         check_ending(file, "the log")
@@ -70,12 +71,19 @@ def _export(name: str, file: Path, what: str, database: str) -> None:
 
 def _import(name: str, file: Path, database: str, are_new: bool) -> None:
     with existing(database, items_per_call=2**31 - 1) as service:  # the limit is for strangers over HTTP
-        from dford.service.projects import keys, uploads
+        from dford.service.projects import keys, ratings, uploads
 
         project = service.project(name)
         service.with_columns(project)
         with naming(file):
-            log = uploads.uploaded_log(project, file.read_bytes(), file.suffix, service.bounds())
+            content = file.read_bytes()
+            if file.suffix == ".csv" and uploads.is_table_of_ratings(content):
+                given = uploads.uploaded_ratings(content, service.bounds())
+                sent = ratings.checked(project, given, keys.LOCAL.name, True, "body")
+                found = service.rate(project, sent, program=False)
+                print(f"{len(sent):,} ratings: {found['count']:,} new, {found['known']:,} already there")
+                return
+            log = uploads.uploaded_log(project, content, file.suffix, service.bounds())
             added = service.add_log(project, log, keys.LOCAL.name, are_new=are_new)
         print(
             f"{len(log):,} answers: {added['count']:,} new, {added['known']:,} already there; {added['about_items']:,} "

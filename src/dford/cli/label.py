@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _HOST = "127.0.0.1"
 _LEARNER = f"One of {', '.join(LIVE_LEARNERS)}; by default auto."
+_KIND = f"{_tables.KIND} A column whose kind is given is not one of ratings."
 _NAMED = 5  # unreadable images listed
 _FILE = (
     "A .csv with a header line and one item per row, or a folder of images; vectors in a .npy file of the same name "
@@ -51,7 +52,7 @@ def add(program: "typer.Typer") -> None:
         ],
         levels: Annotated[str, typer.Option(metavar="A,B,C", help="The scale, lowest first.")] = "",
         project: Annotated[str, typer.Option(metavar="NAME", help="The project's name; by default the file's.")] = "",
-        kind: Annotated[list[str] | None, typer.Option(metavar="COLUMN=KIND", help=_tables.KIND)] = None,
+        kind: Annotated[list[str] | None, typer.Option(metavar="COLUMN=KIND", help=_KIND)] = None,
         files: Annotated[
             Path | None,
             typer.Option(file_okay=False, metavar="DIR", help="The folder of the images that a column names."),

@@ -56,6 +56,8 @@ class Column(NamedTuple):
     note: str = ""
     made_by: str = ""
     """What computed the numbers of an image, or the places of categories without a list."""
+    ratings: tuple[float, ...] = ()
+    """If its values are ratings on the scale: what stands for each level, lowest first."""
 
     @property
     def is_sparse(self) -> bool:

@@ -209,7 +209,7 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """What was fitted, as text."""
         check_is_fitted(self)
         scaling = {} if self.scaling_ is None else {"scaling": self.scaling_._asdict()}
-        return json.dumps({"version": VERSION, "columns": [column._asdict() for column in self.columns_], **scaling})
+        return json.dumps({"version": VERSION, "columns": [_stored(column) for column in self.columns_], **scaling})
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -269,13 +269,19 @@ class Columns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return table
 
 
+def _stored(column: Column) -> dict[str, Any]:
+    """What is stored of a column: columns that are no ratings as before there were any."""
+    return {name: value for name, value in column._asdict().items() if name != "ratings" or value}
+
+
 def read_columns(stored: Sequence[Mapping[str, Any]]) -> list[Column]:
     """Stored columns, including those of early versions."""
     found = []
     for one in stored:
         old = "missing" not in one
         kind = "shown" if old and one["kind"] == "text" else one["kind"]
-        column = Column(**{**one, "kind": kind, "categories": tuple(one["categories"])})
+        lists = {"categories": tuple(one["categories"]), "ratings": tuple(map(float, one.get("ratings", ())))}
+        column = Column(**{**one, **lists, "kind": kind})
         fits = all(isinstance(value, kind) for value, kind in zip(column, _TYPES, strict=True))
         fits = fits and math.isfinite(column.mean) and all(isinstance(value, str) for value in column.categories)
         if not fits or kind not in (*KINDS, "order", "words") or not 0 <= column.size <= _LARGEST_VECTOR:

@@ -36,6 +36,8 @@ def unlearned(columns: Sequence[Column]) -> str:
 
 
 def _sentence(column: Column) -> str:
+    if column.ratings:
+        return f"{column.name}: ratings on this scale; levels start from them"
     said = {
         "number": "a number",
         "order": f"one of {len(column.categories)} ordered categories",

@@ -57,7 +57,8 @@ def mae(
     policy : Policy, optional
         The policy that chose the questions, to check that it can ask about every level, and that it would have asked
         these with these propensities. Without it, it is only noticed if a level was never asked about, if weights of
-        1 / propensity are far from their mean, K - 1, or if items have several answers, as in the log of a pool.
+        1 / propensity are far from their mean, K - 1, or if items have several answers. The log of a pool is always
+        noticed, by the ids of its answers: propensities do not tell how it chose the items.
     confidence : float, default=0.95
         The confidence of the interval, for a number of rows fixed in advance; see `dford.estimates.interval`.
     error_rate : float or Estimate, optional
@@ -244,8 +245,7 @@ def _terms(
     if policy is not None:
         policy.require_all_levels(K, log.scale.names)
         policy.require_propensities(asked, log.prediction_numbers, log.propensity, log.scale.names)
-    else:
-        _check_items(log)
+    _check_items(log, is_of_policy=policy is not None)
     never = sorted(set(range(1, K)) - set(asked.tolist()))
     if never:
         raise ValueError(
@@ -263,10 +263,19 @@ def _terms(
     return weights * term(_numbers(log, predictions), asked, log.higher), weights
 
 
-def _check_items(log: FeedbackLog) -> None:
-    """Warn if a pool may have chosen the questions: it asks about an item again, but rarely what is known about it."""
+def _check_items(log: FeedbackLog, is_of_policy: bool) -> None:
+    """Warn if a pool chose the questions, or may have: it rarely asks what is known, about an item asked again or not.
+
+    The propensities of a pool are those of the cuts, given the item; but it also chose the item.
+    """
     items = [item for item in log.item if item is not None]
-    if again := len(items) - len(set(items)):
+    if count := log.count_of_pool():
+        warnings.warn(
+            f"{count} of the log's {len(log)} answers are a pool's, which chose the items by what was known about "
+            "them, so this figure can be far off; judge a pool by its audit",
+            stacklevel=1,
+        )
+    elif not is_of_policy and (again := len(items) - len(set(items))):
         warnings.warn(
             f"{again} of the log's {len(log)} answers are about an item with an earlier answer: if a pool chose these "
             "questions, it hardly asked what was already known, and this figure can be far off; judge a pool by its "

@@ -88,7 +88,7 @@ def write_known(
     own.add(len(told.answered))
     about = np.flatnonzero((told.items >= 0) & (told.cuts < len(scale) - 1))  # nothing is above the top
     places = np.searchsorted(told.answered, told.items[about])
-    answers = AnswerColumns(places, told.people[about], told.cuts[about], told.higher[about])
+    answers = AnswerColumns(places, told.people[about], told.cuts[about], told.higher[about].astype(np.int64))
     own.counts += np.bincount(places, minlength=len(own)).astype(np.int32)
     reliability = alike(usual_rate(len(scale)) if rate is None else rate, len(scale)).extended(told.voices)
 

@@ -6,13 +6,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dford.arrays import Bools, Floats, Ints
+from dford.engine import counter
 from dford.engine.beliefs import people as engine
+from dford.engine.beliefs.opinions import RATED, YES
 from dford.log_columns import is_guess
 
 _ROUNDS = 8  # of messages back and forth
 _SHARING, _STILL = 20, 1e-3  # the most iterations for the shares of the levels, and the change at which they stop
 _ERRORS = np.array([0.005, 0.03, 0.07, 0.13, 0.22, 0.33, 0.48])
 _STRICT = np.array([0.2, 0.45, 0.7, 1.0, 1.5, 2.5, 4.0])
+_HALVES = counter.stream(0, "ratings as answers")
 _SPREAD = 0.2  # levels by which people are stricter or milder than others
 
 
@@ -85,18 +88,25 @@ class Voice(NamedTuple):
     name: str
     eighths: int = 0
     """The probability they give that their answer is right, in eighths, or 0 if they give none."""
+    informs: bool = False
+    """Whether what they say is something to learn from, and does not decide: that of programs."""
 
     @classmethod
-    def of(cls, name: str, confidence: float) -> "Voice":
+    def of(cls, name: str, confidence: float, informs: bool = False) -> "Voice":
         """The voice for a confidence from 0.5 to 1, or NaN."""
         if np.isnan(confidence):
-            return cls(name)
-        return cls(name, GUESS if is_guess(confidence) else max(round(8 * confidence), GUESS + 1))
+            return cls(name, informs=informs)
+        return cls(name, GUESS if is_guess(confidence) else max(round(8 * confidence), GUESS + 1), informs)
 
     @property
     def is_guess(self) -> bool:
         """Whether these answers are guesses, which say nothing."""
         return self.eighths == GUESS
+
+    @property
+    def decides(self) -> bool:
+        """Whether these answers say what is right."""
+        return not (self.is_guess or self.informs)
 
 
 def number_voices(names: Iterable[str | None], confidences: Iterable[float]) -> tuple[list[Voice], Ints]:
@@ -119,22 +129,49 @@ def speaks(voices: Sequence[Voice], people: Ints) -> Bools:
     return found
 
 
+def decides(voices: Sequence[Voice], people: Ints) -> Bools:
+    """Which answers say what is right."""
+    found: Bools = np.array([voice.decides for voice in voices], np.bool_)[people]
+    return found
+
+
 def voices_of(voices: Sequence[Voice], person: str) -> list[int]:
     """The numbers of all voices of a person."""
     return [number for number, voice in enumerate(voices) if voice.name == person]
 
 
 class AnswerColumns(NamedTuple):
-    """Answers of people about items. Items, people (or voices) and cuts count from 0."""
+    """Answers of people about items. Items, people (or voices), cuts and levels count from 0."""
 
     item: Ints
     person: Ints
     cut: Ints
-    higher: Bools
+    """The cut that was asked about or, of a rating, the level."""
+    said: Ints
+    """NO, YES or RATED."""
+
+    @property
+    def higher(self) -> Bools:
+        """Which answers are yes."""
+        found: Bools = self.said == YES
+        return found
+
+    def halved(self, n_levels: int) -> "AnswerColumns":
+        """Each rating as the yes or no that it gives to a question about a cut drawn for its item."""
+        if not (self.said == RATED).any():
+            return self
+        cut, said = halve(self.cut, self.said, counter.uniforms(_HALVES, self.item), n_levels)
+        return self._replace(cut=cut, said=said)
 
     def where(self, which: Any) -> "AnswerColumns":
         """A selection of the answers."""
-        return AnswerColumns(self.item[which], self.person[which], self.cut[which], self.higher[which])
+        return AnswerColumns(self.item[which], self.person[which], self.cut[which], self.said[which])
+
+
+def halve(cut: Ints, said: Ints, draws: Floats, n_levels: int) -> tuple[Ints, Ints]:
+    """Ratings as answers about cuts drawn by these numbers from 0 to 1: one bit each, like any other answer."""
+    is_rated, drawn = said == RATED, (draws * (n_levels - 1)).astype(np.int64)
+    return np.where(is_rated, drawn, cut), np.where(is_rated, cut > drawn, said)
 
 
 class Agreed(NamedTuple):
@@ -156,7 +193,9 @@ def agree(told: AnswerColumns, prior: Floats, voices: Sequence[Voice]) -> Agreed
     together, prior = _together(told, voices), np.ascontiguousarray(prior)
     yes = KINDS.chances(n_levels).T
     says = np.ascontiguousarray(np.stack([1.0 - yes, yes]))
-    engine.agree(*told, together, prior, says, weights, _ROUNDS, *found, messages, work)
+    engine.agree(
+        told.item, told.person, told.cut, told.higher, together, prior, says, weights, _ROUNDS, *found, messages, work
+    )
     return found
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dford.engine.beliefs.opinions import RATED
 from dford.pool.agreement import AnswerColumns
 
 PURPOSES = ("place", "check", "audit", "gold", "released")
@@ -23,7 +24,8 @@ class Answer(NamedTuple):
     placement: int
     """The placement of the item when it was asked about."""
     propensity: float
-    higher: bool
+    said: int
+    """NO, YES or RATED; a rating has its level in the place of the cut."""
     purpose: int
     checks: int
     """The number of the question that this one repeats, or -1."""
@@ -42,7 +44,7 @@ _COLUMNS = np.dtype(
         ("cut", np.int16),
         ("placement", np.int16),
         ("propensity", np.float64),
-        ("higher", np.bool_),
+        ("said", np.int8),
         ("purpose", np.int8),
         ("checks", np.int64),
         ("person", np.int32),
@@ -79,8 +81,7 @@ class Answers:
 
     def told(self, which: Any = slice(None)) -> AnswerColumns:
         """What was answered, and by whom."""
-        item, person, cut, higher = (self[name][which] for name in ("item", "person", "cut", "higher"))
-        return AnswerColumns(item.astype(np.int64), person.astype(np.int64), cut.astype(np.int64), higher.copy())
+        return AnswerColumns(*(self[name][which].astype(np.int64) for name in ("item", "person", "cut", "said")))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         names = _COLUMNS.names or ()
@@ -92,11 +93,12 @@ class Answers:
     def restore(self, arrays: dict[str, NDArray[Any]], n_items: int, n_levels: int, n_people: int) -> None:
         found = {name: arrays[f"answers_{name}"] for name in _COLUMNS.names or ()}
         count = len(found["item"])
-        most = {"item": n_items, "cut": n_levels - 1, "placement": n_levels, "higher": 2, "purpose": len(PURPOSES)}
+        most = {"item": n_items, "cut": n_levels, "placement": n_levels, "said": 3, "purpose": len(PURPOSES)}
         most |= {"person": n_people, "is_taught": 2}
         if (
             any(column.shape != (count,) for column in found.values())
             or not all(((found[name] >= 0) & (found[name] < limit)).all() for name, limit in most.items())
+            or (found["cut"] >= n_levels - (found["said"] != RATED)).any()
             or not ((found["propensity"] > 0) & (found["propensity"] <= 1)).all()
             or not (np.isnan(found["confidence"]) | (np.abs(found["confidence"] - 0.75) <= 0.25)).all()
         ):

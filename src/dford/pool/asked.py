@@ -12,8 +12,8 @@ from dford.engine import counter
 from dford.learners import Rows
 from dford.pool.questions import ItemQuestion
 
-OPEN, TOLD_NO, TOLD_YES, DROPPED = range(4)
-_FATES = {TOLD_NO: "answered no", TOLD_YES: "answered yes", DROPPED: "dropped"}
+OPEN, TOLD_NO, TOLD_YES, DROPPED, TOLD_LEVEL = range(5)
+_FATES = {TOLD_NO: "answered no", TOLD_YES: "answered yes", DROPPED: "dropped", TOLD_LEVEL: "answered with a level"}
 
 
 class AskedQuestions:
@@ -90,7 +90,7 @@ class AskedQuestions:
         for *given, checks in waiting:
             self._put(tuple(given), checks)
         numbers, is_open = sorted(one[4] for one in waiting), np.flatnonzero(fates == OPEN).tolist()
-        if numbers != is_open or (fates > DROPPED).any() or not all(0 < one.propensity <= 1 for one in self):
+        if numbers != is_open or (fates > TOLD_LEVEL).any() or not all(0 < one.propensity <= 1 for one in self):
             raise ValueError("the pool has invalid questions")
 
     def _put(self, fields: tuple[Any, ...], checks: int) -> ItemQuestion:

@@ -7,6 +7,7 @@ import numpy as np
 
 from dford.arrays import Bools, Ints
 from dford.engine.beliefs import opinions
+from dford.engine.beliefs.opinions import NO, RATED, YES
 from dford.pool.agreement import Voice, voices_of
 from dford.pool.answers import AUDIT, Answers
 from dford.pool.items import Items
@@ -26,11 +27,13 @@ class AtHand(NamedTuple):
     may_audit: bool = True
     is_program: bool = False
     """A program gives the same answer again, so it is never asked twice."""
+    informs: bool = False
+    """What they say is something to learn from, and does not decide."""
 
     @property
     def is_restricted(self) -> bool:
         """Whether they may run out of questions to answer."""
-        return self.items is not None or self.is_program
+        return self.items is not None or self.is_program or self.informs
 
 
 class Choice(NamedTuple):
@@ -65,6 +68,42 @@ def choose(
     return None if pair < 0 else Choice(int(item[pair]), int(cut), int(who[pair]), np.flatnonzero(~is_answered[pair]))
 
 
+def choose_opinion(
+    items: Items, answers: Answers, voices: Sequence[Voice], at_hand: Sequence[AtHand]
+) -> tuple[int, int, str] | None:
+    """The item, the cut and the name of somebody who informs, about whose opinion this tells most.
+
+    First come items that they have said nothing about, of these the ones most in doubt. The levels that their answers
+    leave are halved by what else is known about the item.
+    """
+    best, found = 0.0, None
+    for one in at_hand:
+        low, high = _left(items, answers, voices_of(voices, one.name))
+        some = np.arange(len(items)) if one.items is None else one.items
+        some = some[low[some] < high[some]]
+        is_new = (low[some] == 0) & (high[some] == items.n_levels - 1)
+        few = np.concatenate([items.best_few(_LOOKED_AT, some[is_new == new]) for new in (True, False)])[:_LOOKED_AT]
+        belief, levels = 0.5 * items.beliefs(few) + 0.5 / items.n_levels, np.arange(items.n_levels)
+        belief[(levels < low[few, None]) | (levels > high[few, None])] = 0.0
+        above = 1.0 - (belief.cumsum(axis=1) / belief.sum(axis=1, keepdims=True))[:, :-1]
+        evenness = above * (1.0 - above) / one.cost
+        if len(few) and evenness.max() > best:
+            pair, cut = divmod(int(evenness.argmax()), items.n_levels - 1)
+            best, found = float(evenness.max()), (int(few[pair]), cut, one.name)
+    return found
+
+
+def _left(items: Items, answers: Answers, own: Sequence[int]) -> tuple[Ints, Ints]:
+    """The lowest and highest level of each item that these answers leave; where they contradict each other, none."""
+    which = np.isin(answers["person"], own)
+    item, _, cut, said = answers.told(which)
+    low, high = np.zeros(len(items), np.int64), np.full(len(items), items.n_levels - 1)
+    at_least, at_most = said != NO, said != YES
+    np.maximum.at(low, item[at_least], cut[at_least] + (said[at_least] == YES))
+    np.minimum.at(high, item[at_most], cut[at_most])
+    return low, high
+
+
 def _said_before(
     items: Items, answers: Answers, reliability: Reliability, own: Sequence[Sequence[int]], voices: Sequence[Voice],
     item: Ints, who: Ints,
@@ -88,11 +127,14 @@ def _look(items: Items, answers: Answers, among: Ints | None, voices: Sequence[i
     First come items whose best question the person has not answered, then others that they can still answer about.
     """
     own = np.isin(answers["person"], voices) & (answers["purpose"] != AUDIT)  # which says nothing of the placement
-    item, cut = (column.astype(np.int64) for column in (answers["item"][own], answers["cut"][own]))
+    item, _, cut, said_it = answers.told(own)
+    rated, asked = item[said_it == RATED], said_it != RATED
+    item, cut = item[asked], cut[asked]
     order, place = np.zeros(len(items), np.int8), np.full(len(items), -1)
     order[item[items.best_cuts(item) == cut]] = 1
     said = np.bincount(np.unique(item * items.n_levels + cut) // items.n_levels, minlength=len(items))
     order[said >= items.bounds[:, 1] - items.bounds[:, 0]] = 2
+    order[rated] = 2
     some = np.arange(len(items)) if among is None else among
     few = np.concatenate([items.best_few(_LOOKED_AT, some[order[some] == first]) for first in (0, 1)])[:_LOOKED_AT]
     place[few] = np.arange(len(few))
@@ -100,4 +142,5 @@ def _look(items: Items, answers: Answers, among: Ints | None, voices: Sequence[i
     is_answered = (cuts < bounds[:, :1]) | (cuts >= bounds[:, 1:])
     known = place[item] >= 0
     is_answered[place[item[known]], cut[known]] = True
+    is_answered[place[rated[place[rated] >= 0]]] = True
     return few, is_answered

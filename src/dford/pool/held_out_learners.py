@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.tree import ExtraTreeClassifier
 
 from dford import learners
 from dford.arrays import Bools, Floats, Ints
@@ -26,6 +27,8 @@ LEVEL_PARTS = 5
 _LEAST, _MOST = 50, 5000  # items with levels to learn
 _LEAST_PER_LEVEL = 5  # with 3, and fifty levels, placements were 6.4 levels off instead of 5.7
 _MOST_PRODUCTS = 12  # columns up to which a logit of levels has their products
+_N_TREES, _LEAST_IN_LEAF, _DRAWS = 60, 5, 4
+_UNSEEN = 0.01  # the probability that a forest leaves for levels it has not seen with such votes
 _GROWTH = Growth(max_iter=50, learning_rate=0.2, max_leaf_nodes=16)
 
 
@@ -127,10 +130,32 @@ class Drawn(NamedTuple):
         draws = counter.uniforms(counter.stream(seed, "levels"), some)
         return cls(some, items.evidence[some], items.bounds[some], draws)
 
-    def levels(self, prior: Floats) -> Ints:
-        """A level of each, by what is known about it, its prior included."""
+    def levels(self, prior: Floats, n: int = 1) -> Ints:
+        """A level of each, or n spread evenly, one row each, by what is known about it, its prior included."""
         beliefs = posteriors.beliefs(np.arange(len(self.items)), prior, self.evidence, self.bounds)
-        found: Ints = (beliefs.cumsum(axis=1)[:, :-1] <= self.draws[:, None]).sum(axis=1)
+        draws = (self.draws + np.arange(n)[:, None] / n) % 1.0
+        found: Ints = (beliefs.cumsum(axis=1)[:, :-1] <= draws[:, :, None]).sum(axis=2)
+        return found
+
+
+class Forest(NamedTuple):
+    """Extremely randomised trees (Geurts, Ernst and Wehenkel 2006) that learn levels."""
+
+    trees: tuple[ExtraTreeClassifier, ...]
+
+    @classmethod
+    def grow(cls, X: Floats, levels: Ints) -> "Forest":
+        """One that has learned these levels."""
+        X = X.astype(np.float32)  # as each tree would make it
+        trees = (ExtraTreeClassifier(min_samples_leaf=_LEAST_IN_LEAF, random_state=n) for n in range(_N_TREES))
+        return cls(tuple(tree.fit(X, levels, check_input=False) for tree in trees))
+
+    def above(self, X: Floats, n_levels: int) -> Floats:
+        """How likely each row is to be above each cut."""
+        X, levels = X.astype(np.float32), np.full((len(X), n_levels), _UNSEEN / n_levels)
+        said = sum(tree.predict_proba(X, check_input=False) for tree in self.trees)
+        levels[:, self.trees[0].classes_] += (1.0 - _UNSEEN) / len(self.trees) * said
+        found: Floats = 1.0 - levels.cumsum(axis=1)[:, :-1]
         return found
 
 
@@ -145,18 +170,24 @@ class LevelModels(NamedTuple):
 
     logits: tuple[NewtonLogit, ...]
     trees: tuple[Trees, ...]
-    """Empty if rows are sparse."""
+    """Empty if rows are sparse, or if there are forests."""
+    forests: tuple[Forest, ...] = ()
+    """Only if there are votes: of many opinions that are much alike they learn more from few answers than trees."""
 
     @classmethod
-    def learn(cls, X: Rows, parts: Ints, levels: Ints, n_levels: int) -> "LevelModels":
-        """From items with these features, in these parts, with these levels, which count from 0."""
+    def learn(cls, X: Rows, votes: Floats | None, parts: Ints, drawn: Drawn, prior: Floats) -> "LevelModels":
+        """From items whose levels can be drawn, with these features and votes, in these parts, if these are priors."""
+        n_levels, levels, some = prior.shape[1], drawn.levels(prior, _DRAWS), drawn.items
+        X, parts, votes = X[some], parts[some], None if votes is None else votes[some]
         features = "poly" if not sparse.issparse(X) and X.shape[1] <= _MOST_PRODUCTS else "linear"
 
-        def learn(part: int) -> tuple[NewtonLogit, Trees | None]:
+        def learn(part: int) -> tuple[NewtonLogit, Trees | Forest | None]:
             of = parts % LEVEL_PARTS != part
-            rows, own = X[of], levels[of]
+            rows, own = X[of], levels[0, of]
             logit = NewtonLogit(features=features, feedback="label", levels=range(n_levels), random_state=0)
             logit.fit(rows, own)
+            if votes is not None:
+                return logit, Forest.grow(np.tile(votes[of], (_DRAWS, 1)), levels[:, of].ravel())
             if sparse.issparse(X):
                 return logit, None
             schedule = TreeSchedule(_GROWTH, X.shape[1], n_levels)
@@ -164,12 +195,14 @@ class LevelModels(NamedTuple):
             schedule.grow_now()
             return logit, schedule.trees
 
-        logits, trees = zip(*_of_each(learn, LEVEL_PARTS), strict=True)
-        return cls(logits, tuple(one for one in trees if one is not None))
+        logits, others = zip(*_of_each(learn, LEVEL_PARTS), strict=True)
+        if votes is not None:
+            return cls(logits, (), others)
+        return cls(logits, () if sparse.issparse(X) else others)
 
-    def above(self, X: Rows, parts: Ints, n_levels: int) -> Floats:
+    def above(self, X: Rows, votes: Floats | None, parts: Ints, n_levels: int) -> Floats:
         """How likely each item is to be above each cut, by kind of model."""
-        out = np.empty((1 + bool(self.trees), X.shape[0], n_levels - 1))
+        out = np.empty((1 + bool(self.trees or self.forests), X.shape[0], n_levels - 1))
         for part, logit in enumerate(self.logits):
             of = parts % LEVEL_PARTS == part
             if of.any():
@@ -177,6 +210,10 @@ class LevelModels(NamedTuple):
         for part, trees in enumerate(self.trees):
             of = parts % LEVEL_PARTS == part
             out[1, of] = loops.sigmoids(trees.logits(X[of], n_levels))
+        for part, forest in enumerate(self.forests):
+            of = parts % LEVEL_PARTS == part
+            if votes is not None and of.any():
+                out[1, of] = forest.above(votes[of], n_levels)
         return out
 
     def arrays(self) -> dict[str, NDArray[Any]]:

@@ -10,6 +10,8 @@ from dford.engine import counter
 from dford.engine.beliefs import opinions, posteriors
 from dford.pool.reliability import Reliability
 
+_FROM_ZERO = ("counts", "is_open", "is_out", "_gaps", "_cuts")
+
 
 class Items:
     """Items with a prior, the evidence of their answers, and what was settled about them.
@@ -39,10 +41,25 @@ class Items:
         self.prior = np.concatenate([self.prior, np.tile(self._usual, (n, 1))])
         self.evidence = np.concatenate([self.evidence, np.zeros((n, self.evidence.shape[1]))])
         self.bounds = np.concatenate([self.bounds, np.tile(np.array([0, self.n_levels - 1], np.int16), (n, 1))])
-        for name in ("counts", "is_open", "is_out", "_gaps", "_cuts"):
+        for name in _FROM_ZERO:
             column = getattr(self, name)
             setattr(self, name, np.concatenate([column, np.zeros(n, column.dtype)]))
         self.look(np.arange(first, first + n))
+
+    def start(self, prior: Floats) -> None:
+        """Set the priors of the last items, about which nothing else is known."""
+        first = len(self) - len(prior)
+        self.prior[first:] = prior
+        self.look(np.arange(first, len(self)))
+
+    def set_prior(self, item: int, prior: Floats) -> None:
+        self.prior[item] = prior
+        self.look_at(item)
+
+    def keep(self, n: int) -> None:
+        """Keep the first n items, also if an interrupt left less of the others."""
+        for name in ("prior", "evidence", "bounds", *_FROM_ZERO):
+            setattr(self, name, getattr(self, name)[:n])
 
     def believe(self, prior: Floats, evidence: Floats, reliability: Reliability) -> None:
         """Set new priors, of all items or the first ones, and new evidence, after people's reliability has changed."""

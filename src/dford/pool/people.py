@@ -190,7 +190,7 @@ class People(Mapping[str, Person]):
             raise ValueError("the log does not say which items its answers are about; add the column item")
         numbers, item = np.unique(log.item[keep].astype(np.int64), return_inverse=True)
         voices, person = number_voices(log.person[keep], log.confidence[keep])
-        told = AnswerColumns(item.astype(np.int64), person, asked[keep], log.higher[keep])
+        told = AnswerColumns(item.astype(np.int64), person, asked[keep], log.higher[keep].astype(np.int64))
         places = {int(number): place for place, number in enumerate(numbers)}
         right = {one: log.scale.number(level) - 1 for one, level in (gold or {}).items()}
         known = {places[one]: level for one, level in right.items() if one in places}

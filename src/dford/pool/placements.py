@@ -13,21 +13,23 @@ from scipy import sparse
 from dford.arrays import Bools, Floats, Ints
 from dford.engine import counter
 from dford.engine.beliefs import posteriors
+from dford.engine.beliefs.opinions import RATED, YES
 from dford.estimates import Estimate
 from dford.learners import LiveLearner, Rows
-from dford.pool.agreement import AnswerColumns, Voice, speaks
+from dford.pool.agreement import AnswerColumns, Voice, decides, halve, speaks
 from dford.pool.answers import AUDIT, CHECK, GOLD, PLACE, RELEASED, Answer, Answers
 from dford.pool.apart import AnswerApart, AnswersApart
 from dford.pool.audit import Audit
-from dford.pool.choice import AtHand, choose
+from dford.pool.choice import AtHand, choose, choose_opinion
 from dford.pool.filling import Filling
 from dford.pool.forecast import Forecast
 from dford.pool.held_out_learners import Drawn, HeldOutLearners, Lessons
 from dford.pool.items import Items
 from dford.pool.judged import judged
-from dford.pool.people import Person, read_people
-from dford.pool.refresh import Calibration, Priors, Refresh, next_stage
+from dford.pool.people import Basis, Person, read_people
+from dford.pool.refresh import Calibration, Priors, Refresh, Stage
 from dford.pool.reliability import Reliability, alike, usual_rate
+from dford.pool.votes import RatingColumn, Votes, ratings, start
 from dford.scale import Scale
 
 AUDIT_SHARE = 0.03  # the default share of questions that audit the placements
@@ -37,6 +39,9 @@ _SPREAD = 0.03, 0.05
 _CHECKS = 0.01, 0.04
 _EARLY_CHECKS = 0.5  # more at first: this over the square root of the number of answers
 _FIRST_CHECK = 20
+# What one program says about an item is worth about this share of a person's answer about it: measured on language
+# models as judges, of which one brings levels as much nearer as a quarter of an answer per item does.
+_CHEAP = 0.25
 
 
 class ProposedQuestion(NamedTuple):
@@ -74,8 +79,11 @@ class Placements:
         self.apart = AnswersApart()
         self.X: Rows = np.empty((0, 0))
         self.filling = Filling(np.empty(0, np.bool_), np.empty(0))
+        self.rating_columns: list[RatingColumn] = []
+        """Features that are ratings on this scale; they are given before there are items."""
         self.refresh: Refresh | None = None
-        self.learned, self.next = 0, next_stage(0, 0)
+        self.learned, self.informed, self.settled = 0, 0, 0
+        self.next = Stage(0, 0).next(0)
 
     def add(self, rows: Rows) -> None:
         """Add items. The first ones determine which features may be missing, and what is filled in."""
@@ -87,12 +95,21 @@ class Placements:
         is_sparse = sparse.issparse(rows)
         self.X = sparse.vstack([self.X, rows], "csr") if is_sparse else np.concatenate([self.X, rows])
         self.items.add(rows.shape[0])
+        if self.rating_columns:
+            self.items.start(start(ratings(rows, self.rating_columns), len(self.scale)))
         self.audit.look()
+
+    def go_back(self, X: Rows, filling: Filling) -> None:
+        """After an interrupt, forget the items that came after these."""
+        self.X, self.filling = X, filling
+        self.items.keep(X.shape[0])
 
     def settle(self, item: int, low: int, high: int) -> None:
         """Set the lowest and highest level that an item can have."""
         self.items.settle(item, low, high)
         self.audit.settle(item)
+        self.settled += 1
+        self._go_on()
 
     def number(self, voice: Voice) -> int:
         """The number of a voice, which may be new."""
@@ -118,22 +135,25 @@ class Placements:
         """
         why, what = self._draw("why", number), self._draw("what", number)
         best = partial(self._best, at_hand, what)
-        if any(one.items is not None for one in at_hand):
+        if any(one.items is not None for one in at_hand) or (at_hand and all(one.informs for one in at_hand)):
             return best()
         auditors = [one for one in at_hand if one.may_audit]
         audits = self._share_of_audits() if auditors or not at_hand else 0.0
-        checks = self._share_of_checks() if len(self.answers) >= _FIRST_CHECK else 0.0
+        checks = self._share_of_checks() if self.stage().decided >= _FIRST_CHECK else 0.0
         if why < audits:
             found = self.audit.pick(auditing)
             return (
                 best() if found is None else self._question(*found, AUDIT, -1, what, self._cheapest(auditors, number))
             )
         if why < audits + checks:
-            drawn = int((why - audits) / checks * len(self.answers))
+            which = np.flatnonzero(self._says() & (self.answers["said"] != RATED))
+            if not len(which):
+                return best()
+            drawn = int(which[int((why - audits) / checks * len(which))])
             item, cut = (int(self.answers[name][drawn]) for name in ("item", "cut"))
             same = (self.answers["item"] == item) & (self.answers["cut"] == cut)
             answered = {self.voices[voice].name for voice in np.unique(self.answers["person"][same]).tolist()}
-            others = [one for one in at_hand if not (one.is_program and one.name in answered)]
+            others = [one for one in at_hand if not (one.informs or (one.is_program and one.name in answered))]
             is_fit = self.answers["purpose"][drawn] != AUDIT and self.items.is_free(item, cut)
             if is_fit and (others or not at_hand):
                 again = int(self.answers["question"][drawn])
@@ -142,6 +162,14 @@ class Placements:
 
     def _best(self, at_hand: Sequence[AtHand], what: float) -> ProposedQuestion | None:
         """The question that tells most about the level of an item."""
+        informers, at_hand = [one for one in at_hand if one.informs], [one for one in at_hand if not one.informs]
+        if at_hand:  # what informs is worth asking first, about every item, if that is cheap
+            each, least = math.ceil(math.log2(len(self.scale))), min(one.cost for one in at_hand)
+            informers = [one for one in informers if one.cost * each <= _CHEAP * least]
+        if informers:
+            opinion = choose_opinion(self.items, self.answers, self.voices, informers)
+            if opinion is not None or not at_hand:
+                return None if opinion is None else self._opinion(*opinion)
         is_unsure = any(voice.is_guess for voice in self.voices)
         if is_unsure and not at_hand:
             at_hand = (AtHand(""),)  # who does not know is not asked the same again
@@ -155,20 +183,24 @@ class Placements:
         found = self.items.best() if again or not at_hand else None
         return None if found is None else self._question(*found, PLACE, -1, what, (again[0] if again else "") or None)
 
+    def _opinion(self, item: int, cut: int, name: str) -> ProposedQuestion:
+        """The question that tells most about the opinion of somebody who informs."""
+        return ProposedQuestion(item, cut, int(posteriors.place_one(self.items.belief(item))), 1.0, PLACE, -1, name)
+
     def _share_of_audits(self) -> float:
         """The share of auditors' questions; a half if the audit has fallen behind because others answered so much."""
-        expected = self.audit_share * len(self.answers)
+        expected = self.audit_share * np.count_nonzero(self._says())
         there = np.count_nonzero(np.isin(self.answers["purpose"], (AUDIT, RELEASED)))
         return 0.5 if there + expected**0.5 < expected - 1.0 else self.audit_share
 
     def _share_of_checks(self) -> float:
         if self.error_rate is not None:
             return 0.0
-        return max(_CHECKS[self._has_people()], _EARLY_CHECKS / math.sqrt(max(len(self.answers), 1)))
+        return max(_CHECKS[self._has_people()], _EARLY_CHECKS / math.sqrt(max(self.stage().decided, 1)))
 
     def _has_people(self) -> bool:
         """Whether several have answered."""
-        return any(voice.name != self.voices[0].name for voice in self.voices)
+        return len({voice.name for voice in self.voices if not voice.informs}) > 1
 
     def _draw(self, stream: str, number: int) -> float:
         """Draw `number` of one of the streams of this seed."""
@@ -210,11 +242,31 @@ class Placements:
         )
 
     def count(self, answer: Answer) -> None:
-        if self.voices[answer.person].is_guess:
+        voice = self.voices[answer.person]
+        self.informed += voice.informs
+        if voice.is_guess:
             self._count_guess(answer)
+        elif voice.informs:  # it takes effect with the next priors
+            self.answers.append(answer._replace(is_taught=False))
+            if not self.stage().decided:
+                self._start_from_votes(answer.item)
         else:
             self._count_said(answer)
         self._go_on()
+
+    def _start_from_votes(self, item: int) -> None:
+        """Until somebody has said what is right, what informs is where an item starts, at once."""
+        which = np.flatnonzero((self.answers["item"] == item) & speaks(self.voices, self.answers["person"]))
+        told = self.answers.told(which)
+        rated = ratings(self.X[[item]], self.rating_columns)
+        votes = Votes.of(told._replace(item=np.zeros_like(told.item)), self.voices, rated, len(self.scale))
+        if votes is not None:
+            self.items.set_prior(item, votes.shares[0])
+
+    def _n_informed(self) -> int:
+        """How many answers are by those who inform."""
+        informs = np.array([voice.informs for voice in self.voices], np.bool_)
+        return int(informs[self.answers["person"]].sum())
 
     def count_apart(self, row: Rows, answer: AnswerApart) -> None:
         """Count an answer about no item, with its features: it teaches the learners."""
@@ -228,20 +280,20 @@ class Placements:
         self._begin_next()
         self._begin_next()
 
-    def _n_told(self) -> int:
-        """How many answers there are, of any kind."""
-        return len(self.answers) + len(self.apart)
+    def stage(self) -> Stage:
+        """How many answers there are, about items or not."""
+        return Stage(len(self.answers) + len(self.apart) + self.settled - self.informed, self.informed)
 
     def _go_on(self) -> None:
         """Let the next priors take effect, and begin others, if it is time."""
-        if self._n_told() >= self.next:
+        if self.stage().until(self.next) <= 0:
             self._begin_next()
 
     def _begin_next(self) -> None:
         if self.refresh is not None:
             self._take_effect(self.refresh.result())
             self.refresh = None  # so that `recall` knows if an interrupt comes before the next one is there
-        stage = next_stage(self._n_told(), len(self.items))
+        stage = self.stage().next(len(self.items))
         self.refresh, self.next = self._begin(), stage
 
     def _count_said(self, answer: Answer) -> None:
@@ -255,12 +307,18 @@ class Placements:
         self.answers.append(answer._replace(is_taught=False))
 
     def _says(self) -> Bools:
-        """Which answers say something."""
-        return speaks(self.voices, self.answers["person"])
+        """Which answers say what is right."""
+        return decides(self.voices, self.answers["person"])
+
+    def _votes(self) -> Votes | None:
+        """What those who inform say, and columns of ratings."""
+        people = self.answers["person"]
+        told = self.answers.told(speaks(self.voices, people) & ~decides(self.voices, people))
+        return Votes.of(told, self.voices, ratings(self.X, self.rating_columns), len(self.scale))
 
     def prepare(self, n: int) -> int:
         """How many of the next n answers can be counted without waiting for priors, after this call."""
-        until = self.next - self._n_told()
+        until = self.stage().until(self.next)
         if n < until:
             return n
         if until > 1 and not self.is_finished():
@@ -289,7 +347,8 @@ class Placements:
     def _learn_anew(self) -> None:
         self.refresh, self.learners, self.learned = None, self.learners.anew(), 0
         self.apart.anew()
-        self.next = max(self.next, self._n_told() + 1)
+        decided, informed = self.stage()
+        self.next = Stage(max(self.next.decided, decided + 1), max(self.next.informed, informed + 1))
 
     def recall(self) -> None:
         """After an interrupt, work out from the answers what follows from them."""
@@ -301,7 +360,8 @@ class Placements:
         self.items.counts = np.bincount(own.item, minlength=len(self.items)).astype(np.int32)
         self.items.differ(self.reliability)
         self.recall_audit()
-        if self.refresh is None and self._n_told() >= self.next:
+        self.informed = self._n_informed()
+        if self.refresh is None and self.stage().until(self.next) <= 0:
             self._learn_anew()
 
     def release(self) -> None:
@@ -325,17 +385,30 @@ class Placements:
         """How often an answer is believed to be wrong, averaged over all given answers."""
         return self.reliability.rate(self.answers["person"][self._says()])
 
+    def ratings_of_people(self) -> set[tuple[int, int, str]]:
+        """The item, the level and the name of the person of all whole ratings."""
+        rated = self.answers["said"] == RATED
+        item, level, person = (self.answers[name][rated].tolist() for name in ("item", "cut", "person"))
+        return {(i, k, self.voices[p].name) for i, k, p in zip(item, level, person, strict=True)}
+
     def read_people(self) -> dict[str, Person]:
         """What is known about everybody.
 
         An answer shows whether a person is right about a settled item only if it was settled before: an item may be
         settled later just because its answers contradict each other.
         """
-        answers, told = self.answers, self.answers.told()
-        low, high = self.items.bounds[told.item].astype(np.int64).T
-        known = np.where((answers["purpose"] == GOLD) & (low == high), low, -1)
-        basis = judged(answers, known, self.voices, len(self.items), len(self.scale), self.X.shape[1] > 0)
-        return {person.name: person for person in read_people(self.voices, told, known, basis)}
+        told, known = self.answers.told().halved(len(self.scale)), self._known()
+        return {person.name: person for person in read_people(self.voices, told, known, self._basis())}
+
+    def _known(self) -> Ints:
+        """The level that was already known when a question was asked, or -1."""
+        low, high = self.items.bounds[self.answers["item"]].astype(np.int64).T
+        return np.where((self.answers["purpose"] == GOLD) & (low == high), low, -1)
+
+    def _basis(self) -> Basis:
+        """The answers that show how reliable people are."""
+        is_chosen = self.X.shape[1] > 0 or self.informed > 0
+        return judged(self.answers, self._known(), self.voices, len(self.items), len(self.scale), is_chosen)
 
     def forecast(self, items: Items) -> Forecast:
         """How many more answers it takes, from what is known about these items."""
@@ -377,14 +450,24 @@ class Placements:
         item = np.concatenate([np.full(n_apart, -1), self.answers["item"]])[which]
         places, parts = np.where(item < 0, which, n_apart + item), np.where(item < 0, -1, self.learners.parts(item))
         columns = (
-            np.concatenate([self.apart[name], self.answers[name]])[which]
-            for name in ("cut", "placement", "propensity", "higher")
+            np.concatenate([self.apart[name], own])[which]
+            for name, own in zip(("cut", "placement", "propensity", "higher"), self._as_asked(), strict=True)
         )
         if not (item < 0).any():
             return Lessons(X[item], parts, *columns)
         apart = self.filling.fill(self.apart.X)
         rows = sparse.vstack([apart, X], "csr") if sparse.issparse(X) else np.concatenate([apart, X])
         return Lessons(rows[places], parts, *columns)
+
+    def _as_asked(self) -> tuple[Ints, Ints, Floats, Bools]:
+        """All answers for learners, to whom a rating is a yes or no about a cut drawn at random."""
+        cut, said, propensity = (self.answers[name] for name in ("cut", "said", "propensity"))
+        if not (said == RATED).any():
+            return cut, self.answers["placement"], propensity, said == YES
+        drawn = counter.uniforms(counter.stream(self.seed, "rated"), np.arange(len(cut)))
+        halved, yes = halve(cut, said, drawn, len(self.scale))
+        even = np.where(said == RATED, 1.0 / (len(self.scale) - 1), propensity)
+        return halved, self.answers["placement"], even, yes == YES
 
     def _logs(self, i: int) -> Floats:
         """The logarithms of how likely an answer is, after all that its person had said about the item."""
@@ -395,8 +478,7 @@ class Placements:
             same = np.flatnonzero((self.answers["item"][: i + 1] == self.answers["item"][i]) & ~is_audit)
             voices = [self.voices[voice] for voice in self.answers["person"][same].tolist()]
             own = same[[voice.name == name and not voice.is_guess for voice in voices]]
-        _, voice, cut, higher = self.answers.told(own)
-        said = higher.astype(np.int64)
+        _, voice, cut, said = self.answers.told(own)
         found = by.of(voice, cut, said)
         return found - by.of(voice[:-1], cut[:-1], said[:-1]) if len(own) > 1 else found
 
@@ -407,14 +489,15 @@ class Placements:
         if len(self.reliability.rates) == 1:
             return True
         worth = self.reliability.worth(np.array([answer.person]))[0]
-        return bool(self._draw("teaches", answer.question) < worth)
+        return bool(self._draw("teaches", len(self.answers)) < worth)
 
     def _begin(self) -> Refresh:
         """Learn all answers so far, in the background."""
-        answers, X, learners, says = self.answers, self.features(), self.learners, self._says()
+        answers, X, learners, says, votes = self.answers, self.features(), self.learners, self._says(), self._votes()
         said, purpose = answers.told(says), answers["purpose"][says]
         calibration = Calibration(
-            self.items, self.audit, said, purpose == AUDIT, self.voices, self.error_rate, self.apart["cut"].copy()
+            self.items, self.audit, said, purpose == AUDIT, self.voices, self.error_rate, self.apart["cut"].copy(),
+            votes, None if votes is None else self._basis(),
         )  # fmt: skip
         new = self.learned + np.flatnonzero(answers["is_taught"][self.learned :])
         apart = self.apart.take_new(self.learned) if X.shape[0] else np.empty(0, np.int64)
@@ -423,11 +506,12 @@ class Placements:
         drawn = Drawn.of(self.items, learners.models[0], self.seed)
 
         def work() -> Priors:
-            if not X.shape[1]:
+            if not X.shape[1] and votes is None:
                 return calibration.shares(self.known or calibration.reliability())
             with ThreadPoolExecutor(1, "dford-people") as beside:  # the learners do not need it
                 found = beside.submit(lambda: self.known or calibration.reliability())
-                learners.learn(lessons)
+                if X.shape[1]:
+                    learners.learn(lessons)
                 reliability = found.result()
             parts = learners.parts(np.arange(X.shape[0]))
             prior = calibration.fit(learners.chances(X), X, parts, drawn, reliability)[1]

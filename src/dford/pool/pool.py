@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -14,20 +14,23 @@ from sklearn.base import clone
 from sklearn.utils import check_array, check_random_state
 
 from dford import persistence
+from dford.answer_ids import OF_POOL
 from dford.arrays import Floats, Ints
 from dford.columns import Columns
 from dford.columns.tables import checked_table, has_more_than_numbers, refuse_array
+from dford.engine.beliefs import posteriors
+from dford.engine.beliefs.opinions import RATED, YES
 from dford.estimates import Estimate
 from dford.feedback import split_names
-from dford.learners import Auto, LiveLearner, OrdinalLearner
+from dford.learners import Auto, LiveLearner, OrdinalLearner, Rows
 from dford.learners._forms.form import refuse_large
 from dford.log import FeedbackLog
 from dford.log_columns import About, checked_about
 from dford.pool import saving
 from dford.pool.agreement import Voice
-from dford.pool.answers import AUDIT, PURPOSES, Answer
+from dford.pool.answers import AUDIT, PLACE, PURPOSES, Answer
 from dford.pool.apart import AnswerApart
-from dford.pool.asked import DROPPED, TOLD_NO, TOLD_YES, AskedQuestions
+from dford.pool.asked import DROPPED, TOLD_LEVEL, TOLD_NO, TOLD_YES, AskedQuestions
 from dford.pool.choice import AtHand
 from dford.pool.filling import Filling
 from dford.pool.people import Person
@@ -35,6 +38,15 @@ from dford.pool.placements import AUDIT_SHARE, Placements
 from dford.pool.questions import ItemQuestion, split_answer
 from dford.pool.reliability import checked_error_rate, is_number
 from dford.pool.run import Progress, Run, open_journal
+from dford.pool.votes import (
+    RatingColumn,
+    as_numbers,
+    column_of,
+    column_ratings,
+    ordered_by,
+    rating_values,
+    read_ratings,
+)
 from dford.scale import Scale
 
 WhoIsAtHand = str | Sequence[str] | Mapping[str, Sequence[int]] | None
@@ -72,9 +84,17 @@ class Pool:
     programs : sequence of str, optional
         Those who always give the same answer to the same question, so they are never asked twice. Anyone who answers
         through `run` is one.
+    trusted : sequence of str, optional
+        The people, or programs, whose answers are what is right; by default everyone except programs. What the others
+        say informs: it is learned from, as far as the answers of those who are trusted bear it out.
+    ratings : sequence, optional
+        The columns that hold ratings on this scale, such as those of language models: their names, or their numbers in
+        an array. They are where the levels start, and people's answers show what they are worth. By default, these are
+        the columns whose values are levels, or as many whole numbers in a row; [] for none.
     costs : mapping of person to number, optional
         What an answer from each person costs, relative to the others; by default 1. If given, `ask` also chooses the
-        person: the one whose answer is expected to tell most for its cost.
+        person: the one whose answer is expected to tell most for its cost. Programs that inform are asked about every
+        item first, if what they say about one costs at most a quarter of a person's answer. `spent_` is the total.
     log : FeedbackLog or Pool, optional
         Earlier answers about other things with the same columns, such as last month's. The learner starts with what
         they teach; they say nothing about any item itself. Pass the earlier pool itself if its table had more than
@@ -124,6 +144,8 @@ class Pool:
         audit: float = AUDIT_SHARE,
         auditors: Sequence[str] | None = None,
         programs: Sequence[str] = (),
+        trusted: Sequence[str] | None = None,
+        ratings: Sequence[Any] | None = None,
         costs: Mapping[str, float] | None = None,
         log: "FeedbackLog | Pool | None" = None,
         random_state: int | np.random.RandomState | None = None,
@@ -134,12 +156,12 @@ class Pool:
         for person, cost in (costs or {}).items():
             if not isinstance(person, str) or not is_number(cost) or not 0 < cost < np.inf:
                 raise ValueError(f"costs must map names of people to numbers greater than 0; got {person!r}: {cost!r}")
-        for name, given in (("auditors", auditors), ("programs", programs)):
+        for name, given in (("auditors", auditors), ("programs", programs), ("trusted", trusted)):
             if isinstance(given, str) or not all(isinstance(one, str) for one in given or ()):
                 raise TypeError(f"{name} must be a list of names; got {given!r}")
         self.auditors = None if auditors is None else list(auditors)
         self.costs = {person: float(cost) for person, cost in (costs or {}).items()}
-        self.programs = list(programs)
+        self.programs, self.trusted = list(programs), None if trusted is None else list(trusted)
         learner = Auto() if learner is None else learner
         if not isinstance(learner, LiveLearner) or not hasattr(learner, "predict_proba"):
             raise TypeError(f"a pool needs a learner with ask, tell and predict_proba, such as Auto(); got {learner!r}")
@@ -155,14 +177,18 @@ class Pool:
         X = checked_table(X)
         self.columns_: Columns | None = log.columns_ if isinstance(log, Pool) else None
         if self.columns_ is None and has_more_than_numbers(X):
-            self.columns_ = Columns().read(X)
+            words = ordered_by(X, self._scale.names)
+            self.columns_ = Columns(
+                {name: words[name] for name in words if ratings is None or name in map(str, ratings)}
+            ).read(X)
             self.columns_.warn_of_unlearned(stacklevel=3)
         if self.columns_ is not None and self.columns_.is_sparse_ and isinstance(learner, Auto):
             learner = clone(learner).set_params(dense=self.columns_.n_dense_)
         self._placements = Placements(self._scale, learner, error_rate, self.audit, self.seed_)
         self._asked = AskedQuestions(self.seed_)
         self._names: list[str] | None = None
-        self._half: int | None = None  # the questions from this number on are forgotten if a change is interrupted
+        self._half: _Before | None = None  # what a change that is interrupted goes back to
+        self._ratings = ratings
         self.add(X)
         if log is not None:
             self._learn_log(log)
@@ -219,6 +245,7 @@ class Pool:
         except (TypeError, ValueError):
             refuse_array(values)
             raise
+        self._repair()
         placements, is_first = self._placements, not len(self)
         if not is_first and sparse.issparse(rows) != sparse.issparse(placements.X):
             rows = rows.toarray() if sparse.issparse(rows) else sparse.csr_matrix(rows)
@@ -231,12 +258,41 @@ class Pool:
             if is_first and min(filled.shape):
                 placements.learners.check(filled[0])
         if is_first:
-            self._names = names
-            self._asked.identify(self._scale.names, rows)
-        if names != self._names:
+            placements.rating_columns = self._find_ratings(rows, names)
+        elif names != self._names:
             raise ValueError(f"the items have the features {self._names}, but the new ones have {names}")
-        placements.add(rows)
+        if not is_first and rows.shape[1] != placements.X.shape[1]:
+            raise ValueError(f"the items have {placements.X.shape[1]} features, but the new ones have {rows.shape[1]}")
+        with self._changing():
+            if is_first:
+                self._names = names
+                self._asked.identify(self._scale.names, rows)
+            placements.add(rows)
         return self
+
+    def _find_ratings(self, rows: Rows, names: Sequence[str] | None) -> list[RatingColumn]:
+        """The features of these rows, which have these names, that are ratings."""
+        names = [str(place) for place in range(rows.shape[1])] if names is None else list(names)
+        found, levels = {}, self._scale.names
+        if self.columns_ is None:
+            for place, name in enumerate(names):
+                found[name] = place, rating_values(column_of(rows, place), as_numbers(levels))
+        else:
+            place = 0
+            for column in self.columns_.columns_:
+                if not column.is_sparse:
+                    found[column.name] = place, column_ratings(column, column_of(rows, place), levels)
+                    place += column.width
+        if self._ratings is None:
+            return [RatingColumn(place, values) for place, values in found.values() if values is not None]
+        chosen = []
+        for name in map(str, self._ratings):
+            place, values = found.get(name, (-1, None))
+            if values is None:
+                what = "there is no such column" if place < 0 else "its values are not levels of this scale"
+                raise ValueError(f"{name!r} cannot be a column of ratings: {what}; leave it out of ratings")
+            chosen.append(RatingColumn(place, values))
+        return chosen
 
     def ask(self, n: int | None = None, *, person: WhoIsAtHand = None) -> Any:
         """The question whose answer is expected to tell most, or None if no answer would tell anything.
@@ -288,13 +344,18 @@ class Pool:
         asked = self._asked.find(question, fate)
         if asked is None:
             return self
+        return self._count(asked, name, number(asked.level) - 1, int(higher), confidence, fate)
+
+    def _count(
+        self, asked: ItemQuestion, name: str | None, cut: int, said: int, confidence: float, fate: int
+    ) -> Self:  # fmt: skip
         name, placements = (asked.person if name is None else name) or "", self._placements
         try:
             with self._changing():
                 answer = Answer(
-                    asked.round, asked.item, number(asked.level) - 1, number(asked.placement) - 1, asked.propensity,
-                    higher, PURPOSES.index(asked.purpose), self._asked.repeated_by(asked),
-                    placements.number(Voice.of(name, confidence)), confidence,
+                    asked.round, asked.item, cut, self._scale.number(asked.placement) - 1, asked.propensity, said,
+                    PURPOSES.index(asked.purpose), self._asked.repeated_by(asked),
+                    placements.number(Voice.of(name, confidence, self._informs(name))), confidence,
                 )  # fmt: skip
                 placements.count(answer)
                 self._close(asked, fate)
@@ -306,6 +367,58 @@ class Pool:
                 )
             raise
         return self
+
+    def rate(self, item: Any, level: Any = None, person: str | None = None) -> Self:
+        """Record whole ratings: the level that someone gives an item.
+
+        Parameters
+        ----------
+        item : int, ItemQuestion or table
+            The number of the item, or the open question about it that the rating answers. Or a table of many ratings,
+            with the columns `item`, `level` and, if it is known who gave them, `person`.
+        level : a level of the scale
+        person : str, optional
+            Who gave it. By default, the one the question is for; all ratings without a person count as one person's.
+
+        All that a person says about an item is one opinion, be it answers or ratings; the same rating by the same
+        person counts once. If some are not valid, none of a table counts. Use `settle` if the level is known.
+        """
+        if isinstance(item, ItemQuestion):
+            return self._rate_asked(item, level, person)
+        if isinstance(item, (int, np.integer)):
+            found = [(operator.index(item), level, person)]
+        elif level is not None or person is not None:
+            raise TypeError(f"item must be the number of an item, or a question; got {item!r}")
+        else:
+            found = read_ratings(item)
+        checked = [
+            (self._number(one), self._scale.number(level) - 1, checked_about(None, name, None).person or "")
+            for one, level, name in found
+        ]
+        self._repair()
+        placements = self._placements
+        given = placements.ratings_of_people() if len(checked) else set()
+        for number, place, name in checked:
+            if name and (number, place, name) in given:
+                continue
+            given.add((number, place, name))
+            with self._changing():
+                voice = placements.number(Voice.of(name, math.nan, self._informs(name)))
+                now = int(posteriors.place_one(placements.items.belief(number)))
+                placements.count(Answer(-1, number, place, now, 1.0, RATED, PLACE, -1, voice))
+        return self
+
+    def _rate_asked(self, question: ItemQuestion, level: Any, person: str | None) -> Self:
+        place, name = self._scale.number(level) - 1, checked_about(None, person, None).person
+        self._repair()
+        asked = self._asked.find(question, TOLD_LEVEL)
+        if asked is None:
+            row = self._placements.answers.of(question.round)
+            before = self._scale.names[int(self._placements.answers["cut"][row])] if row is not None else None
+            if before != self._scale.names[place]:
+                raise ValueError(f"question {question.id} was already answered with the level {before!r}")
+            return self
+        return self._count(asked, name, place, RATED, math.nan, TOLD_LEVEL)
 
     def run(
         self,
@@ -374,7 +487,10 @@ class Pool:
         last = first if high is None else self._scale.number(high) - 1
         if first > last:
             raise ValueError(f"{low!r} is above {high!r}; pass the lower level first")
-        self._placements.settle(self._number(item), first, last)
+        number = self._number(item)
+        self._repair()
+        with self._changing():
+            self._placements.settle(number, first, last)
         return self
 
     def remove(self, item: int) -> Self:
@@ -421,18 +537,14 @@ class Pool:
                 f"{audited.high:.2f}; the learner may be wrong about these items, so trust the audit",
                 stacklevel=2,
             )
-        elif np.isnan(audited.value) and (share := self._share_of_programs()) > 0:
-            warnings.warn(
-                f"the expected error is {expected:.2f} only if the programs that gave {share:.0%} of the answers are "
-                "right; people have not audited enough to tell",
-                stacklevel=2,
-            )
         return expected
 
-    def _share_of_programs(self) -> float:
-        """The share of all answers that programs gave."""
-        is_program = np.array([voice.name in self.programs for voice in self._placements.voices], np.bool_)
-        return float(is_program[self._placements.answers["person"]].mean()) if is_program.any() else 0.0
+    @property
+    def spent_(self) -> float:
+        """What all answers have cost, by `costs`; one by anybody who is not in it costs 1."""
+        costs = [self.costs.get(voice.name, 1.0) for voice in self._placements.voices]
+        counts = np.bincount(self._placements.answers["person"], minlength=len(costs)).tolist()
+        return float(sum(cost * count for cost, count in zip(costs, counts, strict=True)))
 
     @property
     def audited_error_(self) -> Estimate:
@@ -458,17 +570,28 @@ class Pool:
 
     @property
     def log_(self) -> FeedbackLog:
-        """All answers in order, with their items, features and propensities, for learners."""
+        """All answers in order, with their items, features and propensities, for learners.
+
+        Ratings are no answers to questions, so they are not in it; see `ratings_`.
+        """
         answers, names = self._placements.answers, self._scale.names
         log = FeedbackLog(names, self._names)
-        names_of_columns = ("question", "item", "cut", "placement", "propensity", "higher", "person", "confidence")
-        columns = (answers[name].tolist() for name in names_of_columns)
-        for number, item, cut, placement, propensity, higher, person, confidence in zip(*columns, strict=True):
+        names_of_columns = ("question", "item", "cut", "placement", "propensity", "said", "person", "confidence")
+        columns = (answers[name][answers["said"] != RATED].tolist() for name in names_of_columns)
+        for number, item, cut, placement, propensity, said, person, confidence in zip(*columns, strict=True):
             name = self._placements.voices[person].name or None
             about = About(item, name, None, None if math.isnan(confidence) else confidence)
-            answer = names[cut], names[placement], propensity, higher
-            log._add(self._placements.X[item], *answer, about, question=self._asked.id_of(number))
+            answer = names[cut], names[placement], propensity, said == YES
+            log._add(self._placements.X[item], *answer, about, question=self._asked.id_of(number), mark=OF_POOL)
         return log
+
+    @property
+    def ratings_(self) -> dict[str, list[Any]]:
+        """All whole ratings in order, as a table that `rate` takes: their items, people and levels."""
+        answers = self._placements.answers
+        item, person, level = (answers[name][answers["said"] == RATED].tolist() for name in ("item", "person", "cut"))
+        names, voices = self._scale.names, self._placements.voices
+        return {"item": item, "person": [voices[p].name or None for p in person], "level": [names[k] for k in level]}
 
     def remaining(self, target: float) -> Estimate:
         """About how many more answers it takes to bring `expected_error_` down to the target.
@@ -494,12 +617,18 @@ class Pool:
             None if one is None else np.unique(np.array([self._number(item) for item in one], np.int64)) for one in some
         ]
         return [
-            AtHand(name, own, self.costs.get(name, 1.0), self._may_audit(name), name in self.programs)
+            AtHand(
+                name, own, self.costs.get(name, 1.0), self._may_audit(name), name in self.programs, self._informs(name)
+            )
             for name, own in zip(names, items, strict=True)
         ]
 
     def _may_audit(self, name: str) -> bool:
-        return name not in self.programs and (self.auditors is None or name in self.auditors)
+        return not (self._informs(name) or name in self.programs) and (self.auditors is None or name in self.auditors)
+
+    def _informs(self, name: str) -> bool:
+        """Whether what they say does not decide."""
+        return name in self.programs if self.trusted is None else name not in self.trusted
 
     def _ask_one(self, at_hand: list[AtHand]) -> ItemQuestion | None:
         number, names = len(self._asked), self._scale.names
@@ -519,14 +648,19 @@ class Pool:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """An interrupt leaves nothing half done: an answer in the log counts, and any other question stays open."""
-        self._half = len(self._asked)
+        """An interrupt leaves nothing half done: an answer in the log counts, and any other question stays open.
+
+        Questions that were just asked, and items that were just added, are forgotten.
+        """
+        placements = self._placements
+        self._half = _Before(len(self._asked), self._asked.key, self._names, placements.X, placements.filling)
         try:
             yield
+            self._half = None
         except BaseException:
-            self._follow_log(self._half)
+            if self._half is not None:
+                self._follow_log(self._half)
             raise  # `_repair` does what may have to be waited for
-        self._half = None
 
     def _repair(self) -> None:
         """Do what an interrupt came before, or came twice before."""
@@ -535,14 +669,16 @@ class Pool:
             self._placements.recover()
             self._half = None
 
-    def _follow_log(self, first: int) -> None:
-        """Forget the questions from number `first` on, and work out from the answers what follows from them."""
-        self._asked.forget(first)
+    def _follow_log(self, before: "_Before") -> None:
+        """Forget the items and questions that came since, and work out from the answers what follows from them."""
+        self._asked.forget(before.n_asked)
+        self._asked.key, self._names = before.key, before.names
+        self._placements.go_back(before.X, before.filling)
         answers, items = self._placements.answers, self._placements.items
         for question in list(self._asked):
             place = answers.of(question.round)
             if place is not None:
-                self._asked.close(question, TOLD_YES if answers["higher"][place] else TOLD_NO)
+                self._asked.close(question, (TOLD_NO, TOLD_YES, TOLD_LEVEL)[answers["said"][place]])
         items.is_open = np.zeros(len(items), np.bool_)
         items.is_open[[question.item for question in self._asked]] = True
         self._placements.recall()
@@ -553,12 +689,22 @@ class Pool:
         return number
 
 
+class _Before(NamedTuple):
+    """What was there before a change."""
+
+    n_asked: int
+    key: str
+    names: list[str] | None
+    X: Rows
+    filling: Filling
+
+
 def unpacked(header: dict[str, Any], arrays: saving.Arrays, learner: type[OrdinalLearner] | None) -> Pool:
     """The pool of a file."""
     pool = Pool(
         saving.rows(arrays)[:0], header["levels"], learner=saving.learner(arrays, "learner", learner),
         error_rate=header["error_rate"], audit=header["audit"], auditors=header["auditors"],
-        programs=header["programs"], costs=header["costs"], random_state=header["seed"],
+        programs=header["programs"], trusted=header["trusted"], costs=header["costs"], random_state=header["seed"],
     )  # fmt: skip
     saving.restore(pool, header, arrays, learner)
     return pool

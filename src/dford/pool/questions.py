@@ -33,6 +33,11 @@ def split_answer(said: object) -> tuple[bool, float]:
         return bool(said), math.nan
     if isinstance(said, (float, np.floating)) and 0.0 <= said <= 1.0:
         return bool(said > 0.5), float(max(said, 1.0 - said))
+    if isinstance(said, (int, float, np.number, str)):
+        raise TypeError(
+            f"an answer must be True, False, or the probability that the level is higher (0.0 to 1.0); got {said!r}. "
+            "If that is the level itself, use rate"
+        )
     raise TypeError(
         f"an answer must be True, False, or the probability that the level is higher (0.0 to 1.0); got {said!r}"
     )

@@ -9,13 +9,16 @@ import numpy as np
 
 from dford.arrays import Bools, Floats, Ints
 from dford.engine.beliefs import opinions, priors
+from dford.engine.beliefs.opinions import RATED
 from dford.engine.elementary import logs
 from dford.learners import Rows
-from dford.pool.agreement import AnswerColumns, Voice
+from dford.pool.agreement import AnswerColumns, Voice, decides
 from dford.pool.audit import Audit
 from dford.pool.held_out_learners import Drawn, LevelModels
 from dford.pool.items import Items
-from dford.pool.reliability import Reliability, alike, bounded, by_people, cautious_rate
+from dford.pool.people import Basis
+from dford.pool.reliability import Reliability, alike, bounded, by_people, cautious_rate, with_shares
+from dford.pool.votes import Votes
 
 _INVERSIONS = np.array([0.0005, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.25])
 _POWERS = np.array([0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 1.0, 1.2, 1.45, 1.75, 2.1, 2.5, 3.0])
@@ -30,11 +33,28 @@ _AUDITED = 5.0
 # A threshold that n answers were about is known to about 4 / n (the variance of its logit). Averaged over that, a logit
 # shrinks by 1 / sqrt(1 + pi / 8 * 4 / n): a cut that nobody was asked about is not known.
 _CHANCE = 1.5707963267948966
+_VOTED = 2.0  # answers about a cut that count for as much as those of any number of programs
 
 
-def next_stage(count: int, n_items: int) -> int:
-    """Priors started at `count` answers take effect at this number of answers, where the next ones start."""
-    return count + max(_FIRST, count // 16, n_items // 200)
+class Stage(NamedTuple):
+    """How many answers there are that decide, and that inform."""
+
+    decided: int
+    informed: int
+
+    def next(self, n_items: int) -> "Stage":
+        """Priors started here take effect once there are so many of either, where the next ones start."""
+        least = max(_FIRST, n_items // 200)
+        return Stage(self.decided + max(least, self.decided // 16), self.informed + max(least, self.informed // 4))
+
+    def until(self, later: "Stage") -> int:
+        """How many more answers it takes to a later stage, at least; 0 or less if it is reached.
+
+        Until somebody decides, there is nothing to learn: what informs takes effect at once.
+        """
+        if not self.decided:
+            return later.decided
+        return min(later.decided - self.decided, later.informed - self.informed)
 
 
 class Priors(NamedTuple):
@@ -72,7 +92,8 @@ class Fitted(NamedTuple):
 
     def priors(self, yes: Floats, X: Rows, parts: Ints) -> Floats:
         """Those of items with these features, for which learners give these probabilities of yes."""
-        above = np.empty((0, *yes.shape)) if self.models is None else self.models.above(X, parts, yes.shape[1] + 1)
+        nothing, n_levels = np.empty((0, *yes.shape)), yes.shape[1] + 1
+        above = nothing if self.models is None else self.models.above(X, None, parts, n_levels)
         found: Floats = priors.priors(yes, above, *self.sure)
         return found
 
@@ -89,25 +110,36 @@ class Calibration:
         voices: Sequence[Voice],
         rate: float | None,
         asked_apart: Ints,
+        votes: Votes | None = None,
+        basis: Basis | None = None,
     ) -> None:
-        answered = np.flatnonzero(items.counts)  # told and counts have no guesses
+        # told and counts have no guesses
+        answered = np.flatnonzero((items.counts > 0) | (items.bounds[:, 1] - items.bounds[:, 0] < items.n_levels - 1))
         some, audited = answered[:: 1 + len(answered) // _SAMPLE], np.array(audit.items, dtype=np.int64)
         self._rows, self._n_own, self._n_items = np.concatenate([some, audited]), len(some), len(items)
         self._bounds = np.concatenate([items.bounds[some], audit.known.bounds])
         # an audited item is there twice, because its two kinds of answers are kept apart
-        self._items, places = np.unique(2 * told.item + is_audit, return_inverse=True)
-        self._told = told._replace(item=places.astype(np.int64))
+        self._items, places = np.unique(np.concatenate([2 * told.item + is_audit, 2 * answered]), return_inverse=True)
+        self._told = told._replace(item=places[: len(told.item)].astype(np.int64))
         self._places = np.searchsorted(self._items, 2 * self._rows + (np.arange(len(self._rows)) >= len(some)))
         self._prior, self._whole = items.prior[self._items // 2], items.bounds[self._items // 2]
-        self._voices, self._given, self._asked = tuple(voices), rate, np.concatenate([told.cut, asked_apart])
+        self._voices, self._given, self._asked_apart = tuple(voices), rate, asked_apart
+        self._votes, self._basis = votes, basis
+        self._settled = items.bounds[:, 0] == items.bounds[:, 1]
 
     def reliability(self) -> Reliability:
         """By person if there are several, or if one says how sure they are; else the same for all answers.
 
         If the rate is given, it is that of all answers except those whose probability is given, too.
         """
-        heard = [voice for voice in self._voices if not voice.is_guess]
+        heard = [voice for voice in self._voices if voice.decides]
         is_one, n_levels = len(heard) < 2 and not any(voice.eighths for voice in heard), self._prior.shape[1]
+        if self._given is None and self._basis is not None:
+            told, prior = self._basis.told.where(decides(self._voices, self._basis.told.person)), self._basis.prior
+            if is_one:
+                return alike(cautious_rate(told, prior), n_levels)
+            whole = np.tile(np.array([0, n_levels - 1], np.int16), (len(prior), 1))
+            return with_shares(by_people(told, prior, whole, self._voices), self._told, self._whole, self._voices)
         # An audit starts from equal odds, whatever has been settled since because its answers disagree. What learners
         # say of other items counts half, or every answer that they did not expect would seem wrong.
         is_audit = self._items[:, None] % 2 == 1
@@ -127,21 +159,25 @@ class Calibration:
 
         If there are items to draw the levels of, they are drawn by what the learners say, and learned like labels.
         """
-        nothing, n_levels = np.empty((0, *yes.shape)), yes.shape[1] + 1
-        sure = self._sureness(yes, nothing, reliability)
+        votes, n_levels = self._votes, yes.shape[1] + 1
+        if votes is not None and not len(self._items) and not len(self._asked_apart):
+            return Fitted(Sureness.even(n_levels), None), votes.shares.copy()  # nobody has said yet what they are worth
+        voted = np.empty((0, *yes.shape)) if votes is None else votes.above()[None]
+        sure = self._sureness(yes, voted, reliability)
         if drawn is None:
-            return Fitted(sure, None), priors.priors(yes, nothing, *sure)
+            return Fitted(sure, None), priors.priors(yes, voted, *sure)
         some = drawn.items
-        prior = priors.priors(yes[some], nothing[:, some], *sure)
-        models = LevelModels.learn(X[some], parts[some], drawn.levels(prior), n_levels)
-        above = models.above(X, parts, n_levels)
+        prior = priors.priors(yes[some], np.ascontiguousarray(voted[:, some]), *sure)
+        X, seen = (X, None) if votes is None else votes.with_features(X)
+        models = LevelModels.learn(X, seen, parts, drawn, prior)
+        above = np.concatenate([voted, models.above(X, seen, parts, n_levels)])
         sure = self._sureness(yes, above, reliability)
         return Fitted(sure, models), priors.priors(yes, above, *sure)
 
     def _sureness(self, yes: Floats, above: Floats, reliability: Reliability) -> Sureness:
         """The sureness under which the items' own answers, which no model has seen, are likeliest."""
         evidence, is_own = self._evidence(reliability), np.arange(len(self._rows)) < self._n_own
-        usual, grid = logs(self._shares(evidence)), (_INVERSIONS, _POWERS, _ways_to_weigh(1 + len(above)))
+        usual, grid = logs(self._shares(evidence, reliability)), (_INVERSIONS, _POWERS, _ways_to_weigh(1 + len(above)))
         yes, above = yes[self._rows], above[:, self._rows]
         own, audited = (
             priors.likelihoods(yes[of], above[:, of], evidence[of], self._bounds[of], *grid, usual)
@@ -150,10 +186,18 @@ class Calibration:
         rate = reliability.slips(self._told.person)
         doubt = _DOUBT + 200.0 * (_INVERSIONS[:, None] - rate) ** 2
         chances = own + _AUDITED * audited - doubt[:, :, None]
-        asked = np.bincount(self._asked, minlength=yes.shape[1]) * (1.0 - 2.0 * rate) ** 2
+        asked = self._n_asked() * (1.0 - 2.0 * rate) ** 2
+        if self._votes is not None:
+            asked = asked + np.minimum(self._votes.asked, _VOTED)
         sure = Sureness(*priors.expected_parameters(*grid, chances), usual, np.ones(len(usual)), np.ones(len(asked)))
         tilt = priors.tilt(priors.priors(yes, above, *sure), evidence, self._bounds)
         return sure._replace(tilt=tilt, trust=np.sqrt(asked / (asked + _CHANCE)))
+
+    def _n_asked(self) -> Floats:
+        """How many answers there are about each cut; ratings and settled levels are about all."""
+        whole = np.count_nonzero(self._told.said == RATED) + np.count_nonzero(self._settled)
+        cuts = np.concatenate([self._told.cut[self._told.said != RATED], self._asked_apart])
+        return np.bincount(cuts, minlength=self._prior.shape[1] - 1).astype(float) + whole
 
     def _evidence(self, reliability: Reliability) -> Floats:
         """What the answers about each row say."""
@@ -162,11 +206,13 @@ class Calibration:
 
     def shares(self, reliability: Reliability) -> Priors:
         """The same prior for all items, if nothing tells them apart: the shares of the levels."""
-        found = self._shares(self._evidence(reliability))
+        found = self._shares(self._evidence(reliability), reliability)
         return Priors(np.tile(found, (self._n_items, 1)), reliability)
 
-    def _shares(self, evidence: Floats) -> Floats:
+    def _shares(self, evidence: Floats, reliability: Reliability) -> Floats:
         """The shares of the levels, by the answers alone: what learners believe must not confirm itself."""
+        if reliability.spread > 0.0:
+            return reliability.shares
         even = np.full(evidence.shape, 1.0 / evidence.shape[1])
         found: Floats = priors.tilt(even, evidence, self._bounds) / evidence.shape[1]
         return found

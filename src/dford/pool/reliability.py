@@ -1,5 +1,6 @@
 """How likely an answer is, by who gives it and how sure they say they are: see `engine.beliefs.opinions`."""
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from dford.arrays import Floats, Ints
 from dford.engine.beliefs import opinions, posteriors, priors
-from dford.engine.elementary import logs
+from dford.engine.elementary import logs, sigmoid
 from dford.pool.agreement import AnswerColumns, Voice, people_of
 
 _MOST = 0.499  # so that a guess never counts for the opposite answer
@@ -15,12 +16,12 @@ _BEFORE = 8.0  # without any evidence, an error rate of 0.1 is expected
 # The rate that is used is above the right one with this probability. Too many errors assumed cost next to nothing; too
 # few make levels look more certain than they are, and with few answers nobody can tell.
 _CAUTION = 0.8
-_LEAST_RATE = 1e-300
+_LEAST_RATE, _LEAST_SHARE = 1e-300, 1e-6
 _PLACES = 60  # in all, if there are enough levels; a level has at most five
 _RATES = np.array([0.002, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.27, 0.35, 0.42, 0.49])
 # Spreads are compared with the positions of items, whose standard deviation is 1.8. Before people have answered about
 # the same items, nothing tells a spread from 0, and to believe in 0 would be to expect a third of the true error.
-_SPREADS = np.array([0.03, 0.06, 0.11, 0.2, 0.3, 0.4, 0.55, 0.8, 1.05, 1.4])
+_SPREADS = np.array([0.03, 0.06, 0.11, 0.2, 0.3, 0.4, 0.55, 0.8, 1.05, 1.4, 1.9])
 _USUAL_SPREAD, _PRECISION = 0.35, 2.0
 # Then it is as likely that they do not differ at all, and only slip: in nats, once so many items say so.
 _THE_SAME, _SHARED = 6.0, 100
@@ -118,7 +119,7 @@ class Reliability(NamedTuple):
         If the error rate of all answers is given, a probability counts for as much as it says.
         """
         first = len(self.rates) - 1
-        new = [voice.eighths for voice in voices[first:]]
+        new = [0 if voice.informs else voice.eighths for voice in voices[first:]]
         found = self
         if new and (first > 0 or any(new) or are_several(voices)):
             rates = [self.rates[0] if not eighths else least_rate(eighths, rate) for eighths in new]
@@ -164,17 +165,16 @@ class Groups(NamedTuple):
         item, person = told.item[order], person[order]
         first = np.append(True, (item[1:] != item[:-1]) | (person[1:] != person[:-1]) | (not are_one))[: len(item)]
         starts = np.flatnonzero(first)
-        said = told.higher[order].astype(np.int64)
+        said = told.said[order].astype(np.int64)
         return cls(
             np.append(starts, len(item)), item[starts], person[starts], told.person[order], told.cut[order], said
         )
 
     def thinned(self, most: int) -> "Groups":
-        """Those about some of the items, evenly spread, if there are more than so many."""
-        items = np.unique(self.items)
-        kept = np.isin(self.items, items[:: 1 + (len(items) - 1) // most]) if len(items) > most else None
-        if kept is None:
-            return self
+        """Those about items there are several answers about, evenly spread, if there are more than so many."""
+        answers = np.bincount(self.items, np.diff(self.starts))
+        items = np.flatnonzero(answers > 1)
+        kept = np.isin(self.items, items[:: 1 + len(items) // most])
         sizes = np.diff(self.starts)
         which = np.repeat(kept, sizes)
         starts = np.concatenate([[0], sizes[kept].cumsum()])
@@ -188,13 +188,59 @@ def alike(rate: float, n_levels: int) -> Reliability:
 
 
 def are_several(voices: Sequence[Voice]) -> bool:
-    """Whether more than one person has said something."""
-    return len({voice.name for voice in voices if not voice.is_guess}) > 1
+    """Whether more than one person has said something that decides."""
+    return len({voice.name for voice in voices if voice.decides}) > 1
 
 
 def least_rate(eighths: int, rate: float | None) -> float:
     """How often someone this sure is wrong by their own account, but not less often than the given rate."""
     return min(max(rate or 0.0, 1.0 - eighths / 8), _MOST)
+
+
+class _Case(NamedTuple):
+    """What reliability is found from: answers about items, and what is known about these besides."""
+
+    told: AnswerColumns
+    prior: Floats
+    bounds: Any
+    voices: Sequence[Voice]
+    answered: Ints
+    """The items there are answers about."""
+    each: float
+    """How many people there are about each of these, on average."""
+
+    @classmethod
+    def of(cls, told: AnswerColumns, prior: Floats, bounds: Any, voices: Sequence[Voice]) -> "_Case":
+        answered = np.unique(told.item)
+        pairs = np.unique(told.item * (1 + len(voices)) + people_of(voices)[told.person]).size if len(answered) else 0
+        return cls(told, prior, bounds, voices, answered, pairs / max(len(answered), 1))
+
+    def shares(self, found: Reliability) -> Floats:
+        """The shares of the levels if opinions were what is right, so that nothing but slips has to be undone.
+
+        To undo a spread level by level would be to learn a share for each from answers that hardly tell them apart.
+        """
+        some, n_levels = self.bounds[self.answered], self.prior.shape[1]
+        before = np.ascontiguousarray(self.prior[self.answered])
+        if not len(before):
+            return found.shares
+        flat = found.without_spread().evidence(self.told, self.voices, len(self.prior))[self.answered]
+        now: Floats = bounded(before * priors.tilt(before, flat, some), some).mean(axis=0)
+        found_shares: Floats = (1.0 - _EVEN) * now / now.sum() + _EVEN / n_levels
+        return found_shares
+
+    def with_shares(self, found: Reliability, shares: Floats) -> tuple[Floats, Reliability]:
+        """The priors of the items, and how people are, if these are the shares of the levels by opinions.
+
+        Opinions are spread more widely than items, the more so the fewer there are about each.
+        """
+        wider = math.sqrt(1.0 + found.spread * found.spread / max(self.each, 1.0))
+        below = np.clip(shares.cumsum()[:-1], _LEAST_SHARE, 1.0 - _LEAST_SHARE)
+        borders = [sigmoid(wider * odds) for odds in logs(below / (1.0 - below)).tolist()]
+        own = np.maximum(np.diff(np.array([0.0, *borders, 1.0])), _LEAST_SHARE)
+        own /= own.sum()
+        usual = self.prior[self.answered].mean(axis=0) if len(self.answered) else own
+        return bounded(self.prior * (own / usual), self.bounds), found._replace(shares=own)
 
 
 def by_people(told: AnswerColumns, prior: Floats, bounds: Any, voices: Sequence[Voice]) -> Reliability:
@@ -204,59 +250,57 @@ def by_people(told: AnswerColumns, prior: Floats, bounds: Any, voices: Sequence[
     with what all others say about the same items, starting from that.
     """
     n_levels, several = prior.shape[1], are_several(voices)
+    case = _Case.of(told, prior, bounds, voices)
     groups = Groups.of(told, voices, are_one=several)
     spreads = _SPREADS if several else np.zeros(1)
-    found = alike(usual_rate(n_levels), n_levels).extended(voices)
-    answered, few = np.unique(groups.items), groups.thinned(_ITEMS)
+    found, few = alike(usual_rate(n_levels), n_levels).extended(voices), groups.thinned(_ITEMS)
     least = np.array([0.0 if not voice.eighths else least_rate(voice.eighths, None) for voice in voices])
     for _ in range(2):
-        known, now, found = _shared(found, told, prior, bounds, voices, answered)
-        likely = _if_alike(few, least, now, spreads, found.positions())
+        likely = _if_alike(few, least, case, found, spreads, len(_RATES))
         rate, spread = opinions.rate_and_spread(_RATES, spreads, likely, _CAUTION)
         found = _of_all(found, rate, spread if several else 0.0, voices)
     for _ in range(2):
-        known, now, found = _shared(found, told, prior, bounds, voices, answered)
-        found = _each(found, groups, known, now, voices)
+        now, found = case.with_shares(found, case.shares(found))
+        found = _each(found, groups, found.evidence(told, voices, len(prior)), now, voices)
         if several:  # now that it is known who slips
-            _, now, found = _shared(found, told, prior, bounds, voices, answered)
-            likely = _if_alike(few, found.rates[1:], now, spreads, found.positions(), 1)
+            likely = _if_alike(few, found.rates[1:], case, found, spreads, 1)
             found = found._replace(spread=opinions.rate_and_spread(_RATES[:1], spreads, likely, 1.0)[1])
-    return _shared(found, told, prior, bounds, voices, answered)[2]
+    return case.with_shares(found, case.shares(found))[1]
+
+
+def with_shares(found: Reliability, told: AnswerColumns, bounds: Any, voices: Sequence[Voice]) -> Reliability:
+    """With the shares of the levels that these answers show."""
+    even = np.full((len(bounds), len(found.shares)), 1.0 / len(found.shares))
+    case = _Case.of(told, even, bounds, voices)
+    return case.with_shares(found, case.shares(found))[1]
 
 
 def _if_alike(
-    groups: Groups, least: Floats, prior: Floats, spreads: Floats, positions: tuple[Floats, Floats],
-    n_rates: int = len(_RATES),
+    groups: Groups, least: Floats, case: _Case, found: Reliability, spreads: Floats, n_rates: int
 ) -> Floats:  # fmt: skip
-    """How likely the answers are by rate, of the first few, and spread, and these before them, as logarithms."""
-    found: Floats = opinions.if_alike(
-        groups.starts, groups.items, groups.cuts, groups.said, least[groups.voices], prior, _RATES[:n_rates], spreads,
-        *positions,
-    )  # fmt: skip
-    found += (_BEFORE * logs(1.0 - _RATES) + logs(np.gradient(_RATES)))[:n_rates, None]
+    """How likely the answers are by rate, of the first few, and spread, and these before them, as logarithms.
+
+    Borders are where they must be for the opinions to have the same shares, whatever their spread.
+    """
+    shares, likely = case.shares(found), np.empty((n_rates, len(spreads)))
+    for s, spread in enumerate(spreads.tolist()):
+        now, tried = case.with_shares(found._replace(spread=spread), shares)
+        likely[:, s] = opinions.if_alike(
+            groups.starts, groups.items, groups.cuts, groups.said, least[groups.voices], now, _RATES[:n_rates],
+            spreads[s : s + 1], *tried.positions(),
+        )[:, 0]  # fmt: skip
+    likely += (_BEFORE * logs(1.0 - _RATES) + logs(np.gradient(_RATES)))[:n_rates, None]
     if len(spreads) > 1:
         deviations = logs(spreads) - logs(np.array([_USUAL_SPREAD]))
-        found -= 0.5 * _PRECISION * deviations * deviations
+        likely -= 0.5 * _PRECISION * deviations * deviations
         shared = int((np.unique(groups.items, return_counts=True)[1] > 1).sum())
-        found[:, 0] += _THE_SAME * shared / (shared + _SHARED)
-    return found
+        likely[:, 0] += _THE_SAME * shared / (shared + _SHARED)
+    return likely
 
 
 def _of_all(found: Reliability, rate: float, spread: float, voices: Sequence[Voice]) -> Reliability:
     own = [rate if not voice.eighths else max(rate, least_rate(voice.eighths, None)) for voice in voices]
     return found._replace(rates=np.array([rate, *own])[: len(found.rates)], spread=spread)
-
-
-def _shared(
-    found: Reliability, told: AnswerColumns, prior: Floats, bounds: Any, voices: Sequence[Voice], answered: Ints
-) -> tuple[Floats, Floats, Reliability]:
-    """What all answers say about the items, these priors with the shares that the answers show, and these shares."""
-    n_levels = prior.shape[1]
-    known = found.evidence(told, voices, len(prior))
-    some = opinions.of_levels(known[answered], n_levels)
-    now = bounded(prior * priors.tilt(np.ascontiguousarray(prior[answered]), some, bounds[answered]), bounds)
-    shares = (1.0 - _EVEN) * now[answered].mean(axis=0) + _EVEN / n_levels if len(answered) else found.shares
-    return known, now, found._replace(shares=shares / shares.sum())
 
 
 def _each(found: Reliability, groups: Groups, known: Floats, prior: Floats, voices: Sequence[Voice]) -> Reliability:
@@ -337,7 +381,9 @@ def cautious_rate(told: AnswerColumns, prior: Floats) -> float:
     above = np.arange(1 - n_levels, n_levels) > 0
     wrong = np.array([[above, ~above]], dtype=float)  # in place of logarithms, so that answers are counted
     nobody = np.zeros(len(told.item), np.int64)
-    against = posteriors.gather(told.item, nobody, told.cut, told.higher, wrong, len(prior))
+    asked, rated = told.where(told.said != opinions.RATED), told.where(told.said == opinions.RATED)
+    against = posteriors.gather(asked.item, nobody[: len(asked.item)], asked.cut, asked.higher, wrong, len(prior))
+    np.add.at(against, rated.item, 1.0 - np.eye(n_levels)[rated.cut])
     counts = np.bincount(told.item, minlength=len(prior))
     return float(priors.cautious_rate(np.ascontiguousarray(prior), against, counts, _BEFORE, _CAUTION))
 
@@ -345,4 +391,4 @@ def cautious_rate(told: AnswerColumns, prior: Floats) -> float:
 def usual_rate(n_levels: int) -> float:
     """The same before any answer."""
     nobody = np.empty(0, np.int64)
-    return cautious_rate(AnswerColumns(nobody, nobody, nobody, nobody > 0), np.empty((0, n_levels)))
+    return cautious_rate(AnswerColumns(nobody, nobody, nobody, nobody), np.empty((0, n_levels)))

@@ -1,5 +1,6 @@
 """Pools in files: parameters and levels as JSON, all numbers as arrays, learners as they save themselves."""
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ from dford.pool.agreement import Voice
 from dford.pool.answers import PURPOSES
 from dford.pool.filling import Filling
 from dford.pool.placements import Placements
-from dford.pool.refresh import Priors, Refresh
+from dford.pool.refresh import Priors, Refresh, Stage
 from dford.pool.reliability import Reliability
+from dford.pool.votes import RatingColumn
 
 _MOST_SPREAD = 100.0
 Arrays = dict[str, NDArray[Any]]
@@ -34,6 +36,7 @@ def parts(pool: Any) -> tuple[dict[str, Any], Arrays]:
         "auditors": pool.auditors,
         "costs": pool.costs,
         "programs": pool.programs,
+        "trusted": pool.trusted,
         "seed": pool.seed_,
         "key": pool._asked.key,
         "open": waiting,
@@ -54,7 +57,9 @@ def placement_parts(placements: Placements) -> tuple[dict[str, Any], Arrays]:
         "voices": placements.voices,
         "is_coming": found is not None,
         "learned": placements.learned,
-        "next": placements.next,
+        "next": list(placements.next),
+        "settled": placements.settled,
+        "ratings": placements.rating_columns,
     }
     arrays: Arrays = {
         "coming": np.empty((0, 0)) if found is None else found.prior,
@@ -100,7 +105,6 @@ def restore_placements(
         or (header["is_coming"] and (coming.shape[1:] != (k,) or len(coming) > n))
         or not ((coming > 0) & (coming <= 1)).all()
         or not 0 <= header["learned"] <= len(arrays["answers_item"])
-        or len(arrays["answers_item"]) + len(arrays["apart_cut"]) >= header["next"]
     ):
         raise ValueError("the pool has invalid items or answers")
     placements.voices = [_voice(*voice) for voice in header["voices"]]
@@ -109,7 +113,12 @@ def restore_placements(
     placements.answers.restore(arrays, n, k, len(placements.voices))
     apart = rows(arrays, "apart_X") if len(arrays["apart_cut"]) else None
     placements.apart.restore(arrays, apart, placements.X.shape[1], k, header["learned"])
-    placements.learned, placements.next = header["learned"], header["next"]
+    placements.learned, placements.informed = header["learned"], placements._n_informed()
+    placements.next, placements.settled = Stage(*map(operator.index, header["next"])), operator.index(header["settled"])
+    width = placements.X.shape[1]
+    placements.rating_columns = [_rating_column(feature, own, width, k) for feature, own in header["ratings"]]
+    if placements.stage().until(placements.next) <= 0:
+        raise ValueError("the pool has invalid answers")
     placements.recall_audit()
     for fold in range(len(placements.learners.models)):
         placements.learners.models[fold] = learner(arrays, f"learner{fold}", own)
@@ -119,10 +128,17 @@ def restore_placements(
         placements.refresh = Refresh(lambda: found)
 
 
-def _voice(name: Any, eighths: Any) -> Voice:
-    if not isinstance(name, str) or eighths not in range(9):
+def _voice(name: Any, eighths: Any, informs: Any) -> Voice:
+    if not isinstance(name, str) or eighths not in range(9) or not isinstance(informs, bool):
         raise ValueError("the pool has invalid people")
-    return Voice(name, int(eighths))
+    return Voice(name, int(eighths), informs)
+
+
+def _rating_column(feature: Any, values: Any, width: int, n_levels: int) -> RatingColumn:
+    found = RatingColumn(operator.index(feature), tuple(map(float, values)))
+    if not 0 <= found.feature < width or len(found.values) != n_levels:
+        raise ValueError("the pool has invalid columns of ratings")
+    return found
 
 
 def _packed_reliability(name: str, reliability: Reliability) -> Arrays:

@@ -14,7 +14,7 @@ from dford.service.learning.fold import Fold
 from dford.service.learning.folds import Folds
 from dford.service.learning.log_reader import head_of
 from dford.service.learning.next_question import NextQuestion
-from dford.service.projects import answering, image_uploads, imports, items, projects, rules, settling
+from dford.service.projects import answering, image_uploads, imports, items, projects, ratings, rules, settling
 from dford.service.projects.answering import RecordedAnswer, SentAnswer
 from dford.service.projects.asking import AskedQuestion, QuestionLimits, QuestionRequest
 from dford.service.projects.columns import check_columns
@@ -22,6 +22,7 @@ from dford.service.projects.image_pieces import in_pieces
 from dford.service.projects.image_source import ImageSource
 from dford.service.projects.keys import Keys
 from dford.service.projects.projects import Project, require_columns
+from dford.service.projects.ratings import SentRating
 from dford.service.projects.rules import GoldColumn, Rules
 from dford.service.projects.settling import Settlement
 from dford.service.projects.uploads import Bounds, ReadyItems, ReadyRound, image_column, image_items
@@ -84,7 +85,7 @@ class Service:
         return project
 
     def set_columns(self, project: Project, columns: Sequence[Column]) -> Project:
-        check_columns(columns, self.settings.features_per_item)
+        check_columns(columns, self.settings.features_per_item, len(project.levels))
         projects.check_learner(project.new_learner(), columns)
         self.write(project, partial(projects.set_columns, project=project.id, chosen=columns))
         return self.project(project.name)
@@ -120,7 +121,8 @@ class Service:
         """What one call may contain; for a project, with its column of known levels."""
         column = None if project is None else self.rules(project).gold_column
         gold = None if project is None or column is None else GoldColumn(column, project.levels)
-        return Bounds(self.settings.items_per_call, self.settings.features_per_item, images, gold)
+        levels = () if project is None else project.scale_of_ratings()
+        return Bounds(self.settings.items_per_call, self.settings.features_per_item, images, gold, levels=levels)
 
     def add_items(self, project: Project, ready: ReadyItems, person: str, request: Request | None) -> Any:
         """Add items to the pool, and settle the known levels; the first items also determine how columns are read."""
@@ -195,6 +197,25 @@ class Service:
     def ask(self, project: Project, request: QuestionRequest) -> AskedQuestion | int:
         """A new question, or the number of the one that the same key got before."""
         return self._next_question.ask(self.fold(project), project, request)
+
+    def rate(
+        self, project: Project, sent: Sequence[SentRating], program: bool, request: Request | None = None
+    ) -> dict[str, Any]:
+        """Record ratings that nobody asked for, each once."""
+        projects.require_placements(project)
+        numbers = sorted({one.item for one in sent})
+        placed = self.fold(project).near().look(lambda model, _: model.placed_among(numbers))
+        job = partial(ratings.rate, project=project, sent=sent, placed=placed, program=program)
+        found: dict[str, Any] = self.add(project, job, request)
+        self.follow(project, max(found["ratings"]))
+        return found
+
+    def unrate(self, project: Project, number: int, person: str, anybodys: bool) -> int:
+        """Take back a rating that nobody asked for."""
+        job = partial(ratings.retract, project=project.id, number=number, person=person, anybodys=anybodys)
+        sequence = self.write(project, job)
+        self.follow(project, sequence)
+        return sequence
 
     def settle(self, project: Project, item: int, lowest: str, highest: str, person: str) -> Settlement:
         """Settle the level of an item, or the lowest and highest it can have."""

@@ -103,7 +103,8 @@ def _simulate(project: Project) -> tuple[list[tuple[int, Wording, bool]], snapsh
         level, prediction, propensity, said, item = (np.array([value]) for value in asked)
         page = Rounds(
             np.array([n]), np.array([n]), rows[found.item : found.item + 1], level, prediction, propensity, said, item,
-            np.array([found.purpose]), np.array([found.checks]), ["simulated"], np.array([np.nan]),
+            np.array([found.purpose]), np.array([found.checks]), ["simulated"], np.array([np.nan]), np.array([False]),
+            np.array([0]),
         )  # fmt: skip
         model.learn(page, slice(1), arrivals, NOTHING_SETTLED)
     model.finish()

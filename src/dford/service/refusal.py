@@ -43,13 +43,15 @@ CODES = {
     ): "The key's role is too low, or the key is for one project and the request for all of them; or "
     "items name images that only an admin of all projects may name.",
     (403, "not-shown"): "The project does not show people their own figures.",
-    (403, "not-yours"): "Another person was asked this question or gave this answer, and the key is not an admin's.",
+    (403, "not-yours"): "Another person was asked this question, or gave this answer or rating, and the key is not an "
+    "admin's.",
     (404, "http-404"): "There is nothing at this path.",
     (404, "no-image"): "The project's image folder has no such file, or the file is too large or not a PNG, JPEG, WebP "
     "or GIF.",
     (404, "no-item"): "The project has no item with this number.",
     (404, "no-project"): "There is no project with this name, or the key is for another one.",
     (404, "no-question"): "The project has no question with this number.",
+    (404, "no-rating"): "The project has no rating with this number.",
     (404, "no-such-key"): "The project has no key with this id.",
     (
         404,
@@ -57,7 +59,7 @@ CODES = {
     ): "All items are settled or assigned to other people right now, or there are none. Add items, or wait.",
     (408, "slow"): "The body did not arrive within `request_seconds`. Nothing was done.",
     (409, "answered"): "An answered question cannot be skipped. Retract the answer instead.",
-    (409, "answered-otherwise"): "The question was already answered the other way, and the first answer stands.",
+    (409, "answered-otherwise"): "The question was already answered otherwise, and the first answer stands.",
     (409, "columns-set"): "The project already has other columns, and columns cannot be changed.",
     (409, "differs"): "A project with this name exists, but its scale, columns or items differ from the file's.",
     (409, "first-key"): "The first key of a server must be an admin key for all projects.",

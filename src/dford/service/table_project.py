@@ -33,7 +33,7 @@ class TableProject(NamedTuple):
     levels: Sequence[str] = ()
     learner: str = ""
     kinds: Mapping[str, str] = {}
-    """How columns are read, if not judged by their values."""
+    """How columns are read, if not judged by their values. They are then not columns of ratings."""
     seed: int | None = None
     by_content: bool = False
     """Whether rows are identified by their content, not by their place: new ones come last."""
@@ -51,7 +51,11 @@ def fill_project(service: Service, table: TableProject) -> tuple[Project, int]:
         _compare(found, table, asking)
     rows, gold = _without_gold(table, asking, new["levels"] if found is None else found.levels)
     images = service.image_source(found, is_everywhere=True).reader()
-    columns = found.columns if found is not None and found.columns else find_columns(rows, table.kinds, images)
+    levels, learner = (new["levels"], new["learner"]) if found is None else (found.levels, found.learner)
+    scale = levels if projects.has_placements(learner) else ()
+    columns = (found.columns if found is not None else []) or find_columns(
+        rows, table.kinds, images, scale, unrated=table.kinds
+    )
     check_columns(columns, service.settings.features_per_item)
     with service.database.reading() as connection:
         before = [] if found is None else list(connection.scalars(_SHOWN, {"project": found.id}))
@@ -161,7 +165,7 @@ def _compare(project: Project, table: TableProject, asking: Rules) -> None:
     if table.gold and table.gold != asking.gold_column:
         column = "no column" if asking.gold_column is None else f"the column {asking.gold_column!r}"
         raise _differs(project.name, f"has {column} of known levels")
-    read = {column.name: column.kind for column in project.columns}
+    read = {column.name: "ratings" if column.ratings else column.kind for column in project.columns}
     for name, kind in table.kinds.items() if read else ():
         if read.get(name) != kind:
             raise _differs(

@@ -110,6 +110,16 @@ def evidence(
 
 
 @compiled
+def opinions(starts: Ints, cuts: Ints, said: Ints, rates: Floats, n_levels: int) -> Floats:
+    """How likely each opinion of each group is, by what it says alone."""
+    out = np.empty((starts.size - 1, n_levels))
+    for g in range(len(out)):
+        see(starts[g], starts[g + 1], cuts, said, rates, out[g])
+        scale(out[g])
+    return out
+
+
+@compiled
 def of_levels(evidence: Floats, n_levels: int) -> Floats:
     """The evidence by level, from that by place: an item may be anywhere within its level."""
     fine = evidence.shape[1] // n_levels

@@ -116,8 +116,8 @@ class Client:
         key : str, optional
             As for the client itself.
         **settings
-            columns, learner, parameters, seed, choice, target, reveal, gold, gold_column, answers_per_item, auditors
-            and own_figures, as `POST /projects` takes them.
+            columns, learner, parameters, seed, choice, target, reveal, gold, gold_column, answers_per_item, auditors,
+            own_figures and ratings, as `POST /projects` takes them.
         """
         with cls(url, project, key) as client:
             _create(client, levels, settings)
@@ -128,6 +128,8 @@ class Client:
     ask = _blocking(Operations.ask)
     tell = _blocking(Operations.tell)
     tell_many = _blocking(Operations.tell_many)
+    rate = _blocking(Operations.rate)
+    unrate = _blocking(Operations.unrate)
     drop = _blocking(Operations.drop)
     retract = _blocking(Operations.retract)
     predict = _blocking(Operations.predict)

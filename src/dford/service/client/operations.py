@@ -15,7 +15,7 @@ import numpy as np
 
 from dford.service.client import replies
 from dford.service.client.replies import ServiceError
-from dford.service.client.rows import Row, as_rows, in_parts, plain_row, to_json
+from dford.service.client.rows import MOST, Row, as_rows, in_parts, plain_row, to_json
 
 _PAUSES = (0.2, 0.4, 0.8, 1.6, 3.2)  # seconds between attempts
 _TRY_AGAIN = {408, 429, 502, 503, 504}  # a proxy says 502 or 504 while the server restarts
@@ -135,6 +135,34 @@ class Operations(ABC):
             for one in reply["outcomes"]
         ]
 
+    async def rate(self, item: Any, level: Any = None, person: str | None = None, *, program: bool = False) -> Any:
+        """Give ratings: the level of an item, instead of yes or no.
+
+        `rate(question, "mild")` answers a question that `ask` returned. `rate(7, "mild")` is about an item by its
+        number, and returns the number of the rating. `rate(table)` gives many, from a frame, a list of dicts or a file
+        with the columns item, level and, if it is known, person, and returns their numbers. Another person's ratings
+        need the role `admin`. The same level for an item by the same person counts once. If a program gives them, pass
+        `program=True`: what it says informs, and people decide.
+        """
+        if isinstance(item, Asked):
+            return int((await self._post(f"/questions/{item.number}/answer", json={"rating": str(level)}))["sequence"])
+        is_one = level is not None
+        rows = [{"item": operator.index(item), "level": level, "person": person}] if is_one else as_rows(item)
+        sent = [
+            {"item": int(str(row["item"])), "level": str(row["level"]), "person": row.get("person") or None}
+            for row in rows
+        ]
+        numbers: list[int] = []
+        for begin in range(0, len(sent), MOST):
+            body = {"ratings": sent[begin : begin + MOST], "program": program}
+            numbers += (await self._add(f"{self._place}/ratings", json=body, timeout=_LONG))["ratings"]
+        return numbers[0] if is_one else numbers
+
+    async def unrate(self, rating: SupportsIndex) -> int:
+        """Take back a rating of an item, by the number that `rate` returned."""
+        path = f"{self._place}/ratings/{operator.index(rating)}"
+        return int((await self._exchange("DELETE", path)).json()["sequence"])
+
     async def drop(self, question: Asked | SupportsIndex) -> None:
         """Skip the question. Nothing is learned."""
         await self._post(f"/questions/{_number(question)}/skip")
@@ -173,7 +201,7 @@ class Operations(ABC):
         await self._exchange("DELETE", f"{self._place}/settled/{operator.index(item)}")
 
     async def settings(self, changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Change gold, answers_per_item, auditors or own_figures, and return how people are asked. Needs `admin`."""
+        """Change gold, answers_per_item, auditors, own_figures or ratings; returns them all. Needs `admin`."""
         path = f"{self._place}/settings"
         request: dict[str, Any] = {"method": "PUT", "json": dict(changes)} if changes else {"method": "GET"}
         return dict((await self._exchange(path=path, **request)).json())

@@ -24,7 +24,7 @@ from dford.service.http.guard import Guard, refused
 from dford.service.http.incoming import BodyMemory
 from dford.service.http.metrics import Metrics
 from dford.service.http.needs import RouteNeeds
-from dford.service.http.routes import items, keys, log_and_levels, pages, people, projects, questions, settling
+from dford.service.http.routes import items, keys, log_and_levels, pages, people, projects, questions, ratings, settling
 from dford.service.learning.log_reader import head_of
 from dford.service.projects.keys import Holder
 from dford.service.projects.projects import name_of
@@ -116,7 +116,7 @@ def _routes_of_projects() -> list[BaseRoute]:
     """They are made once, as they take the service from the request: a second application starts faster."""
     made = FastAPI(responses=PROBLEMS, openapi_url=None, docs_url=None, redoc_url=None)
     made.router.route_class = _TextRoute
-    for part in (projects, items, questions, people, settling, keys, log_and_levels, pages):
+    for part in (projects, items, questions, ratings, people, settling, keys, log_and_levels, pages):
         part.add(made)
     return made.router.routes
 

@@ -11,7 +11,7 @@ from dford.service.settings import Settings
 from dford.service.worker import SMALL
 
 _LARGE = re.compile(
-    r".*/(predictions|levels|people(/mine)?|contested|items|images|(levels|log|items|preview)\.(csv|parquet))"
+    r".*/(predictions|levels|people(/mine)?|contested|items|images|ratings|(levels|log|items|preview|ratings)\.(csv|parquet))"
 )
 _PLACES = {False: 8, True: 2}  # requests of one project at once: small ones, and large ones
 

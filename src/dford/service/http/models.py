@@ -73,10 +73,16 @@ class Column(_In):
     other: bool = Field(False, description="Whether one feature stands for all other categories.")
     size: Annotated[int, Field(ge=0, le=10_000)] = Field(0, description="How many numbers a vector has.")
     note: str = Field("", max_length=200, description="Why nothing is learned from it, or how more could be learned.")
+    ratings: list[Annotated[float, Field(ge=-1e40, le=1e40)]] = Field(
+        [],
+        max_length=100,
+        description="If its values are ratings on the scale, by a model or somebody else: the number that stands for "
+        "each level, lowest first. Levels start from them. If empty, it is a column like any other.",
+    )
 
 
 class Rules(_In):
-    """How people are asked. Everything except own_figures needs the choice `pool`."""
+    """How people are asked. Everything except own_figures and ratings needs the choice `pool`."""
 
     gold: float = Field(
         0.0,
@@ -92,6 +98,9 @@ class Rules(_In):
         None, max_length=1000, description="The people who may get audit questions, by name; null for everyone."
     )
     own_figures: bool = Field(False, description="Whether people may see their own figures.")
+    ratings: bool = Field(
+        False, description="Whether the page offers people to give an item's level, instead of yes or no."
+    )
 
 
 def _without_defaults(schema: dict[str, Any]) -> None:
@@ -155,6 +164,7 @@ class ProjectOut(BaseModel):
     target: float = Field(description="The expected error, in levels, at which there are enough answers.")
     reveal: bool = Field(description="Whether the page shows the predicted level before people answer.")
     own_figures: bool = Field(description="Whether people may see their own figures.")
+    ratings: bool = Field(description="Whether the page offers people to give an item's level.")
     files: str | None = Field(description="The project's part of the image folder, if it has one.")
 
 
@@ -225,15 +235,24 @@ class QuestionOut(BaseModel):
 
 
 class AnswerIn(_In):
-    higher: StrictBool = Field(description="Whether the right level is above the level in the question.")
+    higher: StrictBool | None = Field(None, description="Whether the right level is above the level in the question.")
+    rating: Text | None = Field(None, description="The right level itself, instead of higher.")
     confidence: Annotated[float, Field(ge=0.5, le=1, strict=True)] | None = Field(
         None, description="How sure the person is of the answer, from 0.5 (a guess, which says nothing) to 1."
     )
 
+    @model_validator(mode="after")
+    def one_of_them(self) -> Self:
+        if (self.higher is None) == (self.rating is None):
+            raise ValueError("send either higher or rating")
+        if self.rating is not None and self.confidence is not None:
+            raise ValueError("a rating has no confidence; leave it out")
+        return self
+
 
 class AnswerOut(BaseModel):
     question: int
-    higher: bool
+    higher: bool = Field(description="Of a rating, whether it is above the level in the question.")
     sequence: int = Field(description="The place of the answer in the project's log.")
     at: float = Field(description="When it was written.")
 
@@ -244,6 +263,32 @@ class OneAnswer(AnswerIn):
 
 class Answers(_In):
     answers: Annotated[list[OneAnswer], _Many] = Field(min_length=1)
+
+
+class OneRating(_In):
+    item: Number
+    level: Text = Field(description="The level that the person gives the item.")
+    person: Text | None = Field(
+        None, description="Who gave it; by default the person of the key. Others need the role `admin`."
+    )
+
+
+class Ratings(_In):
+    ratings: Annotated[list[OneRating], _Many] = Field(min_length=1)
+    program: StrictBool = Field(
+        False, description="Whether a program gives them: what it says informs, and people decide."
+    )
+
+
+class Rated(BaseModel):
+    count: int = Field(description="How many are new.")
+    known: int = Field(description="How many were there already: the same level for the item by the same person.")
+    ratings: list[int] = Field(description="The number of each rating, by which it can be taken back.")
+
+
+class Unrated(BaseModel):
+    rating: int
+    sequence: int = Field(description="The place of this in the project's log.")
 
 
 class Outcome(BaseModel):

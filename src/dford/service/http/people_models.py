@@ -88,10 +88,11 @@ class ShownSettled(Settled):
 class GivenAnswer(BaseModel):
     """An answer about an item."""
 
-    question: int
+    question: int | None = Field(description="Null if it is a rating that nobody asked for.")
     person: str
     level: str = Field(description="Is the right level above this one?")
     higher: bool
+    rating: str | None = Field(description="The level that the person gave instead of yes or no.")
     at: float
 
 

@@ -76,6 +76,7 @@ _GROUPS = {
     "People": {"people", "contested", "settled"},
     "Keys": {"keys"},
     "Files": {"log.csv", "log.parquet", "levels.csv"},
+    "Ratings": {"ratings", "ratings.csv"},
 }
 _SERVER = "The server"
 _HEAD = '<link rel="icon" href="/page/icon.svg">\n<link rel="stylesheet" href="/page/reference.css">'

@@ -1,4 +1,4 @@
-"""How many people have answered about each item."""
+"""How many people have answered about each item. Programs are not people."""
 
 import numpy as np
 
@@ -30,7 +30,9 @@ class Coverage:
         answers, more = placements.answers, len(placements.items) - len(self._people)
         item, who, purpose = (answers[name][self._seen :].astype(np.int64) for name in ("item", "person", "purpose"))
         self._seen = len(answers)
-        told = np.unique(_PEOPLE * item[purpose != GOLD] + people_of(placements.voices)[who[purpose != GOLD]])
+        informs = np.array([voice.informs for voice in placements.voices], np.bool_)
+        counts = (purpose != GOLD) & ~informs[who]
+        told = np.unique(_PEOPLE * item[counts] + people_of(placements.voices)[who[counts]])
         new = told[~np.isin(told, self._pairs, assume_unique=True)]
         self._pairs = np.insert(self._pairs, np.searchsorted(self._pairs, new), new)
         self._people = np.concatenate([self._people, np.zeros(more, np.int64)])

@@ -9,6 +9,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import NamedTuple, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dford.learners import Proposal
 from dford.service.learning import learned, log_reader, snapshots, states
 from dford.service.learning.keeping import Keeping
@@ -262,7 +265,11 @@ class Fold:
             while begin < count and not self._closing:
                 end = begin + (min(count - begin, max(1, int(_HELD / self._pace))) if answers else count)
                 if answers:  # wait before taking the lock, not while holding it
-                    end = begin + state.model.prepare(end - begin)
+                    until = self._prepare(state, page.sequence[begin:end], settled)
+                    end = begin + int(np.searchsorted(page.sequence[begin:], until, side="right"))
+                    if end == begin:
+                        self._settle(state, until, arrivals, settled)
+                        continue
                 moment = time.perf_counter()
                 with self._held(state):
                     state.model.learn(page, slice(begin, end), arrivals, settled)
@@ -283,12 +290,23 @@ class Fold:
 
     def _reach(self, state: State, head: int, arrivals: Arrivals, settled: Settlements) -> None:
         """Go from the last answer to the head; in between there are only retractions and settlements."""
-        for number in [*settled.sequence[_AT_ONCE::_AT_ONCE].tolist(), head + 1]:
-            with self._held(state):
-                state.model.settle(settled, number, arrivals)
-                state.sequence = max(state.sequence, number - 1)
+        while len(further := settled.sequence[settled.sequence > state.sequence]):
+            self._settle(state, self._prepare(state, further[:_AT_ONCE], settled), arrivals, settled)
+        self._settle(state, head, arrivals, settled)
         with self._held(state):
             state.model.admit(arrivals, arrivals.before(head + 1))
+
+    def _prepare(self, state: State, sequence: NDArray[np.int64], settled: Settlements) -> int:
+        """Up to which of these events the state can go without waiting, if settlements before them count, too."""
+        earlier = settled.sequence[(settled.sequence > state.sequence) & (settled.sequence < sequence[-1])]
+        events = np.union1d(sequence, earlier)
+        return int(events[state.model.prepare(len(events)) - 1])
+
+    def _settle(self, state: State, until: int, arrivals: Arrivals, settled: Settlements) -> None:
+        """Apply what was settled up to this number, if there are no answers before it."""
+        with self._held(state):
+            state.model.settle(settled, until + 1, arrivals)
+            state.sequence = max(state.sequence, until)
 
     @contextmanager
     def _held(self, state: State) -> Iterator[None]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dford import learners, persistence
 from dford.arrays import Ints
 from dford.engine.beliefs import posteriors
+from dford.engine.beliefs.opinions import RATED
 from dford.estimates import Estimate
 from dford.learners import LiveLearner, Rows
 from dford.pool import saving
@@ -27,6 +28,7 @@ from dford.service.learning import gold
 from dford.service.learning.coverage import Coverage
 from dford.service.learning.log_reader import Arrivals, Rounds, Settlements
 from dford.service.learning.snapshots import Snapshot
+from dford.service.projects.columns import rating_columns
 from dford.service.projects.projects import Project
 from dford.service.projects.rules import Rules
 
@@ -109,14 +111,7 @@ class Learned:
             if page.item[i]:
                 self.admit(arrivals, arrivals.before(int(page.sequence[i])))
                 self.settle(settled, int(page.sequence[i]), arrivals)
-                self.placements.count(
-                    Answer(
-                        int(page.number[i]), int(page.item[i]) - 1, int(page.level[i]) - 1, int(page.prediction[i]) - 1,
-                        float(page.propensity[i]), bool(page.higher[i]), int(page.purpose[i]), int(page.checks[i]),
-                        self.placements.number(Voice.of(page.person[i], float(page.confidence[i]))),
-                        float(page.confidence[i]),
-                    )
-                )  # fmt: skip
+                self.placements.count(self._answer(page, i, self.placements))
             elif page.teaches[i] and page.level[i] < len(self.placements.scale):  # nothing is above the top
                 self.admit(arrivals, arrivals.before(int(page.sequence[i])))
                 level, prediction = int(page.level[i]) - 1, int(page.prediction[i]) - 1
@@ -124,6 +119,18 @@ class Learned:
                 self.placements.count_apart(page.X[i : i + 1], said)
         if len(places):  # the next page has only what is settled later
             self.settle(settled, int(page.sequence[places[-1]]) + 1, arrivals)
+
+    @staticmethod
+    def _answer(page: Rounds, i: int, placements: Placements) -> Answer:
+        """The answer as a pool counts it. To a pool, ratings that nobody asked for are answers to no question."""
+        item, number, confidence = int(page.item[i]) - 1, int(page.number[i]), float(page.confidence[i])
+        voice = placements.number(Voice.of(page.person[i], confidence, bool(page.informs[i])))
+        cut, said = (int(page.rating[i]), RATED) if page.rating[i] else (int(page.level[i]), int(page.higher[i]))
+        placement, propensity = int(page.prediction[i]) - 1, float(page.propensity[i])
+        if number < 0:
+            number, placement, propensity = -1, int(posteriors.place_one(placements.items.belief(item))), 1.0
+        purpose, checks = int(page.purpose[i]), int(page.checks[i])
+        return Answer(number, item, cut - 1, placement, propensity, said, purpose, checks, voice, confidence)
 
     def prepare(self, n: int) -> int:
         """How many of the next n answers can be learned without waiting, after this call."""
@@ -164,7 +171,7 @@ class Learned:
         if rules.gold and (found := gold.propose(self.placements, number, at_hand.name, rules.gold)) is not None:
             return found
         found = self.placements.propose(number, {item - 1 for item in items if assigned[item]}, [at_hand])
-        if rules.answers_per_item > 1 and found is not None and found.purpose == PLACE:
+        if rules.answers_per_item > 1 and not at_hand.informs and found is not None and found.purpose == PLACE:
             lacking = self._coverage.lacking(self.placements, rules.answers_per_item, at_hand.name)
             found = self.placements.propose(number, at_hand=[at_hand._replace(items=lacking)]) or found
         return found
@@ -185,6 +192,12 @@ class Learned:
         items, some = self.placements.with_audit(), np.array(numbers, dtype=np.int64) - 1
         beliefs = items.beliefs(some) if with_settled else items.unsettled(some)
         return Placed(np.array([posteriors.place_one(belief) for belief in beliefs]), beliefs)
+
+    def placed_among(self, numbers: Sequence[int]) -> dict[int, int]:
+        """At which levels, from 1, those of these items are placed that are known here."""
+        known = [number for number in numbers if number <= self.n_items]
+        placed = self.place(known)
+        return {} if placed is None else dict(zip(known, (placed.levels + 1).tolist(), strict=True))
 
     def forecast(self) -> Callable[[float], tuple[float, Estimate]] | None:
         """From what is known now: the expected error, and about how many more answers it takes to reach a target."""
@@ -243,4 +256,5 @@ def _new_placements(project: Project) -> Placements | None:
         return None
     found = Placements(Scale(project.levels), learner, None, AUDIT_SHARE, project.seed)
     found.X = project.rows([])
+    found.rating_columns = rating_columns(project.columns)
     return found

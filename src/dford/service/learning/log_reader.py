@@ -24,6 +24,7 @@ class Rounds(NamedTuple):
 
     sequence: NDArray[np.int64]
     number: NDArray[np.int64]
+    """Of the question; negative if nobody asked it."""
     X: Rows
     level: NDArray[np.int64]
     prediction: NDArray[np.int64]
@@ -37,6 +38,10 @@ class Rounds(NamedTuple):
     person: Sequence[str]
     confidence: NDArray[np.float64]
     """How sure they were, from 0.5 to 1; NaN if they did not say."""
+    informs: NDArray[np.bool_]
+    """Whether what they say is something to learn from, and does not decide: a program was asked."""
+    rating: NDArray[np.int64]
+    """The level that was given, or 0 if the answer is yes or no."""
 
     @property
     def teaches(self) -> NDArray[np.bool_]:
@@ -156,23 +161,23 @@ def news(database: Database, project: int, sequence: int, as_of: int) -> News:
 
 
 def _rounds(project: Project, rows: Any) -> Rounds:
-    sequence, number, higher, level, prediction, propensity, item, purpose, checks, person, confidence, own, pooled = (
-        zip(*rows, strict=True)
-    )
-    x = [mine if mine is not None else theirs for mine, theirs in zip(own, pooled, strict=True)]
+    columns = dict(zip(_ROUNDS.selected_columns.keys(), zip(*rows, strict=True), strict=True))
+    x = [mine if mine is not None else theirs for mine, theirs in zip(columns["own"], columns["pooled"], strict=True)]
     return Rounds(
-        np.array(sequence),
-        np.array(number),
+        np.array(columns["sequence"]),
+        np.array(columns["question"]),
         project.rows(x),
-        np.array(level),
-        np.array(prediction),
-        np.array(propensity),
-        np.array(higher, dtype=bool),
-        np.array([number or 0 for number in item]),
-        np.array(purpose),
-        np.array([-1 if number is None else number for number in checks]),
-        person,
-        np.array(confidence, dtype=np.float64),
+        np.array(columns["level"]),
+        np.array(columns["prediction"]),
+        np.array(columns["propensity"]),
+        np.array(columns["higher"], dtype=bool),
+        np.array([number or 0 for number in columns["item"]]),
+        np.array(columns["purpose"]),
+        np.array([-1 if number is None else number for number in columns["checks"]]),
+        columns["person"],
+        np.array(columns["confidence"], dtype=np.float64),
+        np.array(columns["program"], dtype=bool),
+        np.array([level or 0 for level in columns["rating"]]),
     )
 
 
@@ -224,6 +229,8 @@ _ROUNDS = (
         questions.c.checks,
         answers.c.person,
         answers.c.confidence,
+        answers.c.rating,
+        questions.c.program,
         questions.c.x.label("own"),
         items.c.x.label("pooled"),
     )

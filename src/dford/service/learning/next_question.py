@@ -76,7 +76,8 @@ class NextQuestion:
     def _by_pool(self, fold: Fold, project: Project, request: QuestionRequest) -> Iterator[tuple[Subject, asking.Word]]:
         def choose(number: int, assigned: dict[int, bool], rules: Rules) -> tuple[int, Wording] | None:
             may_audit = not request.is_program and rules.may_audit(request.person)
-            at_hand = AtHand(request.person, may_audit=may_audit, is_program=request.is_program)
+            program = request.is_program  # which informs, and people decide
+            at_hand = AtHand(request.person, may_audit=may_audit, is_program=program, informs=program)
             found = fold.look(lambda model, _: model.propose(number, assigned, at_hand, rules, request.item))
             return None if found is None else (found.item + 1, wording_of(found))
 

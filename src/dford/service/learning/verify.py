@@ -128,8 +128,10 @@ def _lost(database: Database, project: Project) -> list[str]:
     # one statement sees one moment, in any database
     listed = [(kind, False, column) for kind, columns in given.items() for column in columns]
     listed += [(kind, True, heads.c[kind]) for kind in given]
-    every = (
-        sa.select(sa.literal(kind), sa.literal(is_last), column).where(column.table.c.project == project.id)
+    every = (  # ratings have questions with negative numbers
+        sa.select(sa.literal(kind), sa.literal(is_last), column)
+        .where(column.table.c.project == project.id)
+        .where(column >= 0)
         for kind, is_last, column in listed
     )
     found: dict[tuple[str, bool], list[int]] = {}

@@ -27,6 +27,8 @@ const WHY = {
 /** @type {Record<string, Action>} */
 const ACTION_OF_KEY = { ArrowLeft: "no", ArrowRight: "yes", ArrowDown: "skip", ArrowUp: "undo" };
 
+const KEYS = 9; // of the digits, for as many levels
+
 /**
  * @param {HTMLElement} main
  * @param {Project} project
@@ -59,6 +61,7 @@ class AnswerView {
     this.yes = this.button("yes", "ArrowRight", "→", el("b", {}, "Yes"), this.meaningOfYes);
     this.skip = this.button("skip", "ArrowDown", "↓", "Skip");
     this.undo = this.button("undo", "ArrowUp", "↑", "Undo");
+    this.rates = project.description.ratings ? this.levels.map((level, place) => this.rateButton(level, place)) : [];
     this.scale = new Scale(this.levels);
     this.bar = el("progress", { "aria-label": "Items done" });
     this.counts = el("p", { class: "counts" });
@@ -72,6 +75,7 @@ class AnswerView {
       el("div", { class: "progress" }, this.bar, this.counts),
       this.scale.svg, this.reading.frame, this.heading,
       el("div", { class: "buttons", role: "group", "aria-label": "Your answer" }, this.no, this.yes),
+      this.rates.length ? el("div", { class: "rates", role: "group", "aria-label": "Or give its level" }, this.rates) : null,
       el("div", { class: "less" }, this.undo, this.last, this.skip)));
 
     this.listeners = new AbortController();
@@ -89,6 +93,16 @@ class AnswerView {
   button(action, key, arrow, ...label) {
     return el("button", { type: "button", class: action, onclick: () => this.act(action), "aria-keyshortcuts": key },
       el("span", { class: "label" }, label), el("kbd", { "aria-hidden": "true" }, arrow));
+  }
+
+  /**
+   * @param {string} level
+   * @param {number} place on the scale, from 0
+   */
+  rateButton(level, place) {
+    const key = place < KEYS ? String(place + 1) : null;
+    return el("button", { type: "button", onclick: () => this.give({ rating: level }), "aria-keyshortcuts": key },
+      key && el("kbd", { "aria-hidden": "true" }, key), bdi(level));
   }
 
   /** @param {AbortSignal} signal */
@@ -132,6 +146,12 @@ class AnswerView {
       event.preventDefault();
       return;
     }
+    const place = /^[1-9]$/.test(event.key) ? Number(event.key) - 1 : this.rates.length;
+    if (place < this.rates.length && !event.repeat) {
+      event.preventDefault();
+      this.give({ rating: this.levels[place] });
+      return;
+    }
     const action = ACTION_OF_KEY[event.key];
     if (!action || event.shiftKey) return;
     if (action === "undo" && this.reading.isLong && this.item.contains(target)) return; // it scrolls back instead
@@ -153,13 +173,17 @@ class AnswerView {
       this.undoLast();
       return;
     }
+    this.give(action === "skip" ? null : { higher: action === "yes" });
+  }
+
+  /** @param {{ higher?: boolean, rating?: string } | null} answer or, to skip, nothing */
+  give(answer) {
     const question = this.shown;
     if (!question) return;
-    const act = action === "skip" ? "skip" : "answer";
-    const higher = action === "skip" ? undefined : action === "yes";
-    const entry = this.put(question, { act, higher });
+    const act = answer ? "answer" : "skip";
+    const entry = this.put(question, { act, ...answer });
     if (entry === null) return;
-    this.recent.add({ question, act, higher, entry, at: Date.now() });
+    this.recent.add({ question, act, ...answer, entry, at: Date.now() });
     this.questions.leave(question);
     this.showQuestion();
   }
@@ -190,7 +214,7 @@ class AnswerView {
 
   showQuestion() {
     const question = this.shown = this.questions.current();
-    for (const button of [this.no, this.yes, this.skip]) button.disabled = !question;
+    for (const button of [this.no, this.yes, this.skip, ...this.rates]) button.disabled = !question;
     this.showLastAct();
     this.showCounts();
     if (!question) {
@@ -265,6 +289,7 @@ class AnswerView {
     const { last } = this.recent;
     if (!last) fill(this.last);
     else if (last.act === "skip") fill(this.last, "Last: skipped");
+    else if (last.rating !== undefined) fill(this.last, "Last: rated ", bdi(last.rating));
     else fill(this.last, `Last: ${last.higher ? "above" : "not above"} `, bdi(last.question.level));
     this.undo.disabled = !last;
   }

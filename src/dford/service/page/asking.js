@@ -4,7 +4,8 @@ import { busy, el, notice } from "./dom.js";
 
 /**
  * @typedef {import("./project.js").Project} Project
- * @typedef {{ gold: number, answers_per_item: number, auditors: string[] | null, own_figures: boolean }} Values
+ * @typedef {{ gold: number, answers_per_item: number, auditors: string[] | null, own_figures: boolean,
+ *   ratings: boolean }} Values
  */
 
 /**
@@ -23,12 +24,14 @@ export class AskingForm {
     this.perItem = el("input", { id: "per-item", type: "number", min: 1, max: 100, required: true });
     this.auditors = el("textarea", { id: "auditors", rows: 3, autocomplete: "off" });
     this.ownFigures = el("input", { id: "own-figures", type: "checkbox" });
+    this.ratings = el("input", { id: "ratings", type: "checkbox" });
     this.button = el("button", { class: "main" }, "Save");
     const save = (/** @type {SubmitEvent} */ event) => {
       event.preventDefault();
       return busy(this.button, async () => {
         const sent = this.values();
         const rules = await project.send("PUT", "/settings", { json: this.changes(sent) });
+        project.description = { ...project.description, ratings: rules.ratings };
         if (isSame(this.values(), sent)) this.show(rules); // unless something was typed meanwhile
         else this.loaded = sent;
         notice("Saved. It applies from the next question on.", 8);
@@ -42,6 +45,7 @@ export class AskingForm {
       field(this.perItem, "People per item", "Items with answers from fewer people come first."),
       field(this.auditors, "Who audits", "Audit questions check how far off the levels are, so they are best answered by people you trust. One name per line; leave empty for everyone."),
       el("p", {}, el("label", { class: "check" }, this.ownFigures, " People see their own figures")),
+      el("p", {}, el("label", { class: "check" }, this.ratings, " People can give an item's level, instead of yes or no")),
       this.button));
   }
 
@@ -55,6 +59,7 @@ export class AskingForm {
     this.perItem.value = String(rules.answers_per_item);
     this.auditors.value = (rules.auditors ?? []).join("\n");
     this.ownFigures.checked = rules.own_figures;
+    this.ratings.checked = rules.ratings;
     this.loaded = this.values();
   }
 
@@ -74,6 +79,7 @@ export class AskingForm {
     return {
       gold: this.gold.valueAsNumber / 100, answers_per_item: this.perItem.valueAsNumber,
       auditors: names.length ? names : null, own_figures: this.ownFigures.checked,
+      ratings: this.ratings.checked,
     };
   }
 }

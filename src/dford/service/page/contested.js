@@ -90,8 +90,8 @@ export class ContestedItems {
       el("p", { class: "note" }, `Item ${number(one.item)} · now `, bdi(one.level),
         `, ${certainty(one.probabilities[one.level])}`),
       el("ul", { class: "said" }, [...byPerson(one.answers)].map(([person, answers]) => el("li", {},
-        el("b", { dir: "auto" }, person), ": ", answers.flatMap(({ level, higher }, i) =>
-          [`${i ? ", " : ""}${higher ? "above" : "not above"} `, bdi(level)])))),
+        el("b", { dir: "auto" }, person), ": ", answers.flatMap(({ level, higher, rating }, i) =>
+          [`${i ? ", " : ""}${rating !== null ? "rated" : higher ? "above" : "not above"} `, bdi(rating ?? level)])))),
       el("p", { class: "settle" }, "Right level: ", select, " ", button));
     button.addEventListener("click", () => this.act(button, async () => {
       const settled = await this.project.send("PUT", `/settled/${one.item}`, { json: { level: select.value } });

@@ -11,23 +11,28 @@ export async function show(main) {
   await send("GET", "/projects"); // refused for those who may not create projects
   const keys = new IdempotencyKeys();
   let [ofFile, isTyped] = ["", false]; // the latest name that a file suggested; whether somebody chose the name
-  const upload = new Upload((text) => send("POST", "/preview.csv", { text }), (known) => {
+  const preview = (/** @type {string} */ text, /** @type {string[]} */ scale = []) =>
+    send("POST", `/preview.csv?${new URLSearchParams(scale.map((level) => ["level", level]))}`, { text });
+  const upload = new Upload(preview, (known) => {
     rest.disabled = !known;
     if (!known) return;
     const found = validName(upload.name);
     if (!name.value || (!isTyped && found !== ofFile)) name.value = found;
     ofFile = found;
     say("The items have been read. Now name the levels.");
+    upload.findRatings(levels.values()).catch(() => undefined); // tried again when the project is created
   });
   const name = nameInput("name");
   name.addEventListener("input", () => { isTyped = true; });
   const levels = new LevelsEditor(["low", "middle", "high"]);
+  levels.box.addEventListener("change", () => { upload.findRatings(levels.values()).catch(() => undefined); });
   const button = el("button", { class: "main" }, "Create project");
   const rest = el("fieldset", { class: "plain", disabled: true },
     el("p", {}, el("label", { for: "name" }, "Project name"), name), levels.box, el("p", {}, button));
   const create = (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
     return busy(button, async () => {
+      await upload.findRatings(levels.values());
       const [columns, gold] = [upload.choice(), upload.goldColumn()];
       const json = { name: name.value, levels: levels.values(), columns, gold_column: gold };
       await send("POST", "/projects", { json, key: keys.of(JSON.stringify(json)) });

@@ -20,6 +20,7 @@ const REFUSED_PREFIX = "dford.refused.";
  * @property {number} question
  * @property {"answer" | "skip" | "retract"} act
  * @property {boolean} [higher] for an answer
+ * @property {string} [rating] for an answer that gives the level itself
  * @property {string} [level] that the question is about
  * @property {string} [about] the item in a few words
  * @property {string} [person] who did it; nobody, if the server has no keys
@@ -239,7 +240,8 @@ export class Outbox extends EventTarget {
     write(entry, { ...act, tried: true }); // shorter than false, so there is room
     this.failures.set(entry, (this.failures.get(entry) ?? 0) + 1);
     try {
-      const json = act.act === "answer" ? { higher: act.higher } : undefined;
+      const said = act.rating === undefined ? { higher: act.higher } : { rating: act.rating };
+      const json = act.act === "answer" ? said : undefined;
       const path = projectPath(this.project, `/questions/${act.question}/${act.act}`);
       const done = await send("POST", path, { secret, json, keepalive: true });
       if (done?.question !== act.question) throw foreignReply(200);

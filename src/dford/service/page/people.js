@@ -6,6 +6,8 @@ import { el, fill, number } from "./dom.js";
 /** @typedef {import("./project.js").Project} Project */
 
 const OFTEN_WRONG = "Often wrong: more than one answer in five. Look at some of their answers, or talk to them.";
+const DIFFERS = "Differs from the others in more than one answer in five. Look at some of their answers, or talk to them.";
+const OFTEN = 0.2; // the share of wrong answers about items whose level is known
 const FEW = 20; // answers; with fewer, nobody expects more to be known
 const VAGUE = 0.25; // a wider interval says too little to be put into words
 
@@ -75,7 +77,7 @@ function fillRows(box, people) {
 function row(figures, open) {
   return el("li", {},
     el("p", {}, el("b", { dir: "auto" }, figures.name), " ", el("span", { class: "note" }, activity(figures))),
-    figures.flag ? el("p", { class: "flag" }, OFTEN_WRONG) : null,
+    figures.flag && tells(figures.error_rate) ? el("p", { class: "flag" }, inOneLine(figures)) : null,
     el("p", {}, inWords(figures)),
     el("details", { open, "data-of": figures.name }, el("summary", {}, "Figures"),
       el("dl", { class: "plain" }, details(figures).map(([term, value]) =>
@@ -98,7 +100,8 @@ export function inWords({ answers, agreement, error_rate: wrong, strictness, gol
   const said = [
     tells(agreement) && `agrees with the others in ${percent(agreement.value)} of the cases asked about again, mostly difficult ones`,
     tells(gold) && `right about ${percent(gold.value)} of the items whose level is known`,
-    tells(wrong) && `about ${percent(wrong.value)} of the answers are wrong`,
+    tells(wrong) && (tells(gold) || !agreement ? `about ${percent(wrong.value)} of the answers are wrong`
+      : `differs from the others in about ${percent(wrong.value)} of the answers`),
     agreement && strictnessInWords(strictness), // without others, there is nobody to compare with
   ].filter(Boolean).join("; ");
   if (!said && answers < FEW) return "Too few answers to tell yet.";
@@ -108,6 +111,12 @@ export function inWords({ answers, agreement, error_rate: wrong, strictness, gol
   const few = tells(wrong) ? "" : ` Too early to tell how many are wrong: ${fewJudged} could be judged.`;
   return `${said[0].toUpperCase()}${said.slice(1)}.${few}`;
 }
+
+/**
+ * Who is right can only be said where it is known; otherwise, people differ.
+ * @param {Server.Figures} figures
+ */
+const inOneLine = ({ gold }) => (tells(gold) && gold.value < 1 - OFTEN ? OFTEN_WRONG : DIFFERS);
 
 /** @param {Server.Estimate} strictness in levels */
 function strictnessInWords({ value, low, high }) {

@@ -60,7 +60,7 @@ export class Project extends EventTarget {
   /**
    * Put an act into the outbox, with what the list of refusals shows and what counting needs; null if there is no room.
    * @param {Server.QuestionOut} question
-   * @param {{ act: "answer" | "skip" | "retract", higher?: boolean }} act
+   * @param {{ act: "answer" | "skip" | "retract", higher?: boolean, rating?: string }} act
    */
   put({ number, turns, level, shown }, act) {
     const { person } = this;

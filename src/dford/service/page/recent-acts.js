@@ -10,6 +10,7 @@ const SITTING = 120_000; // milliseconds; a longer break begins a new one
  * @property {Server.QuestionOut} question
  * @property {"answer" | "skip"} act
  * @property {boolean} [higher] of an answer
+ * @property {string} [rating] of an answer that gives the level itself
  * @property {string} entry of the outbox
  * @property {number} at
  */

@@ -33,10 +33,10 @@ export async function show(main, project) {
  */
 function scaleAndColumns({ description }, items) {
   /** @type {[string, string[]][]} */
-  const kinds = [["Images", ["image"]], ["Numbers", ["number"]], ["Categories", ["category", "order"]], ["Texts", ["text", "words"]],
+  const kinds = [["Ratings, from which the levels start", ["ratings"]], ["Images", ["image"]], ["Numbers", ["number"]], ["Categories", ["category", "order"]], ["Texts", ["text", "words"]],
     ["Vectors", ["vector"]], ["Dates", ["date"]], ["Shown only", ["shown"]]];
   const named = kinds.map(([title, some]) => /** @type {[string, string]} */ ([title,
-    (description.columns ?? []).filter(({ kind }) => some.includes(kind)).map(({ name }) => name).join(", ")]));
+    (description.columns ?? []).filter(({ kind, ratings }) => some.includes(ratings?.length ? "ratings" : kind)).map(({ name }) => name).join(", ")]));
   /** @type {(term: string, value: string) => Element} */
   const pair = (term, value) => el("div", {}, el("dt", {}, term), el("dd", { dir: "auto" }, value));
   return el("section", { class: "card" }, el("h2", {}, "Scale and columns"), el("dl", { class: "plain" },

@@ -119,7 +119,8 @@ function showRefused(refused, project) {
 }
 
 /** @param {Partial<import("./outbox.js").Act>} act */
-function done({ act, higher, level }) {
+function done({ act, higher, rating, level }) {
+  if (act === "answer" && rating !== undefined) return `Your rating: ${rating}`;
   if (act === "answer") return `Your answer: ${higher ? "above" : "not above"} ${level ?? "the level asked about"}`;
   return DONE[act ?? ""] ?? "This entry cannot be read";
 }

@@ -6,13 +6,13 @@ import { el, fill, number, scrollable } from "./dom.js";
 import { haveImages, ImageFiles } from "./image-files.js";
 import { shorten } from "./item.js";
 
-/** @typedef {Server.Column["kind"] | "image" | "gold"} Kind */
+/** @typedef {Server.Column["kind"] | "image" | "gold" | "ratings"} Kind */
 
 const IMAGES = "image/png,image/jpeg,image/webp,image/gif";
 
 /** @type {[Kind, string][]} */
 const KINDS = [["number", "Number"], ["order", "Ordered category"], ["category", "Category"], ["text", "Text"], ["vector", "Vector"], ["date", "Date"],
-  ["words", "Words"], ["image", "Image"], ["shown", "Shown only"], ["gold", "Known level"]];
+  ["words", "Words"], ["image", "Image"], ["shown", "Shown only"], ["gold", "Known level"], ["ratings", "Ratings"]];
 
 /** @type {Record<Kind, Kind[]>} */
 const CHOICES = { // by what the server found
@@ -26,11 +26,13 @@ const CHOICES = { // by what the server found
   image: ["image", "shown"],
   shown: ["text", "shown"],
   gold: [],
+  ratings: [],
 };
 
 export class Upload {
   /**
-   * @param {(text: string) => Promise<Server.Preview>} preview asks the server how the file would be read
+   * @param {(text: string, levels?: string[]) => Promise<Server.Preview>} preview asks the server how the file would be
+   *   read, on this scale if it is known
    * @param {(known: boolean) => void} changed called with false while that is unknown, and true once it is known
    * @param {boolean} fixed whether the columns cannot be chosen
    */
@@ -145,14 +147,13 @@ export class Upload {
 
   /** @param {Server.Preview} preview */
   show({ columns, rows }) {
-    this.columns = columns.map((column) => ({ column, select: kindSelect(column) }));
-    for (const { select } of this.columns) select.addEventListener("change", () => this.takeGoldFromOthers(select));
+    this.columns = columns.map((column) => this.choiceOf(column));
     fill(this.table, el("table", {}, el("caption", {}, "The first rows, and how each column is read"),
       el("thead", {}, el("tr", {}, columns.map(({ name }) => el("th", { scope: "col", dir: "auto" }, name))),
         this.fixed ? null : el("tr", {}, this.columns.map(({ select }) => el("td", {}, select)))),
       el("tbody", {}, rows.map((row) => el("tr", {}, columns.map(({ name }) =>
         el("td", { dir: "auto", class: "shown" }, shorten(row[name], 80))))))),
-    this.fixed ? null : el("p", { class: "note" }, "A column of known levels is neither shown nor learned from: it is there to check people's answers. Its values are names of levels, or empty."),
+    this.fixed ? null : el("p", { class: "note" }, "A column of known levels is neither shown nor learned from: it is there to check people's answers. Its values are names of levels, or empty. Levels start from columns of ratings."),
     columns.filter(({ note }) => note).map(({ name, kind, note }) =>
       el("p", { class: "note" }, `${kind === "shown" ? `Nothing is learned from ${name}` : name}: ${note}.`)));
   }
@@ -165,14 +166,40 @@ export class Upload {
   // At most one column has known levels.
   takeGoldFromOthers(/** @type {HTMLSelectElement} */ chosen) {
     if (chosen.value !== "gold") return;
-    for (const { column, select } of this.columns) if (select !== chosen && select.value === "gold") select.value = column.kind;
+    for (const { column, select } of this.columns) if (select !== chosen && select.value === "gold") select.value = kindOf(column);
+  }
+
+  /**
+   * Find out which columns are ratings on this scale. What somebody chose stays as it is.
+   * @param {string[]} levels
+   */
+  async findRatings(levels) {
+    const [reading, first] = [this.reading, this.parts.at(0)];
+    if (!first) return;
+    const { columns } = await this.preview(first.text, levels);
+    if (reading !== this.reading) return;
+    columns.forEach((found, i) => {
+      const { column, select } = this.columns[i];
+      if (select.value !== kindOf(column) || JSON.stringify(found) === JSON.stringify(column)) return;
+      this.columns[i] = this.choiceOf(found);
+      select.replaceWith(this.columns[i].select);
+    });
+  }
+
+  /** @param {Server.Column} column */
+  choiceOf(column) {
+    const select = kindSelect(column);
+    select.addEventListener("change", () => this.takeGoldFromOthers(select));
+    return { column, select };
   }
 
   // The columns as chosen; for images, the server decides.
   choice() {
     const learned = this.columns.filter(({ select }) => select.value !== "gold");
-    return this.images.files.length ? undefined : learned.map(({ column, select: { value: kind } }) =>
-      (kind === column.kind ? column : { name: column.name, kind }));
+    return this.images.files.length ? undefined : learned.map(({ column, select: { value: kind } }) => {
+      if (kind === kindOf(column)) return column;
+      return kind === column.kind ? { ...column, ratings: [] } : { name: column.name, kind };
+    });
   }
 
   /**
@@ -213,9 +240,18 @@ export class Upload {
   }
 }
 
+/**
+ * What a column was read as.
+ * @param {Server.Column} column
+ * @returns {Kind}
+ */
+const kindOf = ({ kind, ratings }) => (ratings?.length ? "ratings" : kind);
+
 /** @param {Server.Column} column */
-function kindSelect({ name, kind: found }) {
-  return el("select", { "aria-label": `How ${name} is read` },
-    KINDS.filter(([kind]) => kind === "gold" || CHOICES[found].includes(kind))
+function kindSelect(column) {
+  const found = kindOf(column);
+  const offered = [found, "gold", ...CHOICES[column.kind]];
+  return el("select", { "aria-label": `How ${column.name} is read` },
+    KINDS.filter(([kind]) => offered.includes(kind))
       .map(([kind, title]) => el("option", { value: kind, selected: kind === found }, title)));
 }

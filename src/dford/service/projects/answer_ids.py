@@ -29,13 +29,16 @@ def id_of_answer(project: Project, answer: Any) -> str:
     """
     if answer.id is not None:
         return str(answer.id)
-    said = id_of(b"", bool(answer.higher), answer.person, answer.at)
-    return f"{project.key}-{answer.question}-{said[:8]}"
+    rating = () if answer.rating is None else (answer.rating,)
+    said = id_of(b"", bool(answer.higher), answer.person, answer.at, *rating)
+    number = answer.question if answer.question > 0 else f"r{answer.sequence}"
+    return f"{project.key}-{number}-{said[:8]}"
 
 
 def known(connection: Connection, project: Project, ids: Sequence[str]) -> dict[str, Told]:
     """What the project's answers with these ids say, including those that were taken back."""
-    own = [int(number) for key, number, *_ in (f"{id}--".split("-") for id in ids) if _is_own(project, key, number)]
+    parts = (f"{id}--".split("-")[:2] for id in ids)
+    own = [int(number.replace("r", "-")) for key, number in parts if _is_own(project, key, number)]
     found = dict[str, Told]()
     for wanted in (*_in_pages(answers.c.id, ids), *_in_pages(answers.c.question, own)):
         for row in connection.execute(told(project).where(wanted)):
@@ -51,7 +54,7 @@ def told(project: Project, *columns: Any) -> Any:
 
 
 def _is_own(project: Project, key: str, number: str) -> bool:
-    return key == project.key and number.isdecimal() and len(number) < 10
+    return key == project.key and number.removeprefix("r").isdecimal() and len(number) < 10
 
 
 def _in_pages(column: Any, values: Sequence[Any]) -> Iterator[Any]:

@@ -25,12 +25,19 @@ class SentAnswer(NamedTuple):
     """An answer, as it was sent."""
 
     number: int
-    higher: bool
+    higher: bool | None
+    """None if it is a rating."""
     person: str
     anybodys: bool = False
     """Whether it may answer a question that another person was asked."""
     confidence: float | None = None
     """How sure they are, from 0.5 to 1, if they say so. If the answer is sent again, the first confidence stands."""
+    rating: int | None = None
+    """The level given instead of yes or no, from 1."""
+
+    def is_above(self, level: int) -> bool:
+        """Whether it says that the right level is above this one."""
+        return bool(self.higher) if self.rating is None else self.rating > level
 
 
 class RecordedAnswer(NamedTuple):
@@ -50,11 +57,15 @@ def record(connection: Connection, project: int, sent: Sequence[SentAnswer]) -> 
         outcome = _before(connection, project, one, fates.get(one.number))
         if outcome is None:
             head += 1
-            outcome, new[head] = RecordedAnswer(one.number, one.higher, head, now), one
-            fates[one.number] = fates[one.number]._replace(sequence=head, higher=one.higher, at=now)
+            higher = one.is_above(fates[one.number].level)
+            outcome, new[head] = RecordedAnswer(one.number, higher, head, now), one
+            fates[one.number] = fates[one.number]._replace(sequence=head, higher=higher, rating=one.rating, at=now)
         outcomes.append(outcome)
     if new:
-        rows = [(sequence, one.number, one.higher, one.person, one.confidence) for sequence, one in new.items()]
+        rows = [
+            (sequence, one.number, fates[one.number].higher, one.person, one.confidence, one.rating)
+            for sequence, one in new.items()
+        ]
         listing = _listing(connection)
         connection.execute(listing.add_answers, {"project": project, "rows": json.dumps(rows), "at": now})
         connection.execute(_SET_HEAD, {"project_": project, "head": head})
@@ -74,14 +85,14 @@ def _before(
     if fate.retraction is not None:
         return Refusal(409, "retracted", f"the answer to question {number} was taken back; ask again", "question")
     if fate.sequence is not None:
-        if fate.higher != answer.higher:
-            sentence = (
-                f"question {number} was already answered higher={str(fate.higher).lower()}; the first answer stands"
-            )
+        higher = answer.is_above(fate.level)
+        if (fate.higher, fate.rating) != (higher, answer.rating):
+            said = "with a level" if fate.rating is not None else f"higher={str(fate.higher).lower()}"
+            sentence = f"question {number} was already answered {said}; the first answer stands"
             return Refusal(409, "answered-otherwise", sentence, "higher")
         place = {"project_": project, "number": number}
         at: float = fate.at if fate.at is not None else connection.execute(_AT, place).scalar_one()
-        return RecordedAnswer(number, answer.higher, fate.sequence, at)
+        return RecordedAnswer(number, higher, fate.sequence, at)
     if fate.skip is not None:
         return Refusal(409, "skipped", f"question {number} was skipped and takes no answer; ask again", "question")
     return None
@@ -143,6 +154,9 @@ class _Fate(NamedTuple):
     retraction: int | None
     person: str
     """Who was asked."""
+    level: int
+    """The level asked about."""
+    rating: int | None
     at: float | None = None
     """When it was answered, if that was just now."""
 
@@ -160,8 +174,8 @@ class _Listing(NamedTuple):
 
 
 def _make_listing(among: str, rows: str, part: str, all_of: str) -> _Listing:
-    columns = "q.item, a.sequence, a.higher, s.question, r.sequence, q.person"
-    sequence, question, higher, person, confidence = (part.format(i) for i in range(5))
+    columns = "q.item, a.sequence, a.higher, s.question, r.sequence, q.person, q.level, a.rating"
+    sequence, question, higher, person, confidence, rating = (part.format(i) for i in range(6))
     same = "{0}.project = q.project AND {0}.question = q.number"
     return _Listing(
         sa.text(
@@ -171,9 +185,9 @@ def _make_listing(among: str, rows: str, part: str, all_of: str) -> _Listing:
             f"LEFT JOIN retractions r ON {same.format('r')} WHERE q.project = :project AND q.number {among}"
         ),
         sa.text(
-            "INSERT INTO answers (project, sequence, question, higher, person, at, confidence) "
+            "INSERT INTO answers (project, sequence, question, higher, person, at, confidence, rating) "
             f"SELECT :project, CAST({sequence} AS INTEGER), CAST({question} AS INTEGER), CAST({higher} AS BOOLEAN), "
-            f"{person}, :at, CAST({confidence} AS DOUBLE PRECISION) FROM {rows}"
+            f"{person}, :at, CAST({confidence} AS DOUBLE PRECISION), CAST({rating} AS INTEGER) FROM {rows}"
         ),
         sa.text(f"DELETE FROM leases WHERE project = :project AND question {among}"),
         sa.text(f"UPDATE pool SET turns = turns + :by WHERE project = :project AND item {among}"),
@@ -206,8 +220,8 @@ def _fates(connection: Connection, project: int, numbers: Sequence[int]) -> tupl
     place = {"project": project, "numbers": json.dumps(numbers)}
     row = connection.execute(_listing(connection).fates, place).one()
     return row.head, {
-        number: _Fate(item, sequence, None if higher is None else bool(higher), skip, retraction, person)
-        for number, item, sequence, higher, skip, retraction, person in json.loads(row.fates or "[]")
+        number: _Fate(item, sequence, None if higher is None else bool(higher), *rest)
+        for number, item, sequence, higher, *rest in json.loads(row.fates or "[]")
     }
 
 

@@ -1,6 +1,7 @@
 """The columns of a project: how the values of its items become features, and how these are stored."""
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from scipy import sparse
 
 from dford import sparse_rows
 from dford.columns import Column, ColumnError, Columns, ImageReader, Kind
+from dford.pool.votes import RatingColumn, as_numbers, column_ratings, ordered_by
 from dford.service.refusal import Refusal
 
 PackedRow = bytes
@@ -63,17 +65,42 @@ def check_lacking(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], 
 
 
 def find_columns(
-    rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, Kind] | None = None, images: ImageReader | None = None
+    rows: Sequence[Mapping[str, Any]],
+    kinds: Mapping[str, Kind] | None = None,
+    images: ImageReader | None = None,
+    levels: Sequence[str] = (),
+    unrated: Collection[str] = (),
 ) -> list[Column]:
-    """The columns of rows, with the given kinds, or else judged by their values."""
+    """The columns of rows, with the given kinds, or else judged by their values.
+
+    If there are levels, columns of ratings on this scale are found as a pool finds them, except among the `unrated`.
+    """
+    words = {name: order for name, order in ordered_by(rows, as_numbers(levels)).items() if name not in unrated}
     try:
-        return list(Columns(kinds, files=images).read(rows).columns_)
+        found = list(Columns({**(kinds or {}), **words}, files=images).read(rows).columns_)
+        return [column if column.name in unrated else _rated(column, rows, levels) for column in found]
     except ColumnError as error:
         raise Refusal(422, error.code, str(error), "columns") from None
 
 
-def check_columns(columns: Sequence[Column], most: int) -> None:
-    """Refuse columns that cannot be learned from."""
+def _rated(column: Column, rows: Sequence[Mapping[str, Any]], levels: Sequence[str]) -> Column:
+    """The column, as one of ratings if its values are levels."""
+    if column.kind not in ("number", "order") or not levels:
+        return column
+    given = column.dense([row.get(column.name) for row in rows])[:, 0]
+    own = column_ratings(column, given, levels)
+    return column if own is None else column._replace(ratings=own)
+
+
+def rating_columns(columns: Sequence[Column]) -> list[RatingColumn]:
+    """Which features are ratings, and what stands for each level."""
+    dense = [column for column in columns if not column.is_sparse]
+    firsts = itertools.accumulate((column.width for column in dense), initial=0)
+    return [RatingColumn(first, column.ratings) for first, column in zip(firsts, dense, strict=False) if column.ratings]
+
+
+def check_columns(columns: Sequence[Column], most: int, n_levels: int | None = None) -> None:
+    """Refuse columns that cannot be learned from, and ratings that are not on a scale of so many levels, if known."""
     names = [column.name for column in columns]
     if len(set(names)) < len(names):
         raise Refusal(422, "bad-columns", "two columns have the same name; give each its own", "columns")
@@ -85,6 +112,11 @@ def check_columns(columns: Sequence[Column], most: int) -> None:
             raise Refusal(422, "bad-columns", f"column {column.name!r} needs its categories, lowest first", "columns")
         if column.kind == "vector" and not column.size:
             sentence = f"column {column.name!r} needs the size of its vectors"
+            raise Refusal(422, "bad-columns", sentence, "columns")
+        if column.ratings and (column.kind not in ("number", "order") or n_levels not in (None, len(column.ratings))):
+            sentence = (
+                f"the ratings of column {column.name!r} must be one number for each level, and its kind number or order"
+            )
             raise Refusal(422, "bad-columns", sentence, "columns")
     fitted = Columns.of(columns)
     if not fitted.width_:

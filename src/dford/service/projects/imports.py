@@ -15,8 +15,8 @@ from dford.service.store.bulk_insert import insert_rows
 from dford.service.store.database import Database
 from dford.service.store.schema import answers, heads, questions
 
-_ASKED = ("project", "number", "item", "x", "level", "prediction", "propensity", "expires", "person", "at")
-_TOLD = ("project", "sequence", "question", "higher", "person", "at", "confidence", "id")
+_ASKED = ("project", "number", "item", "x", "level", "prediction", "propensity", "expires", "person", "at", "program")
+_TOLD = ("project", "sequence", "question", "higher", "person", "at", "confidence", "id", "rating")
 
 
 def with_own_items(database: Database, project: Project, log: Sequence[ReadyRound]) -> list[ReadyRound]:
@@ -75,9 +75,22 @@ def add_log(connection: Connection, project: Project, log: Sequence[ReadyRound],
     for n, (x, level, prediction, propensity, higher, about, id, _) in enumerate(new, 1):
         who, at = about.person or person, now if about.time is None else about.time
         asked.append(
-            (project.id, number + n, about.item, None if about.item else x, level, prediction, propensity, at, who, at)
+            (
+                project.id,
+                number + n,
+                about.item,
+                None if about.item else x,
+                level,
+                prediction,
+                propensity,
+                at,
+                who,
+                at,
+                about.program,
+            )
         )
-        told.append((project.id, sequence + n, number + n, higher, who, at, about.confidence, id))
+        rating = None if about.rating is None else project.levels.index(about.rating) + 1
+        told.append((project.id, sequence + n, number + n, higher, who, at, about.confidence, id, rating))
     insert_rows(connection, questions, _ASKED, asked)
     insert_rows(connection, answers, _TOLD, told)
     give_turns(connection, project.id, (one.about.item for one in new))

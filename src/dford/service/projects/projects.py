@@ -62,6 +62,10 @@ class Project(NamedTuple):
         """The number of features."""
         return Columns.of(self.columns).width_
 
+    def scale_of_ratings(self) -> tuple[str, ...]:
+        """The scale on which columns may hold ratings; none if its items are not placed."""
+        return tuple(self.levels) if has_placements(self.learner) else ()
+
     def blank(self) -> PackedRow:
         """The features of a row of zeros."""
         fitted = Columns.of(self.columns)
@@ -143,9 +147,14 @@ def require_columns(project: Project) -> None:
         raise Refusal(409, "no-columns", "the project has no columns yet; set them or add items", "columns")
 
 
+def has_placements(learner: str) -> bool:
+    """Whether items are placed with this learner."""
+    return hasattr(CLASSES[learner], "predict_proba")
+
+
 def require_placements(project: Project) -> None:
     """Refuse what only a project whose items are placed can do."""
-    if not hasattr(CLASSES[project.learner], "predict_proba"):
+    if not has_placements(project.learner):
         sentence = f"{project.learner} has no probabilities, so items are not placed; use another learner"
         raise Refusal(409, "no-placements", sentence, "project")
 
@@ -172,8 +181,7 @@ def create(
     files: str | None = None,
 ) -> int:
     """Create a project and return its number. By default, the choice is "pool" if the learner has probabilities."""
-    has_placements = hasattr(CLASSES[learner], "predict_proba")
-    if choice == "pool" and not has_placements:
+    if choice == "pool" and not has_placements(learner):
         sentence = f"the choice 'pool' needs probabilities, and {learner} has none; use 'turns' or another learner"
         raise Refusal(422, "bad-learner", sentence, "choice")
     if connection.scalar(sa.select(projects.c.id).where(projects.c.name == name)) is not None:
@@ -200,7 +208,7 @@ def create(
 
 def choice_of(choice: str | None, learner: str) -> str:
     """The given choice, or else "pool" if the learner has probabilities."""
-    return choice or ("pool" if hasattr(CLASSES[learner], "predict_proba") else "turns")
+    return choice or ("pool" if has_placements(learner) else "turns")
 
 
 def set_columns(connection: Connection, project: int, chosen: Sequence[Column]) -> None:

@@ -23,6 +23,8 @@ class Rules(NamedTuple):
     """Who may get audit questions; None for everyone."""
     own_figures: bool = False
     """Whether people may see their own figures."""
+    ratings: bool = False
+    """Whether the page offers people to give an item's level, instead of yes or no."""
 
     def may_audit(self, person: str) -> bool:
         return self.auditors is None or person in self.auditors

@@ -29,6 +29,7 @@ from dford.service.projects.image_source import ImageSource
 from dford.service.projects.items import Ready
 from dford.service.projects.keys import name_problem
 from dford.service.projects.projects import Project
+from dford.service.projects.ratings import RatingToCheck
 from dford.service.projects.rules import GoldColumn
 from dford.service.refusal import Refusal
 
@@ -56,6 +57,8 @@ class Bounds(NamedTuple):
     gold: GoldColumn | None = None
     reader: ImageReader | None = None
     """What turns the images into numbers; set where the work is done."""
+    levels: tuple[str, ...] = ()
+    """The scale on which columns may hold ratings; none if they are not looked for."""
 
     def without_gold(
         self, rows: Sequence[Mapping[str, Any]], field: str
@@ -73,7 +76,7 @@ class ReadyItems(NamedTuple):
     """The place of the known level, from 1, by row, from 0."""
 
 
-_TEXTS = ("level", "prediction", "person")  # columns with few distinct texts
+_TEXTS = ("level", "prediction", "person", "rating")  # columns with few distinct texts
 _FOOTER_OF_A_COLUMN = 2_000  # bytes that a Parquet file may spend on describing one column
 
 
@@ -88,7 +91,7 @@ def ready_items(
     limit(len(rows), field, bounds)
     rows, known = bounds.without_gold(rows, field)
     kinds = {name: kind for name, kind in (kinds or {}).items() if bounds.gold is None or name != bounds.gold.name}
-    chosen = list(columns) or find_columns(rows, kinds, bounds.reader)
+    chosen = list(columns) or find_columns(rows, kinds, bounds.reader, bounds.levels)
     check_columns(chosen, bounds.features)
     _check_images(chosen, rows, field, bounds)
     items = [(json.dumps(row), x) for row, x in zip(rows, encode(chosen, rows, field, bounds.reader), strict=True)]
@@ -153,7 +156,7 @@ def sent_features(columns: Sequence[Column], features: Mapping[str, Any], bounds
 def preview_csv(columns: Sequence[Column], content: bytes, bounds: Bounds) -> dict[str, Any]:
     """How a file would be read."""
     rows, _ = bounds.without_gold(read_rows(content, bounds.rows), "body")
-    chosen = list(columns) or find_columns(rows, images=bounds.reader)
+    chosen = list(columns) or find_columns(rows, images=bounds.reader, levels=bounds.levels)
     check_known(chosen, rows, "body")
     return {
         "columns": chosen,
@@ -197,6 +200,27 @@ def uploaded_log(project: Project, content: bytes, suffix: str, bounds: Bounds) 
     return [ReadyRound(*one, id, id in given) for one, id in zip(log.rounds(), log.id.tolist(), strict=True)]
 
 
+def uploaded_ratings(content: bytes, bounds: Bounds) -> list[RatingToCheck]:
+    """The ratings in a table with the columns item, level and, if it is known, person."""
+    rows = read_rows(content, bounds.rows)
+    if not {"item", "level"} <= set(rows[0]) <= {"item", "level", "person"}:
+        columns = ", ".join(rows[0])[:200]
+        raise _bad_log(f"a table of ratings has the columns item, level and, if it is known, person; got {columns}")
+    found = []
+    for number, row in enumerate(rows, 1):
+        item = row["item"].strip()
+        if not item.isdecimal() or not item.isascii() or not 0 < len(item) < 10:
+            raise _bad_log(f"row {number}: an item must be a whole number, 1 or more; got {item[:40]!r}")
+        found.append(RatingToCheck(int(item), row["level"].strip(), row.get("person", "").strip() or None))
+    return found
+
+
+def is_table_of_ratings(content: bytes) -> bool:
+    """Whether a CSV file has a table of ratings, and no log."""
+    header = content.partition(b"\n")[0].decode(errors="replace").removeprefix("\ufeff")
+    return {"item", "level"} <= {name.strip().strip('"') for name in header.split(",")} <= {"item", "level", "person"}
+
+
 def _bad_log(sentence: str) -> Refusal:
     return Refusal(422, "bad-log", sentence, "body")
 
@@ -205,7 +229,10 @@ def _columns(project: Project, there: Iterable[str]) -> list[str]:
     """The columns of a log of this project in a file with these columns: with items, people and times, or without."""
     there = list(there)
     more = (*about_columns(there), *([ID] if ID in there else []))
-    names = [*COLUMNS, *more, *feature_names(project, more), *_sparse_column(project)]
+    features = feature_names(project)  # as exports name them
+    if not set(features) <= set(there):
+        features = feature_names(project, more)
+    names = [*COLUMNS, *more, *features, *_sparse_column(project)]
     if some := [name for name in ABOUT if name in there and name not in names]:
         lacking = " and ".join(name for name in ABOUT if name not in there)
         raise _bad_log(
@@ -264,7 +291,7 @@ def _is_right(kind: Any, name: str) -> bool:
     if name in _TEXTS:
         is_text = types.is_dictionary(kind) and (types.is_string(kind.value_type) or name != "person")
         return bool(is_text or (name == "person" and types.is_null(kind)))
-    if name == "higher":
+    if name in ("higher", "program"):
         return bool(types.is_boolean(kind))
     if name == ID or sparse_rows.find_column([name]) is not None:
         return bool(types.is_string(kind) or types.is_large_string(kind) or (name == ID and types.is_integer(kind)))

@@ -112,10 +112,18 @@ def _begin_of_leases(connection: Connection) -> None:
     connection.execute(sa.text(f"UPDATE leases SET at = ({begin})"))
 
 
+def _ratings(connection: Connection) -> None:
+    """Answers may be whole ratings, and rules say whether people are offered that."""
+    connection.execute(sa.text("ALTER TABLE answers ADD COLUMN rating INTEGER"))
+    index = "CREATE INDEX answers_with_ratings ON answers (project, person) WHERE rating IS NOT NULL"
+    connection.execute(sa.text(index))
+    connection.execute(sa.text("ALTER TABLE rules ADD COLUMN ratings BOOLEAN NOT NULL DEFAULT FALSE"))
+
+
 # Number n turns version n - 1 into n, in fixed SQL: schema.py has the result of them all, and may change later.
 MIGRATIONS: list[Callable[[Connection], None]] = [
     _first, _expiry, _as_of, _placements, _confidence, _settlements, _rules, _programs, _files, _answer_ids,
-    _requests_by_project, _begin_of_leases,
+    _requests_by_project, _begin_of_leases, _ratings,
 ]  # fmt: skip
 
 

@@ -52,7 +52,7 @@ questions = Table(
     "questions",
     metadata,
     _project(),
-    _number("number"),
+    _number("number"),  # negative: nobody asked it, and the answer with this number is a rating
     Column("item", Integer),
     Column("shown", Text),  # the features sent with the question, if it is not about an item of the pool
     Column("x", LargeBinary),
@@ -78,6 +78,7 @@ answers = Table(
     *_who_and_when(),
     Column("confidence", Double),  # from 0.5 to 1: how sure the person was; null if they did not say
     Column("id", Text),  # of an imported answer; projects.answer_ids makes those of the others
+    Column("rating", Integer),  # the level given; `higher` is then whether it is above the one asked about
 )
 Index("answers_by_question", answers.c.project, answers.c.question, unique=True)
 _IS_IMPORTED = answers.c.id.is_not(None)
@@ -85,6 +86,8 @@ Index(
     "answers_by_id", answers.c.project, answers.c.id, unique=True,
     sqlite_where=_IS_IMPORTED, postgresql_where=_IS_IMPORTED,
 )  # fmt: skip
+HAS_RATING = answers.c.rating.is_not(None)
+Index("answers_with_ratings", answers.c.project, answers.c.person, sqlite_where=HAS_RATING, postgresql_where=HAS_RATING)
 skips = Table("skips", metadata, _project(), _number("question"), *_who_and_when())
 retractions = Table(
     "retractions",
@@ -158,6 +161,7 @@ rules = Table(
     Column("answers_per_item", Integer, nullable=False),
     Column("auditors", Text),  # JSON; null: everyone
     Column("own_figures", Boolean, nullable=False),
+    Column("ratings", Boolean, nullable=False, server_default=sa.false()),
 )
 keys = Table(
     "keys",

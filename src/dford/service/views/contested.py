@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
-from dford.pool.contested import contradictions
+from dford.pool.agreement import decides
+from dford.pool.judged import contradictions
 from dford.pool.placements import Placements
 from dford.service.projects import settling
 from dford.service.projects.projects import Project
@@ -22,13 +23,14 @@ _LEAST = float(np.log(2.0))  # contradictions that weigh less could be guesses, 
 def contested(database: Database, project: Project, still: Placements, sequence: int, stale: bool) -> dict[str, Any]:
     """The items whose answers contradict each other most, weighted by who gave them, and the last settlements."""
     known = still.items
-    how_much = contradictions(still.answers.told(), still.reliability, len(known))
+    told = still.answers.told(decides(still.voices, still.answers["person"]))  # programs contest nothing
+    how_much = contradictions(told, still.reliability, len(known))
     how_much[(known.bounds[:, 0] == known.bounds[:, 1]) | (how_much < _LEAST)] = 0.0
     most = np.argsort(-how_much, kind="stable")[:_LISTED]
     found = (most[how_much[most] > 0] + 1).tolist()
     settled = list(settling.in_force(database, project).values())[: -_LISTED - 1 : -1]
     shown = _shown(database, project, [*found, *(one.item for one in settled)])
-    told = _told(database, project, found)
+    said = _told(database, project, found)
     places = np.array(found, dtype=np.int64) - 1
     levels, beliefs = known.placements()[0][places], known.beliefs(places)
     return {
@@ -40,7 +42,7 @@ def contested(database: Database, project: Project, still: Placements, sequence:
                 "shown": shown[item],
                 "level": project.levels[levels[i]],
                 "probabilities": dict(zip(project.levels, beliefs[i].tolist(), strict=True)),
-                "answers": told[item],
+                "answers": said[item],
             }
             for i, item in enumerate(found)
         ],
@@ -66,11 +68,21 @@ def _shown(database: Database, project: Project, numbers: list[int]) -> dict[int
 
 def _told(database: Database, project: Project, numbers: list[int]) -> dict[int, list[dict[str, Any]]]:
     """The answers about items, in order, without those taken back."""
-    columns = questions.c.item, questions.c.number, questions.c.level, answers.c.higher, answers.c.person, answers.c.at
+    columns = (
+        questions.c.item, questions.c.number, questions.c.level, answers.c.higher, answers.c.rating, answers.c.person,
+        answers.c.at,
+    )  # fmt: skip
     rows = about_items(project, *columns).where(questions.c.item.in_(numbers))
     found: dict[int, list[dict[str, Any]]] = {number: [] for number in numbers}
     with database.reading() as connection:
-        for item, number, level, higher, person, at in connection.execute(rows):
-            level_name = project.levels[level - 1]
-            found[item].append({"question": number, "person": person, "level": level_name, "higher": higher, "at": at})
+        for item, number, level, higher, rating, person, at in connection.execute(rows):
+            said = {
+                "question": number if number > 0 else None,
+                "person": person,
+                "level": project.levels[level - 1],
+                "higher": higher,
+                "rating": None if rating is None else project.levels[rating - 1],
+                "at": at,
+            }
+            found[item].append(said)
     return found

@@ -40,7 +40,11 @@ def log_of(database: Database, project: Project) -> FeedbackLog:
             asked = Question("", page.X[r], names[level - 1], names[prediction - 1], float(propensity), int(number))
             person, at, id = who[sequence]
             sure = None if np.isnan(page.confidence[r]) else float(page.confidence[r])
-            log.append(asked, bool(higher), item=int(item) or None, person=person, time=at, confidence=sure, id=id)
+            rating = names[page.rating[r] - 1] if page.rating[r] else None
+            log.append(
+                asked, bool(higher), item=int(item) or None, person=person, time=at, confidence=sure, rating=rating,
+                program=bool(page.informs[r]), id=id,
+            )  # fmt: skip
     return log
 
 
@@ -94,14 +98,16 @@ def levels_file(database: Database, project: Project, packed: Packed, standing: 
 
 def _intervals(database: Database, project: Project, packed: Packed) -> dict[int, tuple[int, int, int]]:
     """The lowest and highest possible level of every item with answers, and how many answers it has."""
-    columns = questions.c.item, questions.c.level, answers.c.higher, answers.c.confidence
+    columns = questions.c.item, questions.c.level, answers.c.higher, answers.c.confidence, answers.c.rating
     told = about_items(project, *columns, as_of=packed.as_of)
     told = told.where(questions.c.purpose != GOLD, answers.c.sequence <= packed.sequence)
     known: dict[int, tuple[int, int, int]] = {}
     with database.reading() as connection:
-        for item, level, higher, sure in connection.execute(told):
+        for item, level, higher, sure, rating in connection.execute(told):
             low, high, count = known.get(item, (1, len(project.levels), 0))
-            if sure is None or sure >= LEAST_SURE:
+            if rating is not None:
+                low, high = max(low, rating), min(high, rating)
+            elif sure is None or sure >= LEAST_SURE:
                 low, high = (max(low, level + 1), high) if higher else (low, min(high, level))
             known[item] = low, high, count + 1
     return known

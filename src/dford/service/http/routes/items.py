@@ -99,7 +99,11 @@ def add(app: FastAPI) -> None:
         return _preview(to.service, to.project, to.body, to.bounds(to.project))
 
     @app.post("/preview.csv", openapi_extra=CSV)
-    def preview_new(service: Server, request: Request) -> models.Preview:
+    def preview_new(
+        service: Server,
+        request: Request,
+        level: Annotated[list[str] | None, Query(max_length=100, description="The levels, lowest first.")] = None,
+    ) -> models.Preview:
         """Preview how a new project would read the columns of a CSV file. Nothing is stored.
 
         ```
@@ -111,8 +115,12 @@ def add(app: FastAPI) -> None:
         {"columns": [{"name": "size", "kind": "number", "mean": 2.0, ...}, {"name": "colour", "kind": "category", ...}],
          "rows": [{"size": "1.5", "colour": "blue"}, ...], "count": 2}
         ```
+
+        With the levels of the project, as in `/preview.csv?level=bad&level=fair&level=good`, columns of ratings on this
+        scale are found, too.
         """
         bounds = service.bounds(images=service.image_source(None, is_everywhere=True))
+        bounds = bounds._replace(levels=tuple(level or ()))
         return _preview(service, None, request.scope["dford"].body, bounds)
 
     @app.get("/projects/{project}/items", response_model=list[models.ItemOut])

@@ -25,7 +25,7 @@ def add(app: FastAPI) -> None:
         → 201
         {"name": "rain", "levels": ["calm", "mild", "strong", "severe"], "columns": null, "learner": "Auto",
          "parameters": {}, "seed": 5, "choice": "pool", "target": 0.1, "reveal": false,
-         "own_figures": false, "files": null}
+         "own_figures": false, "ratings": false, "files": null}
         ```
         """
         sent = request.scope["dford"].body
@@ -36,7 +36,7 @@ def add(app: FastAPI) -> None:
             images.check_part(body.files)
         columns = [_column_in(column, images.reader()) for column in body.columns or ()]
         if columns:
-            check_columns(columns, service.settings.features_per_item)
+            check_columns(columns, service.settings.features_per_item, len(body.levels))
             projects.check_learner(learner, columns)
 
         chosen = new_rules(body)
@@ -82,7 +82,8 @@ def add(app: FastAPI) -> None:
         ```
         GET /projects/rain/settings
         → 200
-        {"gold": 0.0, "answers_per_item": 1, "auditors": ["anna", "root"], "own_figures": false, "gold_column": null}
+        {"gold": 0.0, "answers_per_item": 1, "auditors": ["anna", "root"], "own_figures": false, "ratings": false,
+         "gold_column": null}
         ```
         """
         return models.RulesOut(**to.service.rules(to.project)._asdict())
@@ -95,7 +96,8 @@ def add(app: FastAPI) -> None:
         PUT /projects/rain/settings
         {"auditors": ["anna", "root"]}
         → 200
-        {"gold": 0.0, "answers_per_item": 1, "auditors": ["anna", "root"], "own_figures": false, "gold_column": null}
+        {"gold": 0.0, "answers_per_item": 1, "auditors": ["anna", "root"], "own_figures": false, "ratings": false,
+         "gold_column": null}
         ```
         """
         body = to.service.read(to.project, to.body, bodies.parsed, models.NewRules, to.body)
@@ -135,19 +137,22 @@ def new_rules(body: models.NewProject) -> Rules:
 
 def _out(service: Service, project: Project) -> models.ProjectOut:
     columns = [column_out(column) for column in project.columns] or None
-    own_figures = service.rules(project).own_figures
-    return models.ProjectOut(**{**project._asdict(), "columns": columns, "own_figures": own_figures})
+    own = service.rules(project)
+    shown = {"own_figures": own.own_figures, "ratings": own.ratings}
+    return models.ProjectOut(**{**project._asdict(), "columns": columns, **shown})
 
 
 def column_out(column: Column) -> models.Column:
     known = column._asdict()
     return models.Column(
-        **{name: known[name] for name in models.Column.model_fields} | {"categories": [*column.categories]}
+        **{name: known[name] for name in models.Column.model_fields}
+        | {"categories": [*column.categories], "ratings": [*column.ratings]}
     )
 
 
 def _column_in(column: models.Column, images: ImageReader | None) -> Column:
     if column.kind == "image":
         return find_columns([{column.name: ""}], {column.name: "image"}, images)[0]
-    found = Column(**column.model_dump() | {"categories": tuple(column.categories)})
+    lists = {"categories": tuple(column.categories), "ratings": tuple(column.ratings)}
+    found = Column(**column.model_dump() | lists)
     return found._replace(made_by=SPELLED_ALIKE) if found.is_sparse else found

@@ -7,7 +7,7 @@ from fastapi import FastAPI, Header, Query, Response
 from fastapi.responses import JSONResponse
 
 from dford.service.http import bodies, models
-from dford.service.http.access import Answering, Reading
+from dford.service.http.access import Access, Answering, Reading
 from dford.service.http.fast_answers import PATH
 from dford.service.http.validation import IDEMPOTENCY_KEY
 from dford.service.learning.learned import Learned
@@ -16,6 +16,7 @@ from dford.service.projects.answering import RecordedAnswer, SentAnswer
 from dford.service.projects.asking import PROGRAM_KEY, QuestionRequest, item_taken, release
 from dford.service.projects.items import features
 from dford.service.projects.projects import require_placements
+from dford.service.projects.ratings import place_of
 from dford.service.projects.uploads import limit
 from dford.service.refusal import Refusal
 from dford.service.views import levels as all_levels
@@ -99,11 +100,9 @@ def add(app: FastAPI) -> None:
         ```
 
         The person who was asked may answer; answering for someone else needs the role `admin`. `"confidence": 0.8` says
-        how sure they are of the answer.
+        how sure they are of the answer. Instead of `higher`, `"rating": "strong"` says what the right level is.
         """
-        recorded = await to.service.tell(
-            to.project, SentAnswer(number, body.higher, to.person, to.admin, body.confidence)
-        )
+        recorded = await to.service.tell(to.project, _sent(to, number, body))
         return models.AnswerOut(**recorded._asdict())
 
     @app.post(
@@ -125,7 +124,7 @@ def add(app: FastAPI) -> None:
         """
         sent = to.service.read(to.project, to.body, bodies.parsed, models.Answers, to.body).answers
         limit(len(sent), "answers", to.service.bounds())
-        answers = [SentAnswer(one.question, one.higher, to.person, to.admin, one.confidence) for one in sent]
+        answers = [_sent(to, one.question, one, f"answers.{i}.") for i, one in enumerate(sent)]
         said = to.service.tell_many(to.project, answers)
         # not validated: checking thousands of our own outcomes takes longer than writing them
         return JSONResponse({"outcomes": [_outcome(*pair) for pair in zip(answers, said, strict=True)]})
@@ -167,7 +166,7 @@ def add(app: FastAPI) -> None:
         ```
         POST /projects/rain/questions/1/retract
         → 200
-        {"question": 1, "sequence": 5}
+        {"question": 1, "sequence": 10}
         ```
 
         The log keeps both. The question takes no other answer, so ask again. Taking back another person's answer needs
@@ -288,6 +287,11 @@ def add(app: FastAPI) -> None:
             return {"target": aim, "expected_error": expected, "answers": answers._asdict(), "unchecked": unchecked}
 
         return to.service.overviews.latest(f"{to.project.name}/remaining/{aim!r}", make)
+
+
+def _sent(to: Access, number: int, said: models.AnswerIn, field: str = "") -> SentAnswer:
+    rating = None if said.rating is None else place_of(to.project, said.rating, f"{field}rating")
+    return SentAnswer(number, said.higher, to.person, to.admin, said.confidence, rating)
 
 
 def _outcome(answer: SentAnswer, said: RecordedAnswer | Refusal) -> dict[str, Any]:
