@@ -3,9 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Numba keys its cache by the file of the outermost function alone; here any change to the engine starts a new cache.
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell cat src/dford/engine/*.py src/dford/engine/*/*.py | cksum | cut -d' ' -f1)
+# Without bytecode, each of the many processes of a run would compile what it imports: 7 of 10 s for the library alone.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo serve test library compiled lowest coverage slow kill-test kill-test-postgres bench bench-compare \
-  bench-service calibration judges rating screenshots gallery docs lint licences release-check clean
+  bench-service calibration judges rating screenshots gallery docs lint licences release-check collected clean
 
 # uv needs a tenth of pip's time; pip may know a registry that uv does not
 install = $(BIN)/uv pip install --quiet --python $(1) $(2) || $(1)/bin/python -m pip install --quiet $(2)
@@ -32,11 +34,14 @@ serve: .venv/ready
 	$(call install,.venv,--editable ".[$(cluster)]")
 	touch .venv/ready $@
 
-# twice as many processes as the usual two cores, as many tests wait for something; bytecode is kept for all to share;
-# what takes longest is begun first
+# twice as many processes as the usual two cores, as many tests wait for something; what takes longest is begun first
 test: .venv/cluster
-	$(MAKE) --jobs=2 compiled lint .cache/wheel .cache/page/ready
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 4 --dist worksteal
+	$(MAKE) --jobs=2 compiled lint collected .cache/wheel .cache/page/ready
+	$(BIN)/python -m pytest -n 4 --dist worksteal
+
+# leaves the bytecode of all tests, which every test process would otherwise make for itself
+collected: .venv/cluster
+	$(BIN)/python -m pytest --collect-only --quiet > .cache/collected || { cat .cache/collected; exit 1; }
 
 # the tests of the library alone: no service, page, PostgreSQL or cluster
 library: compiled
