@@ -102,6 +102,15 @@ def browser() -> "Iterator[Browser]":
         chromium.close()
 
 
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[str]:
+    """A PostgreSQL server, one for all tests of a process: each test makes databases of its own."""
+    from postgres import temporary_cluster
+
+    with temporary_cluster() as address:
+        yield address
+
+
 @pytest.fixture
 def new_page(browser: "Browser", request: pytest.FixtureRequest) -> "Iterator[Callable[..., Page]]":
     """Pages that record their errors and the hosts they contact; without the service worker, which fetches every file

@@ -4,11 +4,12 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from ports import free_port
 
 BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 
@@ -20,15 +21,13 @@ def temporary_cluster() -> Iterator[str]:
     folder.mkdir()
     user = pwd.getpwnam("postgres") if os.getuid() == 0 else pwd.getpwuid(os.getuid())
     os.chown(folder, user.pw_uid, user.pw_gid)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
 
     def run(program: str, *arguments: str) -> None:
         command = [str(BINARIES[-1] / program), *arguments]
         subprocess.run(command, check=True, user=user.pw_uid, stdout=subprocess.DEVNULL, cwd=folder)
 
-    run("initdb", "-D", str(folder / "data"), "-A", "trust", "-U", "dford")
+    run("initdb", "-D", str(folder / "data"), "-A", "trust", "-U", "dford", "--no-sync")
     options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1"
     run("pg_ctl", "-D", str(folder / "data"), "-o", options, "-w", "-l", str(folder / "log"), "start")
     try:

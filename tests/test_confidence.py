@@ -17,7 +17,7 @@ from dford.pool.answers import AUDIT
 from dford.service.learning import log_reader
 from dford.service.store import schema
 from dford.service.store.database import Database
-from postgres import BINARIES, new_database, temporary_cluster
+from postgres import BINARIES, new_database
 from serving import learned, ok, problem, question_for, replayed, serving, set_up
 
 CONFIDENCES = st.lists(st.none() | st.floats(0.5, 1.0), min_size=1, max_size=8)
@@ -166,13 +166,12 @@ def test_programs_are_never_asked_audit_questions(file: Path) -> None:
 
 
 @pytest.mark.skipif(not BINARIES, reason="there is no PostgreSQL on this machine")
-def test_postgresql_keeps_confidences_too() -> None:
-    with temporary_cluster() as cluster:
-        address = new_database(cluster, "sure")
-        with serving(address) as http:
-            project = set_up(http, learner="NewtonLogit")
-            for sure in (0.75, None, 1):
-                number = question_for(http, project)["number"]
-                answer = {"higher": True, "confidence": sure}
-                ok(http.post(f"{project}/questions/{number}/answer", json=answer))
-        assert stored(address) == [0.75, None, 1.0]
+def test_postgresql_keeps_confidences_too(cluster: str) -> None:
+    address = new_database(cluster, "sure")
+    with serving(address) as http:
+        project = set_up(http, learner="NewtonLogit")
+        for sure in (0.75, None, 1):
+            number = question_for(http, project)["number"]
+            answer = {"higher": True, "confidence": sure}
+            ok(http.post(f"{project}/questions/{number}/answer", json=answer))
+    assert stored(address) == [0.75, None, 1.0]

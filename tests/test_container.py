@@ -3,11 +3,10 @@
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,8 @@ import httpx
 import pytest
 import yaml
 
-from postgres import BINARIES, new_database, temporary_cluster
+from ports import free_port
+from postgres import BINARIES, new_database
 
 ROOT = Path(__file__).parent.parent
 IMAGE = (ROOT / "Containerfile").read_text()
@@ -29,28 +29,33 @@ def instruction(name: str) -> list[str]:
 
 
 @pytest.fixture
-def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
+def environment(tmp_path: Path, cluster: str) -> dict[str, str]:
     """That of the container, except for its port, its folders and its database."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    with temporary_cluster() as cluster:
-        address = httpx.URL(new_database(cluster, "container"))
-        composed = SERVICES["dford"]["environment"]
-        assert composed["DFORD_DATABASE"] == "postgresql+psycopg://dford@database/dford"
-        yield {
-            **os.environ,
-            **dict(re.findall(r"^ENV (\w+)=(.+)$", IMAGE, re.MULTILINE)),
-            **composed,
-            "PATH": os.pathsep.join([str(Path(sys.executable).parent), str(BINARIES[-1]), os.environ["PATH"]]),
-            "NUMBA_CACHE_DIR": os.environ["NUMBA_CACHE_DIR"],
-            "DFORD_FILES": str(tmp_path),
-            "DFORD_DATABASE": str(address),
-            "DFORD_PORT": str(port),
-            "PGPASSWORD": "any, as this one asks for none",
-            "PGHOST": address.host,
-            "PGPORT": str(address.port),
-        }
+    address = httpx.URL(new_database(cluster, "container"))
+    composed = SERVICES["dford"]["environment"]
+    assert composed["DFORD_DATABASE"] == "postgresql+psycopg://dford@database/dford"
+    return {
+        **os.environ,
+        **dict(re.findall(r"^ENV (\w+)=(.+)$", IMAGE, re.MULTILINE)),
+        **composed,
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), str(BINARIES[-1]), os.environ["PATH"]]),
+        "NUMBA_CACHE_DIR": os.environ["NUMBA_CACHE_DIR"],
+        "DFORD_FILES": str(tmp_path),
+        "DFORD_DATABASE": str(address),
+        "DFORD_PORT": str(free_port()),
+        "PGPASSWORD": "any, as this one asks for none",
+        "PGHOST": address.host,
+        "PGPORT": str(address.port),
+    }
+
+
+def wait_for(address: str, server: "subprocess.Popen[bytes]") -> None:
+    while True:
+        assert server.poll() is None
+        with suppress(httpx.TransportError):
+            if httpx.get(f"{address}/health", timeout=600, verify=False).is_success:
+                return
+        time.sleep(0.1)
 
 
 def run(command: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
@@ -71,10 +76,10 @@ def test_it_serves_and_is_healthy_once_there_is_a_key(environment: dict[str, str
     key = run(["dford", "key", "anna"], environment).stdout.strip()
     with subprocess.Popen(instruction("CMD"), env=environment, stdout=subprocess.DEVNULL) as server:
         try:
-            while run(healthy, environment).returncode != 0:
-                assert server.poll() is None
-                time.sleep(0.1)
-            projects = f"http://127.0.0.1:{environment['DFORD_PORT']}/projects"
+            address = f"http://127.0.0.1:{environment['DFORD_PORT']}"
+            wait_for(address, server)
+            assert run(healthy, environment).returncode == 0
+            projects = f"{address}/projects"
             assert httpx.get(projects, timeout=600).status_code == 401
             assert httpx.get(projects, timeout=600, headers={"Authorization": f"Bearer {key}"}).json() == []
         finally:

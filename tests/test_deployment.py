@@ -18,6 +18,7 @@ import typer.main
 from dford.cli import _program
 from dford.service.core import Service
 from dford.service.settings import Settings
+from ports import free_port
 from serving import answer_some, ok, problem, serving, set_up
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -80,7 +81,7 @@ class Proxy:
     """nginx with TLS in front of a server, as in the docs except for ports and certificate."""
 
     def __init__(self, folder: Path, server: httpx.Client, passes_host: bool = True) -> None:
-        self.folder, self.port = folder, _free_port()
+        self.folder, self.port = folder, free_port()
         certificate, key = folder / "own.pem", folder / "own.key"
         command = ["openssl", "req", "-x509", "-nodes", "-newkey", "rsa:2048", "-subj", "/CN=dford.example.org"]
         names = ["-addext", "subjectAltName=DNS:dford.example.org,IP:127.0.0.1"]
@@ -92,7 +93,7 @@ class Proxy:
         text = (DEPLOY / "nginx.conf").read_text()
         for pattern, instead in [
             (r"127\.0\.0\.1:8765", server.base_url.netloc.decode()),
-            (r"listen 80;", f"listen 127.0.0.1:{_free_port()};"),
+            (r"listen 80;", f"listen 127.0.0.1:{free_port()};"),
             (r"listen 443 ssl;", f"listen 127.0.0.1:{self.port} ssl;"),
             (r"ssl_certificate .*;", f"ssl_certificate {certificate};"),
             (r"ssl_certificate_key .*;", f"ssl_certificate_key {key};"),
@@ -130,14 +131,6 @@ class Proxy:
         self.client.close()
         self._process.terminate()
         self._process.wait()
-
-
-def _free_port() -> int:
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 needs_nginx = pytest.mark.skipif(not shutil.which("nginx") or not shutil.which("openssl"), reason="nginx is not there")

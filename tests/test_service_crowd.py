@@ -5,7 +5,6 @@ import io
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import httpx
 import numpy as np
 import pytest
 
-from postgres import BINARIES, new_database, temporary_cluster
+from postgres import BINARIES, new_database
 from serving import COLUMNS, LEVELS, above, learned, ok, problem, replayed, serving
 from test_service_people import bearer, invited, locked
 
@@ -106,12 +105,6 @@ def crowd(file: Path | str) -> None:
 
 def test_sixteen_people_answer_and_undo_while_someone_downloads(tmp_path: Path) -> None:
     crowd(tmp_path / "log.db")
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[str]:
-    with temporary_cluster() as address:
-        yield address
 
 
 @pytest.mark.skipif(not BINARIES, reason="PostgreSQL is not installed")

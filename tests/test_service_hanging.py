@@ -5,7 +5,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
@@ -15,16 +14,10 @@ import httpx
 import pytest
 
 from killing import Server
-from postgres import BINARIES, frozen, new_database, temporary_cluster
+from postgres import BINARIES, frozen, new_database
 from serving import answer_some, learned, ok, problem, question_for, serving, set_up
 
 pytestmark = pytest.mark.skipif(not BINARIES, reason="there is no PostgreSQL on this machine")
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[str]:
-    with temporary_cluster() as address:
-        yield address
 
 
 SECONDS = 4.0  # that a request may take, here

@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from typing import Any
@@ -13,17 +12,11 @@ import sqlalchemy as sa
 from dford.cli import main
 from dford.service.projects.answering import SentAnswer
 from killing import kill_test
-from postgres import BINARIES, new_database, temporary_cluster
+from postgres import BINARIES, new_database
 from serving import learned, ok, problem, question_for, replayed, serving, set_up
 from test_service_together import compare, prepare
 
 pytestmark = pytest.mark.skipif(not BINARIES, reason="PostgreSQL is not installed")
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[str]:
-    with temporary_cluster() as address:
-        yield address
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from dford.service.learning import snapshots
 from dford.service.learning.verify import verify
 from dford.service.store import migrations, schema
 from dford.service.store.database import Database
-from postgres import BINARIES, new_database, temporary_cluster
+from postgres import BINARIES, new_database
 from serving import answer_some, learned, ok, replayed, serving, set_up
 
 SAVED = Path(__file__).parent / "saved" / "0.1.0-service.db"
@@ -92,12 +92,13 @@ def test_a_column_added_later_is_in_fresh_and_in_old_databases(tmp_path: Path, r
 
 
 @pytest.mark.skipif(not BINARIES, reason="there is no PostgreSQL on this machine")
-def test_a_column_added_later_is_in_fresh_and_in_old_databases_of_postgresql(request: pytest.FixtureRequest) -> None:
-    with temporary_cluster() as cluster:
-        old = new_database(cluster, "old")
-        Database(old).prepare().close()
-        request.getfixturevalue("with_another_column")
-        both(new_database(cluster, "new"), old)
+def test_a_column_added_later_is_in_fresh_and_in_old_databases_of_postgresql(
+    cluster: str, request: pytest.FixtureRequest
+) -> None:
+    old = new_database(cluster, "old")
+    Database(old).prepare().close()
+    request.getfixturevalue("with_another_column")
+    both(new_database(cluster, "new"), old)
 
 
 def test_a_snapshot_of_other_versions_is_reported_as_such_and_not_as_broken(

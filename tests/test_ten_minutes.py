@@ -3,22 +3,17 @@
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from ports import free_port
+
 PAGE = (Path(__file__).parent.parent / "docs" / "ten-minutes.md").read_text()
 PARTS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
 PORT = "8766"
-
-
-def free_port() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
 
 
 def run(title: str, folder: Path) -> str:
@@ -26,7 +21,7 @@ def run(title: str, folder: Path) -> str:
     script = "\n".join(re.findall(r"^```sh\n(.*?)^```$", PARTS[title], re.MULTILINE | re.DOTALL))
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
-        ["bash", "-m", "-e", "-u", "-o", "pipefail", "-c", script.replace(PORT, free_port())],
+        ["bash", "-m", "-e", "-u", "-o", "pipefail", "-c", script.replace(PORT, str(free_port()))],
         cwd=folder, env={**os.environ, "PATH": path, "XDG_DATA_HOME": str(folder)}, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
