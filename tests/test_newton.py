@@ -88,7 +88,7 @@ def test_a_value_far_out_counts_as_it_does_for_the_slow_one(where: int) -> None:
     for x, asked in zip(X, level.tolist(), strict=True):
         higher = bool(x[0] > asked)
         question = model.ask(x)
-        model.drop(question).learn(question._replace(level=asked), higher)
+        model.drop(question).learn(question._replace(x=x, level=asked), higher)
         slow.bit(x, asked, higher)
         slow.see(x)
     agree(model, slow, X[:20])
