@@ -84,7 +84,7 @@ def test_the_question_is_the_one_whose_answer_tells_most_for_its_cost(world: Any
     item, who = np.array(pairs).T
     costs, next_rates = (np.array([data.draw(st.floats(0.05, hi)) for _ in pairs]) for hi in (5.0, 0.45))
     is_answered = np.array([[data.draw(st.booleans()) for _ in borders] for _ in pairs])
-    bounds = np.tile(np.array([0, len(shares) - 1]), (len(pairs), 1))
+    bounds = np.tile(np.array([0, len(shares) - 1], np.int16), (len(pairs), 1))
     prior = np.tile(shares, (len(pairs), 1))
     pair, cut = opinions.most_telling(
         prior, evidence[item], bounds, np.array(before), ends, cuts, said, rates, strictness[who], next_rates, spread,
