@@ -5,7 +5,7 @@ BIN := .venv/bin
 export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell cat src/dford/engine/*.py src/dford/engine/*/*.py | cksum | cut -d' ' -f1)
 
 .PHONY: demo serve test library compiled lowest coverage slow kill-test kill-test-postgres bench bench-compare \
-  bench-service calibration judges rating screenshots gallery docs lint licences release-check clean
+  bench-service calibration rating screenshots gallery docs lint licences release-check clean
 
 # uv needs a tenth of pip's time; pip may know a registry that uv does not
 install = $(BIN)/uv pip install --quiet --python $(1) $(2) || $(1)/bin/python -m pip install --quiet $(2)
@@ -118,10 +118,6 @@ bench-service: .venv/ready
 calibration: .venv/ready
 	$(BIN)/python benchmarks/calibration.py lopsided > docs/pool/lopsided.md
 	$(BIN)/python benchmarks/calibration.py mistaken > docs/pool/mistaken.md
-
-# the table of docs/people.md on language models as judges; DFORD_DATA must name the folder of the data
-judges: .venv/ready
-	$(BIN)/python benchmarks/judges.py $(DFORD_DATA)/judges > docs/people/judges.md
 
 # the tables of docs/rating.md; DFORD_DATA must name the folder of the data
 rating: .venv/ready
