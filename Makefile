@@ -7,7 +7,7 @@ export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell cat src/dford/engine/*.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo serve test library compiled lowest coverage slow kill-test kill-test-postgres bench bench-compare \
-  bench-service calibration judges rating screenshots gallery docs lint licences release-check collected clean
+  bench-service bench-large calibration rating screenshots gallery docs lint licences release-check collected clean
 
 # uv needs a tenth of pip's time; pip may know a registry that uv does not
 install = $(BIN)/uv pip install --quiet --python $(1) $(2) || $(1)/bin/python -m pip install --quiet $(2)
@@ -119,14 +119,14 @@ bench-service: .venv/ready
 	$(BIN)/python benchmarks/service.py
 	$(BIN)/python benchmarks/neighbours.py
 
+# how large a project may be; takes some minutes. WHAT="undo people items label" chooses
+bench-large: .venv/ready
+	$(BIN)/python benchmarks/large.py $(WHAT)
+
 # the tables of docs/pool.md on lopsided scales and wrong answers; takes ten minutes
 calibration: .venv/ready
 	$(BIN)/python benchmarks/calibration.py lopsided > docs/pool/lopsided.md
 	$(BIN)/python benchmarks/calibration.py mistaken > docs/pool/mistaken.md
-
-# the table of docs/people.md on language models as judges; DFORD_DATA must name the folder of the data
-judges: .venv/ready
-	$(BIN)/python benchmarks/judges.py $(DFORD_DATA)/judges > docs/people/judges.md
 
 # the tables of docs/rating.md; DFORD_DATA must name the folder of the data
 rating: .venv/ready

@@ -65,6 +65,28 @@ def _labels() -> str:
     return "person,item,level\n" + "".join([*lines, "3,100,2\n"])
 
 
+def _judged() -> str:
+    """Pairs of two queries, and twenty judges of whom half say what is right, and half a level less."""
+    lines = [
+        ",".join(map(str, [n % 2, n, level, *([level] * 10), *([max(level - 1, 0)] * 10)]))
+        for n in range(60)
+        for level in [n // 2 % 4]
+    ]
+    return "\n".join([f"query,passage,level,{','.join(f'judge{n}' for n in range(1, 21))}", *lines]) + "\n"
+
+
+def _offensive_texts() -> str:
+    return "item,text\n" + "".join(f'{n},"This is, all in all, {word}"\n' for n, word in OFFENSIVE.items())
+
+
+def _offensive_ratings() -> str:
+    """Four people who say the same, and a fifth who always says 1."""
+    places = dict(zip(OFFENSIVE, (5, 1, 3, 2, 4, 1), strict=True))
+    rows = [(item, person, level if person < 24 else 1) for item, level in places.items() for person in range(20, 25)]
+    return "item,person,level\n" + "".join(f"{item},{person},{level}\n" for item, person, level in rows)
+
+
+OFFENSIVE = {6: "vile", 5: "lovely", 4: "rude", 3: "blunt", 2: "nasty", 1: "kind"}
 RATERS = ((7, 4), (3, 2), (5, 4))
 
 
@@ -82,6 +104,9 @@ CONTENT: dict[str, Callable[[], str | bytes]] = {
     "eachmovie_sample/data_test.csv.gz": lambda: _votes((2, 4)),
     "rated_texts/movies.csv": _rated,
     "rated_texts/tweets.csv": _rated,
+    "judges/judges.csv": _judged,
+    "offensive/texts.csv": _offensive_texts,
+    "offensive/ratings.csv": _offensive_ratings,
     "raters/labels.csv": _labels,
     "raters/gold.csv": lambda: "item,level\n98,3\n97,4\n12,1\n",
 }

@@ -20,7 +20,7 @@ from dford.datasets.rated_texts import TEXTS
 from dford.datasets.registry import LOADERS
 from small_data import ROWS, VOTES, make_known, without_last_row, write
 
-IN_FILES = [name for name in LOADERS if name not in ("synthetic", "movielens", *TEXTS)]
+IN_FILES = [name for name in LOADERS if name not in ("synthetic", "movielens", "offensive", *TEXTS)]
 # the default would leave no viewer in the small files
 OPTIONS: dict[str, dict[str, Any]] = {"eachmovie": {"min_votes": 1}}
 

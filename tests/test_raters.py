@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dford.datasets import load, load_raters
+from dford.datasets import load, load_offensive, load_raters
+from dford.datasets._catalogue import CATALOGUE
 from small_data import make_known, write
 
 
@@ -53,3 +54,21 @@ def test_a_file_with_other_rows_is_refused_and_a_missing_one_reported() -> None:
     path.unlink()
     with pytest.raises(FileNotFoundError, match="no gold.csv in .*; make labels.csv"):
         load_raters()
+
+
+def test_offensive_texts_are_in_the_order_of_their_numbers_and_the_level_is_the_median() -> None:
+    loaded = load("offensive")
+    assert [row["text"].split()[-1] for row in loaded.data] == ["kind", "nasty", "blunt", "rude", "lovely", "vile"]
+    assert loaded.target.tolist() == [1, 4, 2, 3, 1, 5]
+    assert loaded.people == ["20", "21", "22", "23", "24"]
+    assert loaded.labels[:5].tolist() == [[5, 0, 5], [5, 1, 5], [5, 2, 5], [5, 3, 5], [5, 4, 1]]
+    assert load_offensive(as_frame=True).data.text[0].endswith("kind")
+
+
+def test_offensive_ratings_of_texts_that_are_not_there_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for file in CATALOGUE["offensive"].files:
+        object.__setattr__(file, "mean", "")  # it would be noticed too
+    path = Path("offensive/texts.csv")
+    path.write_text(path.read_text().replace("\n6,", "\n7,"))
+    with pytest.raises(ValueError, match=r"texts.csv and ratings.csv in .* are not about the same texts"):
+        load_offensive()

@@ -9,7 +9,7 @@ import pytest
 import naive_people
 from dford import Auto, NewtonLogit
 from dford.arrays import Floats
-from dford.datasets import load, load_rated_texts, load_raters
+from dford.datasets import load, load_judges, load_offensive, load_rated_texts, load_raters
 from dford.datasets._catalogue import CATALOGUE
 from dford.datasets.rated_texts import TEXTS
 
@@ -28,6 +28,7 @@ pytestmark = pytest.mark.skipif("DFORD_DATA" not in os.environ, reason="DFORD_DA
         ("bank32nh", (8192, 32), [820, 819, 819, 819, 819, 820, 819, 819, 819, 819]),
         ("mslr", (10000, 136), [5639, 2900, 1244, 153, 64]),
         ("eachmovie", (1455, 1812), [1150, 45, 42, 101, 73, 44]),
+        ("judges", (2781, 20), [1123, 843, 531, 284]),
     ],
 )
 def test_real_data_have_the_documented_rows_and_levels(name: str, shape: tuple[int, int], counts: list[int]) -> None:
@@ -36,7 +37,7 @@ def test_real_data_have_the_documented_rows_and_levels(name: str, shape: tuple[i
     assert np.bincount(loaded.target)[1:].tolist() == counts
 
 
-@pytest.mark.parametrize("name", [name for name in CATALOGUE if name not in ("movielens", *TEXTS)])
+@pytest.mark.parametrize("name", [name for name in CATALOGUE if name not in ("movielens", "offensive", *TEXTS)])
 def test_real_files_are_those_published_and_have_the_known_figures(name: str) -> None:
     for file in CATALOGUE[name].files:
         raw = file.find().read_bytes()
@@ -96,3 +97,20 @@ def test_raters_have_the_documented_labels_and_their_median_is_as_far_off_as_doc
     assert np.abs(loaded.target[known] - right).mean() == pytest.approx(53 / 201), "0.264"
     beliefs = naive_people.dawid_skene_of_levels(item, person, level - 1, added=0.1)
     assert np.abs(1 + beliefs.argmax(axis=1)[known] - right).mean() == pytest.approx(62 / 201), "0.308"
+
+
+def test_offensive_texts_have_the_documented_ratings() -> None:
+    loaded = load_offensive()
+    item, person, level = loaded.labels.T
+    assert (len(item), len(loaded.data), len(loaded.people)) == (7831, 900, 262)
+    assert len(np.unique(item * len(loaded.people) + person)) == len(item), "nobody rated a text twice"
+    assert (np.bincount(person).min(), np.bincount(person).max()) == (16, 39)
+    assert np.bincount(level, minlength=6)[1:].sum() == len(item)
+
+
+def test_judges_stay_on_the_scale_and_agree_with_the_person() -> None:
+    loaded = load_judges()
+    assert set(loaded.data.ravel()) == {1, 2, 3, 4}, "a 5 and two 10s are the highest level"
+    assert len(np.unique(loaded.query)) == 15
+    correlations = [np.corrcoef(judge, loaded.target)[0, 1] for judge in loaded.data.T]
+    assert min(correlations) > 0

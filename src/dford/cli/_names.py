@@ -3,7 +3,7 @@
 LEARNERS = ("auto", "boosting", "dford", "newton", "prank", "pril")
 LIVE_LEARNERS = ("auto", "boosting", "dford", "newton", "pril")
 """Those that learn from answers."""
-STUDIES = ("pass", "split", "flips", "drift", "reliability", "pool", "people")
+STUDIES = ("pass", "split", "flips", "drift", "reliability", "pool", "people", "judges")
 EXPERIMENTS = ("figure-1", "grid", "truncation", "curves", "label-sampling", "regret")
 BACKENDS = ("processes", "dask", "ray")
 PLAYED = (
@@ -33,5 +33,7 @@ KEPT = (
     "movies",
     "tweets",
     "raters",
+    "offensive",
+    "judges",
 )
 """Datasets that have files."""

@@ -74,11 +74,15 @@ def add(program: "typer.Typer") -> None:
         pool: up to 2,000 items are placed, with all answers right and with one in ten wrong; where several people rated
         each item (movies, tweets), with their answers.
 
-        people: several people answer, some of them often wrong; on raters, real people. And a cheap judge.
+        people: several people answer, some of them often wrong; on raters, offensive, movies and tweets, real people.
+        And a cheap judge.
+
+        judges: what language models say of pairs whose level a person knows, as columns and as programs.
 
         On your own table: dford compare wines.csv --target rating --levels bad,ok,good
 
-        Each study writes its tables (.md), all of its figures (.csv) and, except for split, a picture (.png).
+        Each study writes its tables (.md), all of its figures (.csv) and, except for split and judges, a picture
+        (.png).
         """
         from dford.experiments.studies.running_error import ALL_DATASETS, gather
         from dford.experiments.studies.studies import STUDIES, pick
@@ -171,7 +175,7 @@ def _tasks(
     unable = [k for k in learners if k in one.dense or (is_own(k) and not get_tags(new_own(k)).input_tags.sparse)]
     if named and texts and unable:
         raise ValueError(f"{unable[0]} does not learn from texts, and {texts[0]} has texts; use auto or newton")
-    if labels := [name for name, given in data.items() if given.labelled is not None and not one.takes_labels]:
+    if labels := [name for name, given in data.items() if not given.X.shape[1] and not one.takes_labels]:
         raise ValueError(f"{labels[0]} has no features, so the study {study} does not take it; use people")
     able = [k for k in learners if k not in unable]
     plain = {name: given for name, given in data.items() if name not in texts}

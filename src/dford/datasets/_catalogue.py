@@ -4,8 +4,10 @@ No test reaches these addresses. A download is checked against the checksums and
 or changed is reported, never used.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from dford.arrays import Floats
 from dford.datasets import _readers as readers
 from dford.datasets._data_folder import File, Folder
 
@@ -157,6 +159,40 @@ _RATERS = (
     _raters("gold", "759f85013a700eceb32a3df49330c8e4a9081de62e1905824073174e4f04eb44", (911, 2), "2.316136"),
 )
 
+
+def _offensive(name: str, read: Callable[[bytes], Floats], sha256: str, shape: tuple[int, int], mean: str) -> File:
+    by_hand = "make texts.csv (item, text) and ratings.csv (item, person, level) from POPQUORN's ratings yourself"
+    return File("offensive", (f"offensive/{name}.csv",), read, sha256, *shape, mean=mean, by_hand=by_hand)
+
+
+_OFFENSIVE = (
+    _offensive(
+        "texts",
+        readers.text_numbers,
+        "5b321be26cd081d41861ac251291926bf612c15745f349460b8983e4c0306580",
+        (900, 1),
+        "450.5",
+    ),
+    _offensive(
+        "ratings",
+        readers.csv,
+        "1391e14aceb66570419a63e1265c3584edfaa90f0e3b46b34caff94fd86aea9e",
+        (7831, 3),
+        "1.858766",
+    ),
+)
+_JUDGES = File(
+    "judges",
+    ("judges/judges.csv",),
+    readers.csv,
+    "308d318a296a3b93448176fdf4d87640662cb4f6158d2e9fa8706da7d11920ad",
+    rows=2781,
+    columns=23,
+    target=2,
+    mean="0.991370",
+    by_hand="make judges.csv (query, passage, level, judge1 to judge20) from the LLMJudge challenge's files yourself",
+)
+
 CATALOGUE = {
     "abalone": Entry((_ABALONE,), "4,177 × 10", 4, "CC BY 4.0"),
     "parkinsons": Entry((_PARKINSONS,), "5,875 × 20", 10, "CC BY 4.0"),
@@ -171,4 +207,6 @@ CATALOGUE = {
     "movies": Entry((_rated("movies"),), "texts", 5, "the file's own"),
     "tweets": Entry((_rated("tweets"),), "texts", 5, "the file's own"),
     "raters": Entry(_RATERS, "6,624 × 0", 4, "Apache 2.0"),
+    "offensive": Entry(_OFFENSIVE, "texts", 5, "none stated"),
+    "judges": Entry((_JUDGES,), "2,781 × 20", 4, "MIT (scores)"),
 }

@@ -4,6 +4,7 @@ import gzip
 import io
 import re
 import zlib
+from collections.abc import Sequence
 
 import numpy as np
 from sklearn.datasets import load_svmlight_file
@@ -38,10 +39,7 @@ def arff(raw: bytes) -> Floats:
 
 def rated_texts(raw: bytes) -> tuple[list[str], list[str], list[Floats]]:
     """The ids, the texts, and the ratings of each text."""
-    names, *rows = [*csv_lines(raw)] or [[]]
-    if lacking := [name for name in ("id", "text", "ratings") if name not in names]:
-        raise ValueError(f"it has no column {lacking[0]}")
-    ids, texts, given = ([row[names.index(name)] for row in rows] for name in ("id", "text", "ratings"))
+    ids, texts, given = _columns(raw, ("id", "text", "ratings"))
     ratings = [_ratings(one, number) for number, one in enumerate(given, 1)]
     return ids, texts, ratings
 
@@ -59,6 +57,24 @@ def _ratings(given: str, row: int) -> Floats:
     if not len(numbers) or not np.isfinite(numbers).all():
         raise ValueError(f"row {row} has the ratings {given[:40]!r}, which are not numbers separated by spaces")
     return numbers
+
+
+def numbered_texts(raw: bytes) -> tuple[Floats, list[str]]:
+    """The number of each text, and the texts."""
+    numbers, texts = _columns(raw, ("item", "text"))
+    return _numbers(numbers), texts
+
+
+def text_numbers(raw: bytes) -> Floats:
+    """The number of each text."""
+    return numbered_texts(raw)[0]
+
+
+def _columns(raw: bytes, wanted: Sequence[str]) -> list[list[str]]:
+    names, *rows = [*csv_lines(raw)] or [[]]
+    if lacking := [name for name in wanted if name not in names]:
+        raise ValueError(f"it has no column {lacking[0]}")
+    return [[row[names.index(name)] for row in rows] for name in wanted]
 
 
 def svmlight(raw: bytes) -> Floats:

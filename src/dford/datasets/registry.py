@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 from dford.datasets._bunch import Loaded, bunch
 from dford.datasets._catalogue import Entry
 from dford.datasets._data_folder import Folder
+from dford.datasets.judges import JUDGES, load_judges
 from dford.datasets.movies import load_eachmovie, load_movielens
 from dford.datasets.ranking import load_mslr
 from dford.datasets.rated_texts import load_rated_texts
-from dford.datasets.raters import RATERS, load_raters
+from dford.datasets.raters import OFFENSIVE, RATERS, load_offensive, load_raters
 from dford.datasets.synthetic import make_synthetic
 from dford.datasets.tables import load_abalone, load_bank, load_california, load_computer, load_parkinsons
 
@@ -23,7 +24,7 @@ def load(name: str, data: Folder = None, **options: Any) -> Loaded:
     ----------
     name : str
         abalone, parkinsons, california, computer, cpu_small, bank8FM, bank32nh, mslr, eachmovie, movielens, movies,
-        tweets, raters or synthetic.
+        tweets, raters, offensive, judges or synthetic.
     data : path, optional
         The folder of the files; by default the environment variable DFORD_DATA, or else the user's cache.
     **options
@@ -84,6 +85,8 @@ LOADERS: dict[str, Callable[..., Loaded]] = {
     "movies": partial(load_rated_texts, "movies"),
     "tweets": partial(load_rated_texts, "tweets"),
     RATERS: load_raters,
+    OFFENSIVE: load_offensive,
+    JUDGES: load_judges,
     "synthetic": _load_synthetic,
 }
 

@@ -222,7 +222,8 @@ _BY_PEOPLE = {
     "alike": ("Pool, all answers alike", Look("#332288", "--", "D")),
     "people": ("Pool, by who gave them", Look("#000000", "-", "o")),
     "known": ("Pool that is told the error rates", Look("#44AA99", ":", "v")),
-    "chosen": ("Pool, one of six people at hand", Look("#D55E00", "-", "X")),
+    "named": ("Pool, by who gave them", Look("#000000", "-", "o")),
+    "unnamed": ("Pool, nobody named", Look("#332288", "--", "D")),
 }
 _MIXES = {
     "people": ("people alone", Look("#332288", "--", "D")),

@@ -59,7 +59,7 @@ def tasks(data: Data, ways: Sequence[str], items: int, runs: int, seed: int = 0)
 def place(dataset: str, way: str, given: Dataset, items: int, wrong: float | str, run: int, seed: int) -> list[Record]:
     """Place some rows of a shuffle, with answers of which a share is wrong, or with people's answers."""
     random = np.random.RandomState([seed, run])
-    X, y, dense, raters, _ = given
+    X, y, dense, raters = given.X, given.y, given.dense, given.raters
     some = random.permutation(len(y))[: min(items, ITEMS)]
     levels, own_seed, noise = np.unique(y).tolist(), random.randint(2**31), np.random.default_rng([seed, run])
 

@@ -16,8 +16,9 @@ from dford.columns import Columns
 from dford.columns.scaling import scaled_as_they_come
 from dford.datasets import load, make_synthetic
 from dford.datasets._data_folder import Folder
+from dford.datasets.judges import JUDGES
 from dford.datasets.rated_texts import TEXTS
-from dford.datasets.raters import RATERS
+from dford.datasets.raters import OFFENSIVE, RATERS
 from dford.experiments.own_learner import is_own, new_own
 from dford.experiments.studies.records import Record, Table, Task
 from dford.learners import (
@@ -43,7 +44,7 @@ DATASETS = (
     "synthetic-poly",
 )
 """Those that are used by default."""
-ALL_DATASETS = (*DATASETS, *TEXTS, RATERS)
+ALL_DATASETS = (*DATASETS, *TEXTS, RATERS, OFFENSIVE, JUDGES)
 TITLES = {
     "auto": "Auto",
     "newton": "Newton- Logit",
@@ -71,7 +72,7 @@ class Raters(NamedTuple):
 
 
 class Labelled(NamedTuple):
-    """Labels by identified people, and the known levels of some items."""
+    """Labels by identified people, and the known levels of some items, if there are any."""
 
     labels: Ints
     """The item, person and level of each."""
@@ -89,7 +90,8 @@ class Dataset(NamedTuple):
     """If rows are sparse, as those of texts are: how many of the first columns are not."""
     raters: Raters | None = None
     labelled: Labelled | None = None
-    """If there are labels by people, and no features."""
+    queries: Ints | None = None
+    """What each row is an answer to, if it is to one of a few."""
 
 
 Data = Mapping[str, Dataset]
@@ -117,14 +119,24 @@ def gather(names: Sequence[str], data: Folder = None, seed: int = 0, rounds: int
             found[name] = Dataset(*make_synthetic(max(rounds, POOL), random_state=seed))
         elif name in TEXTS:
             loaded = load(name, data=data)
-            X = Columns({"text": "text"}).fit_transform(loaded.data)
-            found[name] = Dataset(X, loaded.target, 0, Raters(loaded.ratings, loaded.cuts))
-        elif name == RATERS:
+            raters = Raters(loaded.ratings, loaded.cuts)
+            found[name] = Dataset(_features(loaded.data), loaded.target, 0, raters)
+        elif name in (RATERS, OFFENSIVE):
             loaded = load(name, data=data)
-            labelled = Labelled(loaded.labels, loaded.people, loaded.gold, len(loaded.target_names))
-            found[name] = Dataset(loaded.data, loaded.target, labelled=labelled)
+            labelled = Labelled(loaded.labels, loaded.people, loaded.get("gold", {}), len(loaded.target_names))
+            rows = (_features(loaded.data), 0) if name == OFFENSIVE else (loaded.data, None)
+            found[name] = Dataset(rows[0], loaded.target, rows[1], labelled=labelled)
+        elif name == JUDGES:
+            loaded = load(name, data=data)
+            found[name] = Dataset(loaded.data, loaded.target, queries=loaded.query)
         else:
             found[name] = Dataset(*load(name, data=data, return_X_y=True))
+    return found
+
+
+def _features(texts: Sequence[Mapping[str, str]]) -> Rows:
+    """The features of texts, all of them sparse."""
+    found: Rows = Columns({"text": "text"}).fit_transform(texts)
     return found
 
 

@@ -66,7 +66,10 @@ def place(dataset: str, way: str, given: Dataset, items: int, run: int, seed: in
     def told(item: int, level: Any, person: int) -> bool:
         return bool((y[item] > level) != (noise.random() < WRONG[names[person]]))
 
-    asked = Asked(given.X[some], levels, own_seed, lambda item: int(people.integers(len(names))), told, given.dense)
+    def somebody(item: int, level: Any) -> int:
+        return int(people.integers(len(names)))
+
+    asked = Asked(given.X[some], levels, own_seed, somebody, told, given.dense)
     looks = [n / LOOKS for n in range(1, int(LOOKS * SHARES[-1]) + 1)]
     stops = [round(share * len(some)) for share in looks]
     found = []
@@ -100,8 +103,8 @@ class Asked(NamedTuple):
     X: Rows
     levels: list[Any]
     seed: int
-    somebody: Callable[[int], int | None]
-    """The number of the person asked about an item; None if there is nobody to ask."""
+    somebody: Callable[[int, Any], int | None]
+    """The number of the person asked about an item and a level; None if there is nobody to ask."""
     told: Callable[[int, Any, int], bool]
     """What a person says about an item and a level."""
     dense: int | None = None
@@ -149,14 +152,14 @@ def ask_in_turns(asked: Asked, stops: Sequence[int]) -> Iterator[AnswerColumns]:
     for stop in stops:
         while n < stop:
             item, n = n % n_items, n + 1
-            if (person := asked.somebody(item)) is None:
-                continue
             belief = np.exp(logs[item] - logs[item].max())
             cut = int(np.abs(belief.cumsum()[:-1] / belief.sum() - 0.5).argmin())
+            if (person := asked.somebody(item, asked.levels[cut])) is None:
+                continue
             higher = asked.told(item, asked.levels[cut], person)
             logs[item] += np.log(np.where((np.arange(n_levels) > cut) == higher, 1 - _USUAL, _USUAL))
             rows.append((item, person, cut, higher))
-        yield AnswerColumns(*(np.array(column) for column in zip(*rows, strict=True)))
+        yield AnswerColumns(*np.array(rows, np.int64).reshape(-1, 4).T)
 
 
 def vote(told: AnswerColumns, n_items: int, n_levels: int) -> Ints:

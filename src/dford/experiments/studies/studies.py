@@ -3,11 +3,14 @@
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
-from dford.datasets.raters import RATERS
+from dford.datasets.judges import JUDGES
+from dford.datasets.rated_texts import TEXTS
+from dford.datasets.raters import OFFENSIVE, RATERS
 from dford.datasets.registry import check_name
 from dford.experiments.studies import (
     cheap_judge,
     held_out,
+    judges,
     noise_and_drift,
     placement_error,
     real_people,
@@ -39,11 +42,11 @@ class Study(NamedTuple):
 
 
 def _people_tasks(data: running_error.Data, ways: Sequence[str], items: int, runs: int, seed: int = 0) -> list[Task]:
-    plain = {name: given for name, given in data.items() if given.labelled is None}
+    plain = {name: given for name, given in data.items() if given.labelled is None and given.raters is None}
     simulated = [way for way in ways if way in several_people.WAYS]
     return [
         *several_people.tasks(plain, simulated, items, runs, seed),
-        *real_people.tasks(data, ways, runs, seed),
+        *real_people.tasks(data, ways, items, runs, seed),
         *(cheap_judge.tasks(plain, items, runs, seed) if cheap_judge.JUDGE in ways else []),
     ]
 
@@ -52,6 +55,7 @@ def _people_tables(records: Sequence[Record]) -> list[Table]:
     return [table for study in (several_people, real_people, cheap_judge) for table in study.tables(records)]
 
 
+_PEOPLE = tuple(dict.fromkeys([*several_people.WAYS, *real_people.WAYS, cheap_judge.JUDGE]))
 _FEW = ("abalone", "california", "synthetic-poly")
 STUDIES = {
     "pass": Study(
@@ -109,14 +113,15 @@ STUDIES = {
         placement_error.tables,
     ),
     "people": Study(
-        (*several_people.WAYS, real_people.CHOSEN, cheap_judge.JUDGE),
-        (*several_people.WAYS, real_people.CHOSEN, cheap_judge.JUDGE),
-        [*(name for name in running_error.DATASETS if name != "synthetic-poly"), RATERS],
+        _PEOPLE,
+        _PEOPLE,
+        [*(name for name in running_error.DATASETS if name != "synthetic-poly"), RATERS, OFFENSIVE, *TEXTS],
         3,
         _people_tasks,
         _people_tables,
         takes_labels=True,
     ),
+    JUDGES: Study(judges.WAYS, judges.WAYS, [JUDGES], 5, judges.tasks, judges.tables),
 }
 
 
