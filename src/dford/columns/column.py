@@ -109,9 +109,16 @@ class Column(NamedTuple):
             if not (is_right := lost | (np.abs(rows[:, 0]) <= values.LARGEST)).all():
                 strange = int(np.argmin(is_right))
                 raise self._strange(given[strange], strange, "a number", "not-a-number")
+        elif self.kind == "number":
+            there = np.flatnonzero(~lost)
+            rows[there, 0] = [values.number(given[r]) for r in there.tolist()]
+            if (are_nan := np.isnan(rows[:, 0])).any():
+                strange = int(np.argmax(are_nan))
+                raise self._strange(given[strange], strange, "a number", "not-a-number")
         else:
+            places = self._places(given)
             for r in np.flatnonzero(~lost).tolist():
-                self._fill(rows[r], given[r], r)
+                self._fill(rows[r], given[r], r, places)
         if self.kind in {"number", "order"}:
             rows[lost, 0] = self.mean
         elif self.kind == "date":
@@ -132,17 +139,20 @@ class Column(NamedTuple):
             return isinstance(value, str) and self.place(value) is not None
         return self.is_sparse and self.made_by == SPELLED_ALIKE and values.is_na(value)
 
-    def _fill(self, row: Floats, value: Any, r: int) -> None:
-        if self.kind == "number":
-            row[0] = values.number(value)
-            if math.isnan(row[0]):
-                raise self._strange(value, r, "a number", "not-a-number")
-        elif self.kind == "order":
-            if (place := self.place(value)) is None:
+    def _places(self, given: Values) -> dict[str, int | None]:
+        """The places of all words among these values; few are different."""
+        words = {value for value in given if type(value) is str} if self.categories else ()
+        return {word: self.place(word) for word in words}
+
+    def _fill(self, row: Floats, value: Any, r: int, places: dict[str, int | None]) -> None:
+        if self.categories:
+            place = places[value] if type(value) is str else self.place(value)
+        if self.kind == "order":
+            if place is None:
                 raise self._strange(value, r, f"one of {', '.join(self.categories)}", "not-a-category")
             row[0] = place
         elif self.kind == "category" and self.categories:
-            if (place := self.place(value)) is not None:
+            if place is not None:
                 row[place] = 1.0
             elif self.other:
                 row[len(self.categories)] = 1.0

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Sequence, Set
+from itertools import islice, takewhile
 from typing import Any
 
 from dford.columns import values
@@ -93,6 +94,8 @@ def _ordered(name: str, given: Values, order: Sequence[str]) -> Column:
 
 
 def _make(name: str, kind: str, given: Values) -> Column:
+    if kind == "text":
+        return Column(name, kind, made_by=SPELLED_ALIKE)
     there = _there(given, with_na=kind in _WORDS)
     lost = len(there) < len(given)
     if kind == "number":
@@ -115,11 +118,9 @@ def _make(name: str, kind: str, given: Values) -> Column:
             )
             raise ColumnError(sentence, "not-a-vector", name)
         return Column(name, kind, size=sizes.pop(), missing=lost)
-    if kind == "date":
-        moments = [values.moment(value) for value in there]
-        days = [moment.toordinal() for moment in moments if moment is not None]
-        return Column(name, kind, mean=sum(days) / max(len(days), 1), missing=lost)
-    return Column(name, kind, made_by=SPELLED_ALIKE)
+    moments = [values.moment(value) for value in there]
+    days = [moment.toordinal() for moment in moments if moment is not None]
+    return Column(name, kind, mean=sum(days) / max(len(days), 1), missing=lost)
 
 
 def _guess(name: str, given: Values) -> tuple[str, str]:
@@ -132,9 +133,8 @@ def _guess(name: str, given: Values) -> tuple[str, str]:
         return "shown", "it is empty"
     if all(values.vector(value) is not None for value in there):
         return ("vector", "") if len({len(values.vector(one) or ()) for one in there}) == 1 else ("text", "")
-    numbers = [values.number(value) for value in there]
-    has_zeros = any(isinstance(value, str) and _CODE.fullmatch(value.strip()) for value in there)  # as in 01234: a code
-    if not any(map(math.isnan, numbers)) and not has_zeros:
+    numbers = list(takewhile(lambda number: not math.isnan(number), map(values.number, there)))
+    if len(numbers) == len(there) and not any(map(_is_code, there)):
         return ("shown", _NUMBERS_ROWS) if _numbers_rows(name, numbers) else ("number", "")
     if all(values.moment(value) is not None for value in there):
         return "date", ""
@@ -162,13 +162,19 @@ _FINITE: Sequence[tuple[str, Callable[[Any], bool], Callable[[Any], bool]]] = (
 )
 
 
+def _is_code(value: Any) -> bool:
+    """Whether it begins with a zero that a number would not have, as 01234 does."""
+    return isinstance(value, str) and value.lstrip()[:1] == "0" and _CODE.fullmatch(value.strip()) is not None
+
+
 def _refuse_gaps(name: str, given: Values) -> None:
     """Refuse what would be numbers or vectors, if each of them were finite: as text, that would be lost in silence."""
     there = [(row, value) for row, value in enumerate(given) if not values.is_missing(value)]
     for what, is_meant, is_read in _FINITE:
-        strange = [(row, value) for row, value in there if not is_read(value)]
-        if strange and all(is_meant(value) for _, value in there):
-            row, value = strange[0]
+        are_meant = all(is_meant(value) for _, value in there)  # which most words are not
+        strange = next(((row, value) for row, value in there if not is_read(value)), None) if are_meant else None
+        if strange is not None:
+            row, value = strange
             sentence = (
                 f"column {name!r} has {what}, but row {row + 1} has {str(value)[:40]}, which cannot be learned from; "
                 "correct it, or leave it empty"
@@ -182,13 +188,19 @@ def _hint(words: Sequence[str]) -> str:
     if any(map(_CODE.fullmatch, words)) or len(there) < len(words) / 2:
         return ""
     for what, (pattern, how) in _MEANT.items():
-        if sum(pattern.fullmatch(word) is not None for word in there) >= _NEARLY_ALL * len(there):
+        if _are_nearly_all(pattern, there):
             strange = next((word for word in words if math.isnan(values.number(word)) and not values.moment(word)), "")
             return (
                 f"it looks like {what}, but {repr(strange)[:30]} cannot be read as such; to have it learned from as "
                 f"{'dates' if what == 'dates' else 'numbers'}, write {how}, or nothing where it is missing"
             )
     return ""
+
+
+def _are_nearly_all(pattern: re.Pattern[str], words: Sequence[str]) -> bool:
+    """Whether nearly all of them are written like this; it looks no further than it must."""
+    others = (word for word in words if pattern.fullmatch(word) is None)
+    return next(islice(others, len(words) - math.ceil(_NEARLY_ALL * len(words)), None), None) is None
 
 
 def _numbers_rows(name: str, numbers: Sequence[float]) -> bool:

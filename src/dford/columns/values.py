@@ -45,10 +45,10 @@ def is_na(value: Any) -> bool:
 
 def number(value: Any) -> float:
     """The number, or NaN if it is not one that can be learned from."""
-    if isinstance(value, str) and "_" in value:
+    if "_" in value if isinstance(value, str) else isinstance(value, (dict, list, complex, np.complexfloating)):
         return math.nan
     try:
-        found = float(value) if not isinstance(value, (dict, list, complex, np.complexfloating)) else math.nan
+        found = float(value)
     except (TypeError, ValueError, OverflowError):
         return math.nan
     return found if abs(found) <= LARGEST else math.nan
