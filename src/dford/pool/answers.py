@@ -58,21 +58,21 @@ class Answers:
     """All answers, in the order in which they count."""
 
     def __init__(self) -> None:
-        self._rows, self._count = np.empty(64, _COLUMNS), 0
+        self._columns, self._count = _columns(64), 0  # each in one piece, as whole columns are often searched
 
     def __len__(self) -> int:
         return self._count
 
     def append(self, answer: Answer) -> None:
-        if self._count == len(self._rows):
-            self._rows = np.concatenate([self._rows, np.empty_like(self._rows)])
-        self._rows[self._count] = answer
+        if self._count == len(self._columns["item"]):
+            self._columns = {name: np.concatenate([own, np.empty_like(own)]) for name, own in self._columns.items()}
+        for column, value in zip(self._columns.values(), answer, strict=True):
+            column[self._count] = value
         self._count += 1
 
     def __getitem__(self, column: str) -> NDArray[Any]:
         """One column, such as `answers["item"]`."""
-        found: NDArray[Any] = self._rows[column][: self._count]
-        return found
+        return self._columns[column][: self._count]
 
     def of(self, question: int) -> int | None:
         """The place of the answer to this question, or None."""
@@ -103,6 +103,11 @@ class Answers:
             or not (np.isnan(found["confidence"]) | (np.abs(found["confidence"] - 0.75) <= 0.25)).all()
         ):
             raise ValueError("the pool has invalid answers")
-        self._rows, self._count = np.empty(max(count, 64), _COLUMNS), count
+        self._columns, self._count = _columns(max(count, 64)), count
         for name, column in found.items():
-            self._rows[name][:count] = column
+            self._columns[name][:count] = column
+
+
+def _columns(size: int) -> dict[str, NDArray[Any]]:
+    """Room for so many answers, in the order of the fields of one."""
+    return {name: np.empty(size, _COLUMNS[name]) for name in Answer._fields}

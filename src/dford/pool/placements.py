@@ -84,6 +84,7 @@ class Placements:
         self.refresh: Refresh | None = None
         self.learned, self.informed, self.settled = 0, 0, 0
         self.next = Stage(0, 0).next(0)
+        self._worth: tuple[Reliability, Floats] | None = None  # how much an answer tells, by the rows of this
 
     def add(self, rows: Rows) -> None:
         """Add items. The first ones determine which features may be missing, and what is filled in."""
@@ -471,11 +472,13 @@ class Placements:
 
     def _logs(self, i: int) -> Floats:
         """The logarithms of how likely an answer is, after all that its person had said about the item."""
-        own, is_audit = np.array([i]), self.answers["purpose"][: i + 1] == AUDIT
-        by = self.reliability.without_spread() if is_audit[i] else self.reliability
+        own, by, purpose, item = np.array([i]), self.reliability, self.answers["purpose"], self.answers["item"]
+        if purpose[i] == AUDIT:
+            by = by.without_spread()
         if by.spread > 0.0:
             name = self.voices[self.answers["person"][i]].name
-            same = np.flatnonzero((self.answers["item"][: i + 1] == self.answers["item"][i]) & ~is_audit)
+            same = np.flatnonzero(item[: i + 1] == item[i])
+            same = same[purpose[same] != AUDIT]
             voices = [self.voices[voice] for voice in self.answers["person"][same].tolist()]
             own = same[[voice.name == name and not voice.is_guess for voice in voices]]
         _, voice, cut, said = self.answers.told(own)
@@ -488,7 +491,10 @@ class Placements:
             return False
         if len(self.reliability.rates) == 1:
             return True
-        worth = self.reliability.worth(np.array([answer.person]))[0]
+        by = self.reliability
+        if self._worth is None or self._worth[0] is not by:
+            self._worth = by, by.worth(np.arange(-1, len(by.rates) - 1))
+        worth = self._worth[1][by.rows(np.array([answer.person]))[0]]
         return bool(self._draw("teaches", len(self.answers)) < worth)
 
     def _begin(self) -> Refresh:
