@@ -240,3 +240,19 @@ def test_a_program_is_never_asked_the_same_twice_not_even_to_check_someone_elses
         pool.run(judge, person="judge", budget=1)
     assert len(asked) > 10
     assert len(set(asked)) == len(asked)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_an_item_is_left_once_its_people_only_repeat_themselves(seed: int) -> None:
+    """Three of eight people know each item, and about some items they differ for good; nobody says who comes next."""
+    random, n = np.random.default_rng(seed), 60
+    opinions = []
+    for item, level in enumerate(random.integers(0, 5, n)):
+        said = np.clip(level + 2 * (item % 3 == 0) * random.integers(-1, 2, 3), 0, 4)
+        opinions.append(dict(zip(random.choice(8, 3, replace=False).tolist(), said.tolist(), strict=True)))
+    pool = Pool(np.empty((n, 0)), range(5), random_state=seed)
+    for _ in range(8 * n):
+        question = pool.ask()
+        person = int(random.choice(list(opinions[question.item])))
+        pool.tell(question, bool(opinions[question.item][person] > question.level), person=str(person))
+    assert pool.answers_.max() <= 3 * 4 * 2, "three people, four levels to ask about, each about twice"

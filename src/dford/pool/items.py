@@ -10,7 +10,7 @@ from dford.engine import counter
 from dford.engine.beliefs import opinions, posteriors
 from dford.pool.reliability import Reliability
 
-_FROM_ZERO = ("counts", "is_open", "is_out", "_gaps", "_cuts")
+_FROM_ZERO = ("counts", "repeats", "is_open", "is_out", "_gaps", "_cuts")
 
 
 class Items:
@@ -25,6 +25,8 @@ class Items:
         self.evidence = np.empty((0, n_levels))
         self.bounds = np.empty((0, 2), np.int16)
         self.counts = np.empty(0, np.int32)
+        self.repeats = np.empty(0, np.int32)
+        """Answers by somebody who had already answered the same question."""
         self.is_open = np.empty(0, np.bool_)
         self.is_out = np.empty(0, np.bool_)
         self._usual = np.full(n_levels, 1 / n_levels)  # the prior of items that have none yet
@@ -76,10 +78,11 @@ class Items:
         self.evidence = np.repeat(self.evidence, reliability.fine * self.n_levels // self.evidence.shape[1], axis=1)
         self.look(np.arange(len(self)))
 
-    def answer(self, item: int, logs: Floats) -> None:
+    def answer(self, item: int, logs: Floats, is_repeat: bool = False) -> None:
         """Count an answer; `logs` are the logarithms of its likelihood, by level."""
         self.evidence[item] += logs
         self.counts[item] += 1
+        self.repeats[item] += is_repeat
         self.look_at(item)
 
     def settle(self, item: int, low: int, high: int) -> None:
@@ -117,6 +120,11 @@ class Items:
             opinions.look(items, prior, evidence, bounds, rate, spread, borders, places, self._gaps, self._cuts)
         else:
             posteriors.look(items, prior, evidence, bounds, self._belief, self._gaps, self._cuts)
+        if self._opinions and self.repeats[items].any():
+            # how likely somebody new is next: about the share of answers that nobody has repeated (Good and Turing)
+            new = np.maximum(1.0 - 2.0 * self.repeats[items] / (1.0 + self.counts[items]), 0.0)
+            gaps = self._gaps[items]
+            self._gaps[items] = np.where(gaps < 1.0, 1.0 - new * (1.0 - gaps), gaps)
         # a hash breaks ties, so that the first item is not always taken
         self._gaps[items] += 1e-9 * counter.uniforms(self._seed, items)
         self._gaps[items[self.is_open[items] | self.is_out[items]]] = posteriors.CLOSED
@@ -193,7 +201,7 @@ class Items:
             raise ValueError("the items have invalid shapes or numbers")
         self.prior, self.bounds = arrays["prior"], arrays["bounds"].astype(np.int16)
         self.counts, self.is_out = arrays["counts"].astype(np.int32), arrays["out"].astype(np.bool_)
-        self.is_open = np.zeros(n, np.bool_)
+        self.is_open, self.repeats = np.zeros(n, np.bool_), np.zeros(n, np.int32)
         self._gaps, self._cuts = np.empty(n), np.empty(n, np.int16)
         self.believe(self.prior, arrays["evidence"].astype(np.float64), reliability)
         self._usual = arrays["usual"]

@@ -84,6 +84,7 @@ class Placements:
         self.refresh: Refresh | None = None
         self.learned, self.informed, self.settled = 0, 0, 0
         self.next = Stage(0, 0).next(0)
+        self._said = set[tuple[int, int, str]]()  # about which item and cut, by whom
         self._worth: tuple[Reliability, Floats] | None = None  # how much an answer tells, by the rows of this
 
     def add(self, rows: Rows) -> None:
@@ -299,7 +300,13 @@ class Placements:
 
     def _count_said(self, answer: Answer) -> None:
         self.answers.append(answer._replace(is_taught=self._is_taught(answer)))
-        (self.audit if answer.purpose == AUDIT else self.items).answer(answer.item, self._logs(len(self.answers) - 1))
+        logs = self._logs(len(self.answers) - 1)
+        if answer.purpose == AUDIT:
+            self.audit.answer(answer.item, logs)
+        else:
+            key = answer.item, answer.cut, self.voices[answer.person].name
+            self.items.answer(answer.item, logs, key in self._said)
+            self._said.add(key)
 
     def _count_guess(self, answer: Answer) -> None:
         """A guess says nothing about its item, and nothing is learned from it."""
@@ -359,6 +366,7 @@ class Placements:
         own = self.answers.told((self.answers["purpose"] != AUDIT) & self._says())
         self.items.evidence = self._evidence(own, len(self.items))
         self.items.counts = np.bincount(own.item, minlength=len(self.items)).astype(np.int32)
+        self.recall_repeats()
         self.items.differ(self.reliability)
         self.recall_audit()
         self.informed = self._n_informed()
@@ -371,8 +379,9 @@ class Placements:
         self.items.evidence = self.with_audit().evidence
         said = self.answers["item"][audited & self._says()]
         self.items.counts += np.bincount(said, minlength=len(self.items)).astype(np.int32)
-        self.items.look(np.arange(len(self.items)))
         self.answers["purpose"][audited] = RELEASED
+        self.recall_repeats()
+        self.items.look(np.arange(len(self.items)))
         self.audit.clear()
 
     def with_audit(self) -> Items:
@@ -427,6 +436,16 @@ class Placements:
     def features(self) -> Rows:
         """The items' features, with missing ones filled in and marked as missing."""
         return self.filling.fill(self.X)
+
+    def recall_repeats(self) -> None:
+        """Count again how many answers about each item somebody had given before."""
+        own = self.answers.told((self.answers["purpose"] != AUDIT) & self._says())
+        names = [self.voices[person].name for person in own.person.tolist()]
+        self._said = set[tuple[int, int, str]]()
+        self.items.repeats = np.zeros(len(self.items), np.int32)
+        for key in zip(own.item.tolist(), own.cut.tolist(), names, strict=True):
+            self.items.repeats[key[0]] += key in self._said
+            self._said.add(key)
 
     def recall_audit(self) -> None:
         """Let the audit count its answers again."""

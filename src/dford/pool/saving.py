@@ -119,6 +119,8 @@ def restore_placements(
     placements.rating_columns = [_rating_column(feature, own, width, k) for feature, own in header["ratings"]]
     if placements.stage().until(placements.next) <= 0:
         raise ValueError("the pool has invalid answers")
+    placements.recall_repeats()
+    placements.items.look(np.arange(len(placements.items)))
     placements.recall_audit()
     for fold in range(len(placements.learners.models)):
         placements.learners.models[fold] = learner(arrays, f"learner{fold}", own)
