@@ -49,69 +49,24 @@ def prior(
     weights: Sequence[float],
     usual: Sequence[float],
     tilt: Sequence[float],
-    limits: Sequence[Sequence[Sequence[float]]],
+    trust: Sequence[float],
 ) -> list[float]:
     """What learners and models of levels say about an item, as sure as it should be; `usual` are shares."""
     said = sure(yes, above, inversion, power, weights, usual)
     tilted = [chance * times for chance, times in zip(said, tilt, strict=True)]
-    like = [place_of(tilted, cut) for cut in range(len(tilted) - 1)]
-    known = [1 - min(min(limits[0][cut]), min(limits[1][cut])) for cut in range(len(tilted) - 1)]
-    least = [[limits[side][cut][place] for cut, place in enumerate(like)] for side in (0, 1)]
-    return [max(chance, 1e-5) for chance in hedged(tilted, known, *least)]
+    return [max(chance, 1e-5) for chance in hedged(tilted, trust)]
 
 
-def place_of(prior: Sequence[float], cut: int) -> int:
-    """In which of 17 bins the logarithm of the odds of being above the cut is, the middle one around 0."""
-    above, below = max(sum(prior[cut + 1 :]), 1e-5), max(sum(prior[: cut + 1]), 1e-5)
-    return min(max(int(log(above / below) + 8.5), 0), 16)
-
-
-def hedged(
-    prior: Sequence[float], known: Sequence[float], least_above: Sequence[float], least_below: Sequence[float]
-) -> list[float]:
-    """The levels split at the best known cut, in the middle if there are several, and each side likewise."""
+def hedged(prior: Sequence[float], trust: Sequence[float]) -> list[float]:
+    """The levels split at the most trusted cut, in the middle if there are several, and each side likewise."""
     n = len(prior)
     if n == 1:
         return [1.0]
-    cut = min(range(n - 1), key=lambda c: (-known[c], abs(2 * c + 2 - n)))
+    cut = min(range(n - 1), key=lambda c: (-trust[c], abs(2 * c + 2 - n)))
     said, even = sum(prior[cut + 1 :]) / sum(prior[: cut + 1]), (n - 1 - cut) / (cut + 1)
-    odds = min(max(said, least_above[cut] * even), even / least_below[cut])
-    below, above = (
-        hedged(prior[of], known[to], least_above[to], least_below[to])
-        for of, to in ((slice(cut + 1), slice(cut)), (slice(cut + 1, n), slice(cut + 1, n)))
-    )
+    odds = said ** trust[cut] * even ** (1 - trust[cut])
+    below, above = hedged(prior[: cut + 1], trust[:cut]), hedged(prior[cut + 1 :], trust[cut + 1 :])
     return [chance / (1 + odds) for chance in below] + [chance * odds / (1 + odds) for chance in above]
-
-
-def limits(
-    priors: Sequence[Sequence[float]], likely: Sequence[Sequence[float]], more: Sequence[float]
-) -> list[list[list[float]]]:
-    """The least odds of being above each cut, and below it, by bin of the prediction: 1 are those of an even split.
-
-    `likely` is how likely the answers about each item are at each level. The items that count are those of which this
-    is predicted as surely, or at most one bin less; by how much their answers tell, and beside two items that are
-    split evenly. Those of other cuts count, too, up to four times as many as the cut has beyond five.
-    """
-    cuts = range(len(more))
-
-    def told(one: Sequence[float], chances: Sequence[float], cut: int) -> float:
-        over = sum(p * q for p, q in zip(one[cut + 1 :], chances[cut + 1 :], strict=True)) / sum(one[cut + 1 :])
-        under = sum(p * q for p, q in zip(one[: cut + 1], chances[: cut + 1], strict=True)) / sum(one[: cut + 1])
-        return ((over - under) / (over + under)) ** 2
-
-    def odds(cut: int, place: int, side: int) -> float:
-        tested = [0.0 for _ in cuts]
-        for one, chances in zip(priors, likely, strict=True):
-            for other in cuts:
-                own = place_of(one, other)
-                if own <= place + 1 if side == 0 else own >= place - 1:
-                    tested[other] += told(one, chances, other)
-        from_own, others = tested[cut] + more[cut], sum(tested) - tested[cut]
-        even = (len(more) - cut, cut + 1)[side] / (len(more) + 1)
-        rate = 2 * even / (2 + from_own + min(others, 4 * max(from_own - 5, 0)))
-        return rate / (1 - rate) * (1 - even) / even
-
-    return [[[odds(cut, place, side) for place in range(17)] for cut in cuts] for side in (0, 1)]
 
 
 def sure(

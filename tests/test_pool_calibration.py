@@ -45,13 +45,12 @@ def test_priors_and_the_likelihood_of_answers_match_the_slow_way(n_levels: int, 
     inversion, power = data.draw(st.floats(0.0, 0.3)), data.draw(st.floats(0.0, 3.0))
     weights = [data.draw(st.floats(0.0, 1.0)) for _ in range(1 + n_models)]
     tilt = data.draw(st.lists(st.floats(0.1, 5.0), min_size=n_levels, max_size=n_levels))
-    odds = st.sampled_from([priors.FREE, 0.1, 0.5, 1.0])
-    limits = [[[data.draw(odds)] * priors.BINS for _ in range(n_levels - 1)] for _ in range(2)]
+    trust = data.draw(st.lists(st.sampled_from([0.0, 0.5, 0.9, 1.0]), min_size=n_levels - 1, max_size=n_levels - 1))
     said = np.array([yes]), np.array(above).reshape(n_models, 1, n_levels - 1)
     found = priors.priors(
-        *said, inversion, power, np.array(weights), np.log(usual), np.array(tilt), np.array(limits)
+        *said, inversion, power, np.array(weights), np.log(usual), np.array(tilt), np.array(trust)
     )[0]  # fmt: skip
-    slow = naive_pool.prior(yes, above, inversion, power, weights, usual, tilt, limits)
+    slow = naive_pool.prior(yes, above, inversion, power, weights, usual, tilt, trust)
     np.testing.assert_allclose(found, slow, rtol=1e-6)
     evidence = np.zeros((1, n_levels))
     for cut, higher in answers:
@@ -64,50 +63,17 @@ def test_priors_and_the_likelihood_of_answers_match_the_slow_way(n_levels: int, 
     assert likely[0, 0, 0] == pytest.approx(naive_pool.likelihood(slow, answers, 0.1, low, high), abs=1e-6)
 
 
-@given(sums_to_one(5))
-def test_a_cut_that_nobody_was_asked_about_splits_its_levels_evenly(chances: list[float]) -> None:
+@given(sums_to_one(5), st.lists(st.floats(0.1, 1.0), min_size=4, max_size=4))
+def test_a_cut_that_nobody_was_asked_about_splits_its_levels_evenly(chances: list[float], trust: list[float]) -> None:
     """And the others keep what they say about the levels on either side."""
     above = 1.0 - np.cumsum(chances)[:-1]
     nothing, even = np.empty((0, 1, 4)), np.log(np.full(5, 0.2))
-    limits = np.ones((2, 4, priors.BINS))
-    limits[:, 1] = priors.FREE
-    found = priors.priors(above[None], nothing, 0.0, 1.0, np.ones(1), even, np.ones(5), limits)[0]
+    known = np.array([0.0, 1.0, 0.0, 0.0])
+    found = priors.priors(above[None], nothing, 0.0, 1.0, np.ones(1), even, np.ones(5), known)[0]
     np.testing.assert_allclose(found[:2], (1 - above[1]) / 2, rtol=1e-6)
     np.testing.assert_allclose(found[2:], above[1] / 3, rtol=1e-6)
-    limits[:] = priors.FREE
-    found = priors.priors(above[None], nothing, 0.0, 1.0, np.ones(1), even, np.ones(5), limits)[0]
+    found = priors.priors(above[None], nothing, 0.0, 1.0, np.ones(1), even, np.ones(5), np.ones(4))[0]
     np.testing.assert_allclose(found, chances, rtol=1e-6)
-
-
-@given(st.integers(2, 5), st.integers(0, 5), st.data())
-def test_limits_match_the_slow_way(n_levels: int, n_items: int, data: Any) -> None:
-    chances = [data.draw(sums_to_one(n_levels)) for _ in range(n_items)]
-    likely = [data.draw(st.lists(st.floats(0.01, 1.0), min_size=n_levels, max_size=n_levels)) for _ in range(n_items)]
-    more = data.draw(st.lists(st.floats(0.0, 5.0), min_size=n_levels - 1, max_size=n_levels - 1))
-    shape, whole = (n_items, n_levels), np.tile(np.array([0, n_levels - 1], np.int16), (n_items, 1))
-    evidence = np.log(np.array(likely).reshape(shape))
-    found = priors.limits_by(np.array(chances).reshape(shape), evidence, whole, np.array(more))
-    np.testing.assert_allclose(found, naive_pool.limits(chances, likely, more), rtol=1e-6)
-
-
-def test_predictions_are_no_surer_than_answers_about_items_like_them_allow() -> None:
-    """Twenty items predicted to be below the cut were asked about, and none predicted to be above it."""
-    chances, below = np.tile(np.array([[0.95, 0.05]]), (20, 1)), np.tile(np.array([0.0, -50.0]), (20, 1))
-    whole = np.tile(np.array([0, 1], np.int16), (20, 1))
-    limits = priors.limits_by(chances, below, whole, np.zeros(1))
-    low, high = naive_pool.place_of([0.95, 0.05], 0), naive_pool.place_of([0.05, 0.95], 0)
-    share = 1 / 22
-    assert limits[0, 0, low] == pytest.approx(share / (1 - share)), "half of two items are above"
-    assert limits[1, 0, high] == 1.0, "nobody knows"
-
-
-def test_a_pool_is_not_sure_of_items_unlike_those_it_asked_about() -> None:
-    """Useless columns made a learner sure that nearly all are above the lowest level; it had asked where it doubted."""
-    y = np.random.RandomState(101).choice(4, 80, p=[0.7, 0.2, 0.07, 0.03])
-    pool = Pool(np.random.RandomState(15).randn(80, 3), range(4), random_state=101)
-    while pool._placements.expected_error() > 0.1:
-        told(pool, y, 0.0, np.random.default_rng(0))
-    assert np.abs(pool.levels_ - y).mean() <= 0.25
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=40), st.integers(0, 3))

@@ -115,7 +115,7 @@ def write_known(
         "sure": fitted.sure.usual,
         "weights": fitted.sure.weights,
         "tilt": fitted.sure.tilt,
-        "limits": fitted.sure.limits,
+        "trust": fitted.sure.trust,
         "usual": usual[0] if len(usual) else np.full(len(scale), 1 / len(scale)),
         "answered": told.answered,
         "own": told.own,
@@ -137,7 +137,7 @@ def read_known(path: Path, kind: type[LiveLearner]) -> Known:
     filling = Filling(arrays["may_miss"].astype(np.bool_), arrays["means"])
     answers = (arrays[name] for name in ("answered", "own", "evidence", "counts"))
     inversion, power = header["sure"]
-    sure = Sureness(inversion, power, *(arrays[name] for name in ("weights", "sure", "tilt", "limits")))
+    sure = Sureness(inversion, power, *(arrays[name] for name in ("weights", "sure", "tilt", "trust")))
     fitted = Fitted(sure, LevelModels.of(arrays))
     return Known(scale, header["names"], every, filling, fitted, arrays["usual"], *answers)
 

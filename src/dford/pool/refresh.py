@@ -9,6 +9,7 @@ import numpy as np
 
 from dford.arrays import Bools, Floats, Ints
 from dford.engine.beliefs import opinions, priors
+from dford.engine.beliefs.opinions import RATED
 from dford.engine.elementary import logs
 from dford.learners import Rows
 from dford.pool.agreement import AnswerColumns, Voice, decides
@@ -29,6 +30,9 @@ _SAMPLE = 2000
 # Most items are asked about where their prior is in doubt, which says little about how sure it may be elsewhere. An
 # audited item is a random one, asked about any cut, so it counts this many times.
 _AUDITED = 5.0
+# A threshold that n answers were about is known to about 4 / n (the variance of its logit). Averaged over that, a logit
+# shrinks by 1 / sqrt(1 + pi / 8 * 4 / n): a cut that nobody was asked about is not known.
+_CHANCE = 1.5707963267948966
 _VOTED = 2.0  # answers about a cut that count for as much as those of any number of programs
 
 
@@ -71,13 +75,13 @@ class Sureness(NamedTuple):
     """The logarithms of the shares of the levels."""
     tilt: Floats
     """What the probability of each level is multiplied by, so that answers confirm the shares of the levels."""
-    limits: Floats
-    """How far all this may be from an even split at each cut, by what has confirmed it: see `limits_by`."""
+    trust: Floats
+    """How far the learners are to be trusted at each cut, from 0 to 1."""
 
     @classmethod
     def even(cls, n_levels: int) -> "Sureness":
         """That of learners which know nothing."""
-        return cls(0.0, 1.0, np.ones(1), np.zeros(n_levels), np.ones(n_levels), np.ones((2, n_levels - 1, priors.BINS)))
+        return cls(0.0, 1.0, np.ones(1), np.zeros(n_levels), np.ones(n_levels), np.zeros(n_levels - 1))
 
 
 class Fitted(NamedTuple):
@@ -121,6 +125,7 @@ class Calibration:
         self._prior, self._whole = items.prior[self._items // 2], items.bounds[self._items // 2]
         self._voices, self._given, self._asked_apart = tuple(voices), rate, asked_apart
         self._votes, self._basis = votes, basis
+        self._settled = items.bounds[:, 0] == items.bounds[:, 1]
 
     def reliability(self) -> Reliability:
         """By person if there are several, or if one says how sure they are; else the same for all answers.
@@ -173,22 +178,26 @@ class Calibration:
         """The sureness under which the items' own answers, which no model has seen, are likeliest."""
         evidence, is_own = self._evidence(reliability), np.arange(len(self._rows)) < self._n_own
         usual, grid = logs(self._shares(evidence, reliability)), (_INVERSIONS, _POWERS, _ways_to_weigh(1 + len(above)))
-        yes, above = yes[self._rows], above.take(self._rows, axis=1)  # contiguous, as everything compiled takes it
+        yes, above = yes[self._rows], above[:, self._rows]
         own, audited = (
-            priors.likelihoods(yes[of], above.compress(of, axis=1), evidence[of], self._bounds[of], *grid, usual)
+            priors.likelihoods(yes[of], above[:, of], evidence[of], self._bounds[of], *grid, usual)
             for of in (is_own, ~is_own)
         )
         rate = reliability.slips(self._told.person)
         doubt = _DOUBT + 200.0 * (_INVERSIONS[:, None] - rate) ** 2
         chances = own + _AUDITED * audited - doubt[:, :, None]
-        more = np.bincount(self._asked_apart, minlength=yes.shape[1]).astype(np.float64) * (1.0 - 2.0 * rate) ** 2
+        asked = self._n_asked() * (1.0 - 2.0 * rate) ** 2
         if self._votes is not None:
-            more = more + np.minimum(self._votes.asked, _VOTED)
-        free = np.full((2, yes.shape[1], priors.BINS), priors.FREE)
-        sure = Sureness(*priors.expected_parameters(*grid, chances), usual, np.ones(len(usual)), free)
-        sure = sure._replace(tilt=priors.tilt(priors.priors(yes, above, *sure), evidence, self._bounds))
-        said = priors.priors(yes, above, *sure)
-        return sure._replace(limits=priors.limits_by(said, evidence, self._bounds, more))
+            asked = asked + np.minimum(self._votes.asked, _VOTED)
+        sure = Sureness(*priors.expected_parameters(*grid, chances), usual, np.ones(len(usual)), np.ones(len(asked)))
+        tilt = priors.tilt(priors.priors(yes, above, *sure), evidence, self._bounds)
+        return sure._replace(tilt=tilt, trust=np.sqrt(asked / (asked + _CHANCE)))
+
+    def _n_asked(self) -> Floats:
+        """How many answers there are about each cut; ratings and settled levels are about all."""
+        whole = np.count_nonzero(self._told.said == RATED) + np.count_nonzero(self._settled)
+        cuts = np.concatenate([self._told.cut[self._told.said != RATED], self._asked_apart])
+        return np.bincount(cuts, minlength=self._prior.shape[1] - 1).astype(float) + whole
 
     def _evidence(self, reliability: Reliability) -> Floats:
         """What the answers about each row say."""

@@ -289,8 +289,7 @@ def _if_alike(
             groups.starts, groups.items, groups.cuts, groups.said, least[groups.voices], now, _RATES[:n_rates],
             spreads[s : s + 1], *tried.positions(),
         )[:, 0]  # fmt: skip
-    before = _BEFORE * logs(1.0 - _RATES) + 2.0 * logs(1.0 - 2.0 * _RATES) + logs(np.gradient(_RATES))
-    likely += before[:n_rates, None]
+    likely += (_BEFORE * logs(1.0 - _RATES) + logs(np.gradient(_RATES)))[:n_rates, None]
     if len(spreads) > 1:
         deviations = logs(spreads) - logs(np.array([_USUAL_SPREAD]))
         likely -= 0.5 * _PRECISION * deviations * deviations

@@ -17,10 +17,6 @@ from dford.engine.elementary import exp_one, log_one
 LEAST = 1e-5  # no level of a prior is less likely
 _ROUNDS = 40  # of expectation maximisation
 _UNSEEN = 2.0  # items that are assumed at each level besides those asked about
-BINS = 17  # of predictions, by their log odds
-FREE = 1e-12  # a limit of odds that is none
-_SPLIT = 2.0  # items that an even split counts for
-_OTHERS, _ENOUGH = 4.0, 5.0  # those of other cuts count so many times as much as those of its own beyond these, at most
 _RATES = 100  # error rates that are compared, closer together where they are low
 
 
@@ -76,34 +72,24 @@ def mix(said: Floats, weights: Floats, out: Floats) -> None:
 
 
 @inlined
-def place_of(above: float, below: float) -> int:
-    """Which bin of predictions these odds are in."""
-    logit = log_one(max(above, LEAST) / max(below, LEAST))
-    return min(max(int(logit + BINS / 2.0), 0), BINS - 1)
-
-
-@inlined
-def hedge(prior: Floats, splits: Ints, limits: Floats, out: Floats) -> None:
-    """Move a prior towards even splits as far as nothing has confirmed it; see `limits_by` and `splits_by`.
+def hedge(prior: Floats, splits: Ints, trust: Floats, out: Floats) -> None:
+    """Move a prior towards even splits where a cut is not to be trusted; see `splits_by`.
 
     The levels are split at one cut after the other. At each, the odds of being above it, within what is left, are those
-    of the prior, within the limits of predictions like this one.
+    of the prior to the power of its trust, times those of an even split to the rest.
     """
     for k in range(out.size):
         out[k] = 0.0
     out[0] = 1.0  # what is not split yet is with the lowest of its levels
     for s in range(len(splits)):
         low, cut, high = splits[s, 0], splits[s, 1], splits[s, 2]
-        below, above, all_below, all_above = 0.0, 0.0, 0.0, 0.0
-        for k in range(out.size):
-            if k <= cut:
-                all_below += prior[k]
-                below += prior[k] if k >= low else 0.0
-            else:
-                all_above += prior[k]
-                above += prior[k] if k <= high else 0.0
-        like, even = place_of(all_above, all_below), float(high - cut) / float(cut + 1 - low)
-        odds = min(max(above / below, limits[0, cut, like] * even), even / limits[1, cut, like])
+        below, above = 0.0, 0.0
+        for k in range(low, cut + 1):
+            below += prior[k]
+        for k in range(cut + 1, high + 1):
+            above += prior[k]
+        even = log_one(float(high - cut) / float(cut + 1 - low))
+        odds = exp_one(trust[cut] * log_one(above / below) + (1.0 - trust[cut]) * even)
         out[cut + 1] = out[low] * odds / (1.0 + odds)
         out[low] /= 1.0 + odds
     for k in range(out.size):
@@ -111,57 +97,13 @@ def hedge(prior: Floats, splits: Ints, limits: Floats, out: Floats) -> None:
 
 
 @compiled
-def limits_by(prior: Floats, evidence: Floats, bounds: Any, more: Floats) -> Floats:
-    """How far predictions about each cut may be from an even split, by how many items the evidence tested them on.
-
-    limits[0, c, b] is the least odds of being above cut c, and limits[1, c, b] those of being below it, for items whose
-    predicted odds are in bin b: 1 are those of an even split. What was never asked is not known, neither about a cut
-    nor about items that are predicted alike, so only items count of which this is predicted about as surely: as if all
-    of them were as predicted, and two more were split evenly. more[c] are as many items of any kind.
-    """
-    n, n_levels = prior.shape
-    out, tested = np.empty((2, n_levels - 1, BINS)), np.zeros((n_levels - 1, BINS))
-    for c in range(n_levels - 1):
-        for i in range(n):
-            low, high = bounds[i, 0], bounds[i, 1]
-            most, above, below, seen_above, seen_below = evidence[i, low], 0.0, 0.0, 0.0, 0.0
-            for k in range(low, high + 1):
-                most = max(most, evidence[i, k])
-            for k in range(n_levels):
-                seen = prior[i, k] * exp_one(evidence[i, k] - most) if low <= k <= high else 0.0
-                if k > c:
-                    above += prior[i, k]
-                    seen_above += seen
-                else:
-                    below += prior[i, k]
-                    seen_below += seen
-            seen_above, seen_below = seen_above / above, seen_below / below
-            told = (seen_above - seen_below) / (seen_above + seen_below)
-            tested[c, place_of(above, below)] += told * told
-    for c in range(n_levels - 1):
-        even = float(n_levels - 1 - c) / float(n_levels)
-        for b in range(BINS):
-            for side in range(2):
-                own, others = more[c], 0.0
-                for like in range(BINS):
-                    if (side == 0 and like <= b + 1) or (side == 1 and like >= b - 1):
-                        own += tested[c, like]
-                        for cut in range(n_levels - 1):
-                            others += tested[cut, like] if cut != c else 0.0
-                usual = even if side == 0 else 1.0 - even
-                rate = _SPLIT * usual / (_SPLIT + own + min(others, _OTHERS * max(own - _ENOUGH, 0.0)))
-                out[side, c, b] = rate / (1.0 - rate) * (1.0 - usual) / usual
-    return out
-
-
-@compiled
-def splits_by(known: Floats) -> Ints:
-    """The order in which levels are split: always at the best known cut left, of several the one in the middle.
+def splits_by(trust: Floats) -> Ints:
+    """The order in which levels are split: always at the most trusted cut left, of several the one in the middle.
 
     Each row has the lowest level that is split, the cut, and the highest level.
     """
-    out, todo = np.empty((known.size, 3), np.int64), np.empty((known.size + 1, 2), np.int64)
-    todo[0, 0], todo[0, 1] = 0, known.size
+    out, todo = np.empty((trust.size, 3), np.int64), np.empty((trust.size + 1, 2), np.int64)
+    todo[0, 0], todo[0, 1] = 0, trust.size
     count, waiting = 0, 1
     while waiting > 0:
         waiting -= 1
@@ -171,7 +113,7 @@ def splits_by(known: Floats) -> Ints:
         best = low
         for cut in range(low, high):
             is_nearer = abs(2 * cut + 1 - low - high) < abs(2 * best + 1 - low - high)
-            if known[cut] > known[best] or (known[cut] == known[best] and is_nearer):
+            if trust[cut] > trust[best] or (trust[cut] == trust[best] and is_nearer):
                 best = cut
         out[count, 0], out[count, 1], out[count, 2] = low, best, high
         count += 1
@@ -184,7 +126,7 @@ def splits_by(known: Floats) -> Ints:
 @compiled
 def priors(
     yes: Floats, above: Floats, inversion: float, power: float, weights: Floats, usual: Floats, tilt: Floats,
-    limits: Floats,
+    trust: Floats,
 ) -> Floats:  # fmt: skip
     """The priors of items for which learners give these probabilities of yes.
 
@@ -192,10 +134,7 @@ def priors(
     even more often than they are, and the priors are taken to a power. above[s] are the probabilities that models of
     levels give to the items' being above each cut; the first weight is that of the learners, the others are theirs.
     """
-    known = np.zeros(tilt.size - 1)
-    for c in range(known.size):
-        known[c] = 1.0 - limits[:, c].min()
-    out, splits = np.empty((len(yes), yes.shape[1] + 1)), splits_by(known)
+    out, splits = np.empty((len(yes), yes.shape[1] + 1)), splits_by(trust)
     said, mixed, sharp = np.empty((weights.size, out.shape[1])), np.empty(out.shape[1]), np.empty(out.shape[1])
     for i in range(len(yes)):
         as_logs(yes[i], inversion, said[0])
@@ -205,7 +144,7 @@ def priors(
         sharpen(mixed, power, usual, sharp)
         for k in range(tilt.size):
             sharp[k] *= tilt[k]
-        hedge(sharp, splits, limits, out[i])
+        hedge(sharp, splits, trust, out[i])
     return out
 
 
