@@ -1,5 +1,6 @@
 """Whom a pool asks what: by what an answer tells and costs, people check programs, and how sure somebody is counts."""
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -256,3 +257,30 @@ def test_an_item_is_left_once_its_people_only_repeat_themselves(seed: int) -> No
         person = int(random.choice(list(opinions[question.item])))
         pool.tell(question, bool(opinions[question.item][person] > question.level), person=str(person))
     assert pool.answers_.max() <= 3 * 4 * 2, "three people, four levels to ask about, each about twice"
+
+
+def test_people_who_have_said_all_are_asked_where_the_doubt_is() -> None:
+    """They may have slipped: two people of whom each is wrong in a quarter of the answers, about thirty items."""
+    random, n = np.random.default_rng(0), 30
+    right = random.integers(0, 2, n)
+    pool, asked = Pool(np.empty((n, 0)), [0, 1], random_state=0), []
+    for i in range(400):
+        question = pool.ask(person="ab"[i % 2])
+        asked.append(question.item)
+        wrong = random.random() < 0.25
+        pool.tell(question, bool((right[question.item] > question.level) != wrong), person="ab"[i % 2])
+    assert max(np.bincount(asked[-100:])) < 50
+    assert pool._placements.expected_error() < 0.1
+    assert np.abs(pool.levels_ - right).mean() < 0.1
+
+
+def test_a_copy_goes_on_where_a_program_answered_an_audit() -> None:
+    pool = Pool(np.empty((12, 0)), LEVELS, programs=["judge"], audit=0.5, random_state=0)
+    for _ in range(6):
+        pool.tell(pool.ask(), True, person="judge")
+    twin = copy.deepcopy(pool)
+    for _ in range(20):
+        question = pool.ask()
+        assert twin.ask() == question
+        for each in (pool, twin):
+            each.tell(question, True, person="ann")

@@ -121,8 +121,8 @@ class Items:
         else:
             posteriors.look(items, prior, evidence, bounds, self._belief, self._gaps, self._cuts)
         if self._opinions and self.repeats[items].any():
-            # how likely somebody new is next: about the share of answers that nobody has repeated (Good and Turing)
-            new = np.maximum(1.0 - 2.0 * self.repeats[items] / (1.0 + self.counts[items]), 0.0)
+            # the more people repeat themselves, the less likely is somebody new; but they may have slipped
+            new = 1.0 / (1.0 + self.repeats[items])
             gaps = self._gaps[items]
             self._gaps[items] = np.where(gaps < 1.0, 1.0 - new * (1.0 - gaps), gaps)
         # a hash breaks ties, so that the first item is not always taken

@@ -84,7 +84,7 @@ class Placements:
         self.refresh: Refresh | None = None
         self.learned, self.informed, self.settled = 0, 0, 0
         self.next = Stage(0, 0).next(0)
-        self._said = set[tuple[int, int, str]]()  # about which item and cut, by whom
+        self._said = set[tuple[int, int, bool, str]]()  # about which item and cut, or level if rated, by whom
         self._worth: tuple[Reliability, Floats] | None = None  # how much an answer tells, by the rows of this
 
     def add(self, rows: Rows) -> None:
@@ -304,7 +304,7 @@ class Placements:
         if answer.purpose == AUDIT:
             self.audit.answer(answer.item, logs)
         else:
-            key = answer.item, answer.cut, self.voices[answer.person].name
+            key = answer.item, answer.cut, answer.said == RATED, self.voices[answer.person].name
             self.items.answer(answer.item, logs, key in self._said)
             self._said.add(key)
 
@@ -441,20 +441,20 @@ class Placements:
         """Count again how many answers about each item somebody had given before."""
         own = self.answers.told((self.answers["purpose"] != AUDIT) & self._says())
         names = [self.voices[person].name for person in own.person.tolist()]
-        self._said = set[tuple[int, int, str]]()
+        self._said = set[tuple[int, int, bool, str]]()
         self.items.repeats = np.zeros(len(self.items), np.int32)
-        for key in zip(own.item.tolist(), own.cut.tolist(), names, strict=True):
+        for key in zip(own.item.tolist(), own.cut.tolist(), (own.said == RATED).tolist(), names, strict=True):
             self.items.repeats[key[0]] += key in self._said
             self._said.add(key)
 
     def recall_audit(self) -> None:
         """Let the audit count its answers again."""
         self.audit.clear()
-        says = self._says()
         for i in np.flatnonzero(self.answers["purpose"] == AUDIT).tolist():
-            if says[i]:
+            voice = self.voices[self.answers["person"][i]]
+            if voice.decides:
                 self.audit.answer(int(self.answers["item"][i]), self._logs(i))
-            else:
+            elif voice.is_guess:
                 self.audit.give_up(int(self.answers["item"][i]))
 
     def recall_learners(self) -> None:

@@ -275,7 +275,9 @@ class Pool:
         names = [str(place) for place in range(rows.shape[1])] if names is None else list(names)
         found, levels = {}, self._scale.names
         if self.columns_ is None:
-            for place, name in enumerate(names):
+            # sparse features are words, counts and the like, of which there may be many thousands
+            some = [] if sparse.issparse(rows) and self._ratings is None else names
+            for place, name in enumerate(some):
                 found[name] = place, rating_values(column_of(rows, place), as_numbers(levels))
         else:
             place = 0
@@ -705,6 +707,7 @@ def unpacked(header: dict[str, Any], arrays: saving.Arrays, learner: type[Ordina
         saving.rows(arrays)[:0], header["levels"], learner=saving.learner(arrays, "learner", learner),
         error_rate=header["error_rate"], audit=header["audit"], auditors=header["auditors"],
         programs=header["programs"], trusted=header["trusted"], costs=header["costs"], random_state=header["seed"],
+        ratings=None if len(arrays["prior"]) == 0 else [],  # those of a pool with items are in the file
     )  # fmt: skip
     saving.restore(pool, header, arrays, learner)
     return pool
