@@ -178,9 +178,9 @@ class Calibration:
         """The sureness under which the items' own answers, which no model has seen, are likeliest."""
         evidence, is_own = self._evidence(reliability), np.arange(len(self._rows)) < self._n_own
         usual, grid = logs(self._shares(evidence, reliability)), (_INVERSIONS, _POWERS, _ways_to_weigh(1 + len(above)))
-        yes, above = yes[self._rows], above[:, self._rows]
+        yes, above = yes[self._rows], above.take(self._rows, axis=1)  # in one piece, as everything compiled takes it
         own, audited = (
-            priors.likelihoods(yes[of], above[:, of], evidence[of], self._bounds[of], *grid, usual)
+            priors.likelihoods(yes[of], above.compress(of, axis=1), evidence[of], self._bounds[of], *grid, usual)
             for of in (is_own, ~is_own)
         )
         rate = reliability.slips(self._told.person)
