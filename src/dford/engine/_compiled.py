@@ -41,6 +41,11 @@ def released(function: F) -> F:
     return _kept(function, nogil=True, _nrt=False)
 
 
+def aside(function: F) -> F:
+    """Like `compiled`, for what takes long: other threads run Python meanwhile, so none may change these arrays."""
+    return _kept(function, nogil=True)
+
+
 def live(function: F) -> F:
     """Like `compiled`, for what Python calls once or twice per round: it must make no array, but may make views.
 

@@ -28,7 +28,7 @@ import numpy as np
 
 from dford.arrays import Bools, Floats, Ints
 from dford.engine import rounds
-from dford.engine._compiled import called, compiled, fma, inlined, live, place, released
+from dford.engine._compiled import aside, called, compiled, fma, inlined, live, place, released
 from dford.engine.elementary import cos_one, exp_one, mode_of_bit, mode_of_gap, sigmoid
 from dford.engine.rounds import CUTS, PENDING, ROUNDS, SEEN
 from dford.engine.sketch import remember
@@ -242,7 +242,7 @@ def learn_interval(
         move(state, n_levels, n, work, v, v, after - before, e / ((1.0 - e) * (1.0 - e)))
 
 
-@compiled
+@aside
 def learn_newton(
     state: Floats, n_levels: int, directional: bool, table: Floats, seed: int, moments: Floats, covariance: Floats,
     kind: int, maps: Floats, work: Floats, forget: float, X: Floats, squares: Floats, lo: Ints, hi: Ints,

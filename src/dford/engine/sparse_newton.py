@@ -20,7 +20,7 @@ import numpy as np
 
 from dford.arrays import Bools, Floats, Ints
 from dford.engine import rounds
-from dford.engine._compiled import compiled, fma, inlined, live, place, released
+from dford.engine._compiled import aside, compiled, fma, inlined, live, place, released
 from dford.engine.elementary import exp_one, mode_of_bit, mode_of_gap, sigmoid
 from dford.engine.newton import FARTHEST, VARIANCE_OF_CUTS, VARIANCE_OF_WEIGHTS, order_cuts
 from dford.engine.rounds import CUTS, ROUNDS
@@ -143,7 +143,7 @@ def learn_interval(
         learn_gap(state, n_levels, covariance, lo, hi)
 
 
-@compiled
+@aside
 def learn_sparse_newton(
     state: Floats, n_levels: int, directional: bool, table: Floats, seed: int, moments: Floats, longest: float,
     covariance: Floats, forget: float, data: Floats, indices: Ints, indptr: Ints, squares: Floats, lo: Ints, hi: Ints,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dford.arrays import Floats, Ints
-from dford.engine._compiled import compiled, inlined
+from dford.engine._compiled import aside, inlined
 
 # columns of links
 FEATURE = 0  # -1 at a leaf
@@ -42,7 +42,7 @@ def walk(
     return node, last
 
 
-@compiled
+@aside
 def logits(
     numbers: Floats, links: Ints, sets: NDArray[np.uint8], roots: Ints, base: float, Z: Floats, n_levels: int
 ) -> Floats:
