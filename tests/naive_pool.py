@@ -1,7 +1,7 @@
 """The pool's arithmetic again, slowly and from its definition: Bayes' rule, and information in bits."""
 
 from collections.abc import Sequence
-from math import log, log2, prod
+from math import inf, log, log2, prod
 
 Answer = tuple[int, bool]  # a cut, from 0, and whether the level is above it
 
@@ -58,13 +58,17 @@ def prior(
 
 
 def hedged(prior: Sequence[float], trust: Sequence[float]) -> list[float]:
-    """The levels split at the most trusted cut, in the middle if there are several, and each side likewise."""
+    """The levels split at the most trusted cut, in the middle if there are several, and each side likewise.
+
+    The odds of a split differ from even ones by no more than the trust in its cut allows.
+    """
     n = len(prior)
     if n == 1:
         return [1.0]
     cut = min(range(n - 1), key=lambda c: (-trust[c], abs(2 * c + 2 - n)))
     said, even = sum(prior[cut + 1 :]) / sum(prior[: cut + 1]), (n - 1 - cut) / (cut + 1)
-    odds = said ** trust[cut] * even ** (1 - trust[cut])
+    most = 1 / (1 - trust[cut] ** 2) ** 2 if trust[cut] < 1 else inf
+    odds = even * min(max((said / even) ** trust[cut], 1 / most), most)
     below, above = hedged(prior[: cut + 1], trust[:cut]), hedged(prior[cut + 1 :], trust[cut + 1 :])
     return [chance / (1 + odds) for chance in below] + [chance * odds / (1 + odds) for chance in above]
 

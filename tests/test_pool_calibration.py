@@ -76,6 +76,15 @@ def test_a_cut_that_nobody_was_asked_about_splits_its_levels_evenly(chances: lis
     np.testing.assert_allclose(found, chances, rtol=1e-6)
 
 
+@given(sums_to_one(2), st.integers(0, 1000))
+def test_few_answers_do_not_show_that_a_level_is_rare(chances: list[float], n: int) -> None:
+    """However sure learners are, the odds after n answers about a cut are at most (1 + n / 1.57) ** 2 times even."""
+    above, nothing, even = np.array([[chances[1]]]), np.empty((0, 1, 1)), np.log(np.full(2, 0.5))
+    trust = np.array([np.sqrt(n / (n + np.pi / 2))])
+    found = priors.priors(above, nothing, 0.0, 50.0, np.ones(1), even, np.ones(2), trust)[0]
+    assert abs(np.log(found[1] / found[0])) <= 2 * np.log1p(n / (np.pi / 2)) + 1e-6
+
+
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=40), st.integers(0, 3))
 def test_shares_are_those_of_the_answers_and_two_more_items_per_level(levels: list[int], wrong: int) -> None:
     """Whatever learners believe: here, that nearly all items are at one level."""
@@ -128,6 +137,16 @@ def test_a_pool_that_expects_a_small_error_has_one_on_lopsided_scales_too(shares
         errors.append(np.abs(pool.levels_ - y).mean())
     assert np.mean(errors) <= 0.15
     assert max(errors) <= 0.25
+
+
+def test_columns_that_say_nothing_do_not_hide_a_whole_level() -> None:
+    """Here, a learner that was sure of one level for nearly all items was believed, as no question tested it."""
+    random = np.random.RandomState(75)
+    X, y = random.randn(80, 4), random.choice(4, 80, p=LOPSIDED)
+    pool = Pool(X, [0, 1, 2, 3], random_state=75)
+    while pool._placements.expected_error() > 0.1:
+        told(pool, y, 0.0, random)
+    assert np.abs(pool.levels_ - y).mean() <= 0.25
 
 
 def test_what_was_not_asked_is_not_known() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dford.arrays import Floats, Ints
-from dford.engine._compiled import compiled, inlined
+from dford.engine._compiled import aside, compiled, inlined
 from dford.engine.beliefs.people import scale
 from dford.engine.elementary import exp_one, log_one
 
@@ -18,6 +18,8 @@ LEAST = 1e-5  # no level of a prior is less likely
 _ROUNDS = 40  # of expectation maximisation
 _UNSEEN = 2.0  # items that are assumed at each level besides those asked about
 _RATES = 100  # error rates that are compared, closer together where they are low
+# How steeply the odds at a cut may rise with the answers about it: measured on many lopsided pools and wrong answers.
+_STEEPNESS = 2.0
 
 
 @inlined
@@ -76,7 +78,9 @@ def hedge(prior: Floats, splits: Ints, trust: Floats, out: Floats) -> None:
     """Move a prior towards even splits where a cut is not to be trusted; see `splits_by`.
 
     The levels are split at one cut after the other. At each, the odds of being above it, within what is left, are those
-    of the prior to the power of its trust, times those of an even split to the rest.
+    of the prior to the power of its trust, times those of an even split to the rest. And they are at most
+    1 / (1 - trust ** 2) ** 2 times those of an even split, or the inverse: after n answers about a cut it is not known
+    to be rarer than that, however sure learners are that all answers to come will be the same.
     """
     for k in range(out.size):
         out[k] = 0.0
@@ -89,7 +93,8 @@ def hedge(prior: Floats, splits: Ints, trust: Floats, out: Floats) -> None:
         for k in range(cut + 1, high + 1):
             above += prior[k]
         even = log_one(float(high - cut) / float(cut + 1 - low))
-        odds = exp_one(trust[cut] * log_one(above / below) + (1.0 - trust[cut]) * even)
+        most = -_STEEPNESS * log_one(max(1.0 - trust[cut] * trust[cut], 1e-300))
+        odds = exp_one(even + min(max(trust[cut] * (log_one(above / below) - even), -most), most))
         out[cut + 1] = out[low] * odds / (1.0 + odds)
         out[low] /= 1.0 + odds
     for k in range(out.size):
@@ -123,7 +128,7 @@ def splits_by(trust: Floats) -> Ints:
     return out
 
 
-@compiled
+@aside
 def priors(
     yes: Floats, above: Floats, inversion: float, power: float, weights: Floats, usual: Floats, tilt: Floats,
     trust: Floats,
@@ -148,7 +153,7 @@ def priors(
     return out
 
 
-@compiled
+@aside
 def likelihoods(
     yes: Floats,
     above: Floats,
@@ -175,6 +180,8 @@ def likelihoods(
         for r in range(inversions.size):
             as_logs(yes[i], inversions[r], said[0])
             for w in range(len(weights)):
+                if r > 0 and weights[w, 0] == 0.0:
+                    continue  # nothing is inverted but what the learners say
                 mix(said, weights[w], mixed)
                 for p in range(exponents.size):
                     sharpen(mixed, exponents[p], usual, belief)
@@ -182,10 +189,14 @@ def likelihoods(
                     for k in range(bounds[i, 0], bounds[i, 1] + 1):
                         total += belief[k] * chances[k]
                     out[r, p, w] += most + log_one(max(total, 1e-300))
+    for w in range(len(weights)):
+        if weights[w, 0] == 0.0:
+            for r in range(1, inversions.size):
+                out[r, :, w] = out[0, :, w]
     return out
 
 
-@compiled
+@aside
 def tilt(prior: Floats, evidence: Floats, bounds: Any) -> Floats:
     """What to multiply these priors by, level by level, so that their mean is what the evidence shows.
 
@@ -218,7 +229,7 @@ def tilt(prior: Floats, evidence: Floats, bounds: Any) -> Floats:
     return out
 
 
-@compiled
+@aside
 def cautious_rate(prior: Floats, against: Floats, counts: Ints, before: float, caution: float) -> float:
     """An error rate of answers that the right one is below with this probability, but never quite 1/2.
 
