@@ -163,3 +163,17 @@ def test_answers_of_one_person_about_an_item_are_one_group() -> None:
     assert np.diff(Groups.of(told, voices).starts).tolist() == [1, 3]
     assert np.diff(Groups.of(told, voices, are_one=False).starts).tolist() == [1, 1, 1, 1]
     assert alike(0.1, 4).fine == 1
+
+
+@pytest.mark.parametrize("n_known", [4, 3])
+def test_people_are_told_apart_by_known_items_even_if_these_leave_out_a_level(n_known: int) -> None:
+    """One is always right, the other wrong about every fifth item."""
+    level, cut = np.arange(40) % n_known, np.arange(40) % 3
+    right = level > cut
+    item, person, higher = np.repeat(np.arange(40), 2), np.tile([0, 1], 40), np.repeat(right, 2)
+    higher[1::10] = ~right[::5]
+    told = AnswerColumns(item, person, np.repeat(cut, 2), higher.astype(np.int64))
+    whole = np.tile(np.array([0, 3], np.int16), (40, 1))
+    found = by_people(told, np.eye(4)[level], whole, [Voice("ann", 0, False), Voice("ben", 0, False)])
+    assert found.rates[1] < 0.06 < 0.1 < found.rates[2]
+    assert (found.shares > 0.02).all()

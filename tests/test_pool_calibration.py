@@ -149,6 +149,21 @@ def test_columns_that_say_nothing_do_not_hide_a_whole_level() -> None:
     assert np.abs(pool.levels_ - y).mean() <= 0.25
 
 
+def test_what_earlier_answers_teach_is_tested_before_it_is_believed() -> None:
+    """Those of an earlier pool about 200 items tell where 60 new ones are, but not that nearly all are at one level."""
+    for seed in (300, 302):
+        X, y = world(LOPSIDED, 260, seed)
+        some = np.random.RandomState(seed).permutation(260)
+        X, y, random = X[some], y[some], np.random.default_rng(seed)
+        earlier = Pool(X[:200], [0, 1, 2, 3], random_state=seed)
+        for _ in range(500):
+            told(earlier, y[:200], 0.0, random)
+        pool = Pool(X[200:], [0, 1, 2, 3], random_state=seed, log=earlier)
+        for _ in range(60):
+            assert pool.expected_error_ >= 0.5 * np.abs(pool.levels_ - y[200:]).mean()
+            told(pool, y[200:], 0.0, random)
+
+
 def test_what_was_not_asked_is_not_known() -> None:
     """Every answer is no: before anyone was asked whether items are above the lowest level, none is sure to be."""
     pool = Pool(np.random.RandomState(0).randn(80, 4), [0, 1, 2, 3], random_state=0)

@@ -33,6 +33,10 @@ _AUDITED = 5.0
 # A threshold that n answers were about is known to about 4 / n (the variance of its logit). Averaged over that, a logit
 # shrinks by 1 / sqrt(1 + pi / 8 * 4 / n): a cut that nobody was asked about is not known.
 _CHANCE = 1.5707963267948966
+# What answers about other things teach is not tested on any answer of the pool's own, and an earlier pool asked about
+# each of its items until that was known: they count for no more than so many about a cut. With 12, a third of what was
+# true was expected in some pools; with 2, it took longer to see that the answers are right.
+_APART = 5.0
 _VOTED = 2.0  # answers about a cut that count for as much as those of any number of programs
 
 
@@ -196,8 +200,9 @@ class Calibration:
     def _n_asked(self) -> Floats:
         """How many answers there are about each cut; ratings and settled levels are about all."""
         whole = np.count_nonzero(self._told.said == RATED) + np.count_nonzero(self._settled)
-        cuts = np.concatenate([self._told.cut[self._told.said != RATED], self._asked_apart])
-        return np.bincount(cuts, minlength=self._prior.shape[1] - 1).astype(float) + whole
+        n_cuts, own = self._prior.shape[1] - 1, self._told.cut[self._told.said != RATED]
+        apart = np.minimum(np.bincount(self._asked_apart, minlength=n_cuts), _APART)
+        return np.bincount(own, minlength=n_cuts).astype(float) + apart + whole
 
     def _evidence(self, reliability: Reliability) -> Floats:
         """What the answers about each row say."""

@@ -212,6 +212,7 @@ class _Case(NamedTuple):
     @classmethod
     def of(cls, told: AnswerColumns, prior: Floats, bounds: Any, voices: Sequence[Voice]) -> "_Case":
         answered = np.unique(told.item)
+        prior = np.maximum(prior, _LEAST_SHARE)  # items whose level is known may leave out one of the scale's
         pairs = np.unique(told.item * (1 + len(voices)) + people_of(voices)[told.person]).size if len(answered) else 0
         return cls(told, prior, bounds, voices, answered, pairs / max(len(answered), 1))
 

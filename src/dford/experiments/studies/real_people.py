@@ -23,7 +23,6 @@ from dford.experiments.studies.several_people import (
     READINGS,
     Asked,
     ask_in_turns,
-    expected_error,
     new_pool,
     of_runs,
     record,
@@ -143,14 +142,17 @@ def place(dataset: str, way: str, given: Dataset, items: int, run: int, seed: in
     levels = list(range(1, n_levels + 1))
     asked = Asked(given.X, levels, random.randint(2**31), opinions.somebody, opinions.told, given.dense)
 
-    def row(part: str, way: str, share: float, placed: Any, expected: float | str = "") -> Record:
-        error = float(np.abs(placed[judged] - right).mean())
-        return record(part, dataset, way, run, answers=share, mae=error, expected=expected)
+    def row(part: str, way: str, share: float, placed: Any, chances: Any = None) -> Record:
+        own = {"mae": float(np.abs(placed[judged] - right).mean())}
+        if chances is not None:  # of the same items, which may be harder than the others
+            off = np.abs(np.array(levels) - placed[judged, None])
+            own["expected"] = float((chances[judged] * off).sum(axis=1).mean())
+        return record(part, dataset, way, run, answers=share, **own)
 
     if way == "rated":
         pool, found = new_pool(asked), list[Record]()
         for n, medians in _rate(pool, opinions, n_items):
-            found.append(row(RATED, way, n, pool.levels_, expected_error(pool)))
+            found.append(row(RATED, way, n, pool.levels_, pool.probabilities_))
             found.append(row(RATED, MEDIAN, n, medians))
         return found
     looks = [n / LOOKS for n in range(1, int(LOOKS * SHARES[-1]) + 1)]
@@ -160,7 +162,7 @@ def place(dataset: str, way: str, given: Dataset, items: int, run: int, seed: in
         return [row(ANSWERED, way, share, placed) for share, placed in zip(looks, read, strict=True)]
     pool = new_pool(asked)
     return [
-        row(ANSWERED, way, share, pool.levels_, expected_error(pool))
+        row(ANSWERED, way, share, pool.levels_, pool.probabilities_)
         for share, _ in zip(looks, _ask_pool(pool, asked, stops, way == "named"), strict=True)
     ]
 
