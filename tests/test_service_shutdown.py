@@ -16,8 +16,23 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import dford
 from dford.service.client import operations
+from forking import Command
 from killing import Server
 from serving import ok, problem, question_for, set_up
+
+HANGING = """
+import sys, time
+from dford.cli import main
+from dford.service.core import Service
+
+def close(*_):
+    print("closing", flush=True)
+    time.sleep(60)
+    print("closed after a minute", flush=True)
+
+Service.close = close
+sys.exit(main(sys.argv[1:]))
+"""
 
 
 @contextmanager
@@ -74,6 +89,18 @@ def test_requests_that_still_wait_when_the_server_ends_are_told_to_try_again(tmp
                 assert problem(response) == (503, "busy")
                 assert "unknown whether this was done" in response.json()["sentence"]
                 assert response.headers["Retry-After"] == "1"
+    server.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_server_that_cannot_be_closed_ends_in_time_without(tmp_path: Path, number: signal.Signals) -> None:
+    (tmp_path / "hanging.py").write_text(HANGING)
+    server = Command([str(tmp_path / "hanging.py"), "serve", "--database", "log.db", "--port", "0"], folder=tmp_path)
+    url = server.stdout.readline().split(" on ")[1].split(",")[0]
+    ok(httpx.get(f"{url}/health", timeout=600))  # now it serves
+    server.send_signal(number)
+    said, complaints = server.communicate()
+    assert (server.returncode, said, complaints) == (0, "closing\n", "")
     server.close()
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import dford
@@ -30,6 +31,7 @@ _PATIENT = 600.0  # seconds that a command waits for the database: nothing else 
 _LAST = 4.5  # seconds from a signal to the end, whatever hangs: what was acknowledged is on disk
 _CLOSING = 2.0  # seconds to wait for pending writes
 _last = threading.Timer(_LAST, os._exit, (0,))
+_last.daemon = True
 DATABASE = "A SQLite file or a database URL; by default a file in the user's home."
 
 
@@ -146,16 +148,16 @@ def make_server(service: "Service") -> "uvicorn.Server":
 
     from dford.service.http.server import configured
 
-    server = uvicorn.Server(configured(service, dford.__version__))
-    _last.daemon = True
+    class Server(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            """On a signal: before it serves, while it does, and after, when uvicorn raises it again."""
+            with suppress(RuntimeError):  # started by the signal before
+                _last.start()
+            super().handle_exit(sig, frame)
 
-    def end(*_: object) -> None:  # also after the end, when uvicorn raises the signal again: there is more to close
-        if not server.should_exit:
-            _last.start()
-        server.should_exit = True
-
+    server = Server(configured(service, dford.__version__))
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, end)
+        signal.signal(number, server.handle_exit)
     return server
 
 
