@@ -278,3 +278,62 @@ def test_images_that_items_already_name_can_be_read_while_they_are_uploaded_agai
             finally:
                 done.set()
             assert reading.result(600) == {PNG[0]}
+
+
+def test_a_worker_that_is_closed_while_it_starts_ends_and_starts_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind, processes = worker._context([]).Process, list[Any]()
+    starting, closed = threading.Event(), threading.Event()
+    start = kind.start
+
+    def start_later(process: Any) -> None:
+        processes.append(process)
+        starting.set()
+        assert closed.wait(600)
+        start(process)
+
+    monkeypatch.setattr(kind, "start", start_later)
+    workers = Workers(600.0)
+    with ThreadPoolExecutor(1) as threads:
+        work = threads.submit(workers.run, 1, len, b"12")
+        assert starting.wait(600)
+        try:
+            workers.close()
+        finally:
+            closed.set()
+        with pytest.raises(Refusal, match="shutting down"):
+            work.result(600)
+    with pytest.raises(Refusal, match="shutting down"):
+        workers.run(1, len, b"12")
+    assert [process.is_alive() for process in processes] == [False]
+
+
+def test_a_worker_that_is_closed_while_it_works_ends() -> None:
+    workers = Workers(600.0)
+    with ThreadPoolExecutor(1) as threads:
+        assert workers.run(1, len, b"12") == 2
+        process = workers._free[-1]._process
+        work = threads.submit(workers.run, 1, time.sleep, 600)
+        until(lambda: workers._busy)
+        workers.close()
+        with pytest.raises(Refusal, match="shutting down"):
+            work.result(600)
+    assert process is not None
+    assert not process.is_alive()
+
+
+def test_if_a_part_of_the_service_cannot_be_closed_the_others_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, order = Service(Settings(database=str(tmp_path / "log.db"))), list[str]()
+    for name in ("_folds", "workers", "writer", "database"):
+        part = getattr(service, name)
+
+        def close(*given: Any, name: str = name, close: Callable[..., None] = part.close) -> None:
+            order.append(name)
+            close(*given)
+            raise OSError(name)
+
+        monkeypatch.setattr(part, "close", close)
+    with pytest.raises(OSError, match="database"):
+        service.close()
+    assert order == ["_folds", "workers", "writer", "database"]

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -58,10 +59,11 @@ class Service:
 
     def close(self, seconds: float | None = None) -> None:
         """Finish what was submitted, if there is time. Trees that are still growing are left, and grown again later."""
-        self._folds.close()
-        self.workers.close()
-        self.writer.close(seconds)
-        self.database.close()
+        with ExitStack() as parts:  # the last one first, and each of them even if another fails
+            parts.callback(self.database.close)
+            parts.callback(self.writer.close, seconds)
+            parts.callback(self.workers.close)
+            parts.callback(self._folds.close)
 
     # projects
 

@@ -19,6 +19,10 @@ def busy(sentence: str) -> Refusal:
     return Refusal(503, "busy", sentence, retry_after=1)
 
 
+def shutting_down() -> Refusal:
+    return busy("the server is shutting down; try again in a moment")
+
+
 def key_reused() -> Refusal:
     sentence = "this Idempotency-Key was already used for a different request; use a new one"
     return Refusal(409, "key-reused", sentence, "Idempotency-Key")

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
-from dford.service.refusal import Refusal, busy
+from dford.service.refusal import Refusal, busy, shutting_down
 
 T = TypeVar("T")
 _NICENESS = 5  # the server comes first
@@ -145,8 +145,9 @@ class Worker:
     def __init__(self, seconds: float, imports: Sequence[str] = ()) -> None:
         self._seconds, self._imports = seconds, list(imports)
         self._turn = threading.Lock()
-        self._process: multiprocessing.process.BaseProcess | None = None
+        self._process: multiprocessing.process.BaseProcess | None = None  # once it has started
         self._line: Connection | None = None
+        self._closed = threading.Event()
 
     def run(self, function: Callable[..., T], *given: Any, most: float = math.inf, left: float = math.inf) -> T:
         """Return what the function returns, or raise what it raises.
@@ -167,6 +168,8 @@ class Worker:
                     self._end()
         except (EOFError, ConnectionError):
             self._end()
+            if self._closed.is_set():
+                raise shutting_down() from None
             if limit is None or not limit.passed():
                 raise _NO_ROOM from None
             raise _too_long(min(self._seconds, most)) from None
@@ -180,16 +183,27 @@ class Worker:
         return result
 
     def close(self) -> None:
-        self._end()
+        """End the process, also while it works. One that is being started ends once it has, and no other is started."""
+        self._closed.set()  # first: whoever starts a process looks at it once there is one to see here
+        process = self._process
+        if process is not None:
+            process.kill()
+            process.join()
 
     def _started(self) -> tuple[Connection, multiprocessing.process.BaseProcess]:
+        if self._closed.is_set():
+            raise shutting_down()
         if self._process is None or not self._process.is_alive() or self._line is None:
             self._end()
             context = _context(self._imports)
-            self._line, theirs = context.Pipe()
-            self._process = context.Process(target=_serve, args=(theirs,), name="dford-worker", daemon=True)
-            self._process.start()
+            line, theirs = context.Pipe()
+            process = context.Process(target=_serve, args=(theirs,), name="dford-worker", daemon=True)
+            process.start()
             theirs.close()
+            self._line, self._process = line, process
+            if self._closed.is_set():
+                self._end()
+                raise shutting_down()
         return self._line, self._process
 
     def _end(self) -> None:

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from dford.service.refusal import Refusal, busy
+from dford.service.refusal import Refusal, busy, shutting_down
 from dford.service.store.database import Database, is_down, told_to_others
 from dford.service.store.schema import heads
 
@@ -123,7 +123,7 @@ class Writer:
 
     def _put(self, work: Work[T]) -> Work[T]:
         if self._closed.locked():
-            raise busy("the server is shutting down; try again in a moment")
+            raise shutting_down()
         if self._queue.qsize() >= self._length:
             raise busy(f"{self._length} writes are already waiting; try again in a moment")
         self._queue.put(work)
