@@ -278,3 +278,37 @@ def test_many_open_questions_do_not_hold_up_the_next_one(file: Path) -> None:
         database = client.service.database
         few, many = steps_with(100), steps_with(1000)
         assert many < 15 * few + 10
+
+
+def test_few_items_with_long_texts_are_shown_by_another_process(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(file) as client:
+        project, workers = set_up(client), client.service.workers
+        sent, run = list[str](), workers.run
+
+        def spied(number: int, function: Any, address: str, view: Any, *given: Any) -> Any:
+            sent.append(view.__name__)
+            return run(number, function, address, view, *given)
+
+        monkeypatch.setattr(workers, "run", spied)
+        learned(client, project)
+        assert client.get(f"{project}/levels.csv").text.count("\n") == 31
+        assert sent == []
+        ok(client.post(f"{project}/items", json={"items": [{"note": "é" * 400_000}] * 3}))
+        learned(client, project)
+        assert client.get(f"{project}/levels.csv").text.count("é" * 400_000) == 3
+        assert ok(client.get(f"{project}/levels"))["items"] == 33
+        assert sent == ["levels_file", "overview"]
+
+
+def test_a_list_of_items_ends_before_a_million_characters_but_not_before_its_first(file: Path) -> None:
+    notes = ["a", "b" * 400_000, "c" * 400_000, "d" * 400_000, "e" * 1_500_000, "f" * 1_500_000, "g"]
+    with serving(file) as client:
+        project = set_up(client)
+        ok(client.post(f"{project}/items", json={"items": [{"note": note} for note in notes]}))
+        pages, after = list[list[str]](), 30
+        while page := ok(client.get(f"{project}/items", params={"after": after, "limit": 1000})):
+            pages.append([one["shown"]["note"][0] for one in page])
+            after = page[-1]["number"]
+        assert pages == [["a", "b", "c"], ["d"], ["e"], ["f"], ["g"]]
+        assert len(ok(client.get(f"{project}/items?limit=1000"))) == 33
+        assert len(ok(client.get(f"{project}/items?limit=2&after=30"))) == 2

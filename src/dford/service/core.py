@@ -288,6 +288,6 @@ class Service:
             result: T = in_pieces(run, function, columns, *given, bounds)
         return result
 
-    def view(self, size: int, function: Callable[..., T], project: Project, *given: Any) -> T:
+    def view(self, is_large: bool, function: Callable[..., T], project: Project, *given: Any) -> T:
         """What a function shows of the database and a project; a large view goes to a worker process."""
-        return worker_views.run(self.workers, self.database, size, function, project, *given)
+        return worker_views.run(self.workers, self.database, is_large, function, project, *given)

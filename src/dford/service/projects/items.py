@@ -46,6 +46,20 @@ def pages(database: Database, project: int) -> Iterator[Sequence[Any]]:
         after = page[-1].number
 
 
+def count_within(database: Database, project: int, after: int, most: int, characters: int) -> int:
+    """How many of the next items, at most so many, show no more than so many characters in all."""
+    rows = sa.select(sa.func.length(items.c.shown)).where(items.c.project == project, items.c.number > after)
+    count = total = 0
+    with database.reading() as connection:
+        # SQLite reads a text to measure it, one at a time as they are asked for here, and no further
+        for length in connection.scalars(rows.order_by(items.c.number).limit(most)):
+            total += length
+            if total > characters:
+                break
+            count += 1
+    return count
+
+
 def features(database: Database, project: Project, numbers: Sequence[int]) -> list[PackedRow]:
     """The features of items by number."""
     found = find(database, project.id, numbers)

@@ -12,6 +12,7 @@ from dford.service.learning.fold import Fold
 from dford.service.learning.learned import Learned
 from dford.service.projects.answering import not_yours
 from dford.service.projects.asking import AskedQuestion, holds
+from dford.service.projects.items import count_within
 from dford.service.projects.projects import Project
 from dford.service.refusal import Refusal
 from dford.service.store.database import Database
@@ -19,6 +20,7 @@ from dford.service.store.schema import answers, heads, items, leases, pool, ques
 from dford.service.views.answered import same_question
 from dford.service.views.people import AnswerCounts
 from dford.service.views.predictions import thresholds
+from dford.service.views.worker_views import SMALL, SMALL_TEXT
 
 
 def counts(database: Database, project: Project, people: AnswerCounts) -> dict[str, Any]:
@@ -45,6 +47,12 @@ def counts(database: Database, project: Project, people: AnswerCounts) -> dict[s
 def count_items(database: Database, project: Project) -> int:
     with database.reading() as connection:
         return connection.scalar(sa.select(heads.c.item).where(heads.c.project == project.id)) or 0
+
+
+def has_large_items(database: Database, project: Project) -> bool:
+    """Whether there are so many items, or they show so much, that others would wait if they were all worked on here."""
+    count = count_items(database, project)
+    return count > SMALL or count_within(database, project.id, 0, count, SMALL_TEXT) < count
 
 
 NOTHING_LEARNED: dict[str, Any] = {
@@ -164,13 +172,17 @@ def image_name(database: Database, project: Project, number: int, column: str) -
 
 
 def some_items(database: Database, project: Project, after: int, limit: int) -> str:
-    """Items as JSON. What they show is stored as JSON, and reading and writing megabytes of it again takes long."""
+    """Items as JSON, as many as show a million characters, but at least one.
+
+    What they show is stored as JSON, and reading and writing megabytes of it again takes long.
+    """
+    count = count_within(database, project.id, after, limit, SMALL_TEXT)
     rows = (
         sa.select(items.c.number, items.c.shown, pool.c.turns)
         .join(pool, (pool.c.project == items.c.project) & (pool.c.item == items.c.number))
         .where(items.c.project == project.id, items.c.number > after)
         .order_by(items.c.number)
-        .limit(limit)
+        .limit(max(count, 1))
     )
     with database.reading() as connection:
         found = connection.execute(rows).all()

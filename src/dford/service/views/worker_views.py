@@ -11,15 +11,16 @@ from dford.service.store.database import Database
 from dford.service.worker import Workers
 
 T = TypeVar("T")
-SMALL = 500  # up to this many rows are worked on here, not in the worker process
+SMALL = 500  # up to this many rows are worked on here, not in the worker process,
+SMALL_TEXT = 1_000_000  # if they do not show more characters than this
 _SECONDS = 60.0  # for one read
 
 
 def run(
-    workers: Workers, database: Database, size: int, function: Callable[..., T], project: Project, *given: Any
-) -> T:  # fmt: skip
+    workers: Workers, database: Database, is_large: bool, function: Callable[..., T], project: Project, *given: Any
+) -> T:
     """What a function shows of the database and a project; a large view goes to a worker process."""
-    if size <= SMALL:
+    if not is_large:
         return function(database, project, *given)
     address = database.url.render_as_string(hide_password=False)
     shown: T = workers.run(project.id, _there, address, function, project, *given)

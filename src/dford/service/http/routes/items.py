@@ -131,6 +131,9 @@ def add(app: FastAPI) -> None:
     ) -> Response:
         """List items by number, starting after a given one.
 
+        There are fewer than `limit` if more would show over a million characters, but at least one. For all items, go
+        on after the last one until the list is empty.
+
         ```
         GET /projects/rain/items?after=1&limit=10
         → 200

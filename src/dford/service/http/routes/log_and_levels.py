@@ -13,6 +13,7 @@ from dford.service.learning.log_reader import head_of
 from dford.service.projects import uploads
 from dford.service.store import idempotency
 from dford.service.views import exports, state
+from dford.service.views.worker_views import SMALL
 
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 PARQUET: dict[str, Any] = {"requestBody": {"required": True, "content": {"application/octet-stream": _BINARY}}}
@@ -70,8 +71,8 @@ def add(app: FastAPI) -> None:
         """
         fold = (to.service.final if final else to.service.latest)(to.project)
         packed, standing = fold.packed(Learned.standing)
-        size = state.count_items(to.service.database, to.project)
-        content = to.service.view(size, exports.levels_file, to.project, packed, standing)
+        is_large = state.has_large_items(to.service.database, to.project)
+        content = to.service.view(is_large, exports.levels_file, to.project, packed, standing)
         headers = {"Dford-Sequence": str(packed.sequence), "Dford-Stale": json.dumps(packed.stale)}
         return Response(content, media_type="text/csv", headers=headers)
 
@@ -107,8 +108,8 @@ def add(app: FastAPI) -> None:
 
 def _log(to: Access, suffix: str) -> bytes:
     to.service.with_columns(to.project)
-    size = head_of(to.service.database, to.project.id)
-    return to.service.view(size, exports.log_file, to.project, suffix)
+    is_large = head_of(to.service.database, to.project.id) > SMALL
+    return to.service.view(is_large, exports.log_file, to.project, suffix)
 
 
 def _import(to: Access, suffix: str, repeat: idempotency.Request | None, are_new: bool) -> Any:

@@ -213,7 +213,7 @@ def add(app: FastAPI) -> None:
         else:
             packed, placed = fold.packed(lambda model: model.place(numbers, not to.is_asked))
             given = project, packed.model, packed.sequence, packed.stale, numbers, rows, placed
-            content = service.view(len(numbers) + len(rows), predictions.response, *given)
+            content = service.view(len(numbers) + len(rows) > SMALL, predictions.response, *given)
         return Response(content, media_type="application/json")
 
     @app.get("/projects/{project}/state", response_model=models.State)
@@ -253,9 +253,9 @@ def add(app: FastAPI) -> None:
         def make() -> dict[str, Any]:
             fold = service.fold(project).near()
             packed, standing = fold.packed(Learned.standing)
-            size = state.count_items(service.database, project)
+            is_large = state.has_large_items(service.database, project)
             given = project, packed.model, packed.sequence, packed.stale, standing
-            return service.view(size, all_levels.overview, *given)
+            return service.view(is_large, all_levels.overview, *given)
 
         return service.overviews.latest(f"{project.name}/levels", make)
 
