@@ -226,6 +226,62 @@ def test_an_id_that_stands_for_two_answers_is_refused(file: Path) -> None:
         assert "row 1 of the log: the project has another answer with the id '7'" in other.json()["sentence"]
 
 
+@pytest.mark.parametrize("where", ["rain", "copy"])
+def test_an_answer_that_says_something_else_under_its_id_is_refused(file: Path, where: str) -> None:
+    """In the project where it was given, and in one that imported it."""
+    with serving(file) as client:
+        rain = set_up(client, learner="NewtonLogit")
+        answer_some(client, rain, 4)
+        sure, rated = question_for(client, rain), question_for(client, rain)
+        given, another = ("mild", "severe") if rated["level"] == "calm" else ("calm", rated["level"])
+        ok(client.post(f"{rain}/questions/{sure['number']}/answer", json={"higher": True, "confidence": 0.75}))
+        ok(client.post(f"{rain}/questions/{rated['number']}/answer", json={"rating": given}))
+        set_up(client, "copy", learner="NewtonLogit")
+        log = pd.read_csv(io.BytesIO(client.get(f"{rain}/log.csv").content))
+
+        def imported(frame: pd.DataFrame) -> Any:
+            content = frame.to_csv(index=False).encode()
+            return client.post(f"/projects/{where}/log.csv", content=content, headers=CSV)
+
+        ok(imported(log))
+        for column, row, value in [
+            ("item", 0, 29),
+            ("item", 1, 10**6),
+            ("person", 2, "zed"),
+            ("confidence", 4, 0.875),
+            ("rating", 5, another),
+            ("higher", 3, not log.higher[3]),
+        ]:
+            other = log.copy()
+            changed: Any = [value if number == row else one for number, one in enumerate(log[column])]
+            other[column] = changed
+            answer = imported(other)
+            assert problem(answer) == (422, "bad-log"), column
+            assert f"row {row + 1} of the log: the project has another" in answer.json()["sentence"]
+        for lacking in (["confidence"], ["rating"], ["item", "person", "time", "confidence", "rating"]):
+            assert ok(imported(log.drop(columns=lacking)))["count"] == 0
+        assert learned(client, f"/projects/{where}")["answers"] == 6
+
+
+def test_what_an_import_filled_in_is_no_difference(file: Path) -> None:
+    """Without items, people and times an answer keeps its id, and gets who imported it and when."""
+    bare = ["item", "person", "time"]
+    with serving(file) as client:
+        rain = set_up(client)
+        answer_some(client, rain, 5)
+        log = pd.read_csv(io.BytesIO(client.get(f"{rain}/log.csv").content)).assign(person="ann")
+        counts = list[int]()
+        for name in ("a", "b"):
+            set_up(client, name)
+        for name, frame in [("a", log), ("b", log.drop(columns=bare)), ("b", log), ("a", None), ("b", None)]:
+            if frame is None:
+                content = client.get(f"/projects/{'b' if name == 'a' else 'a'}/log.csv").content
+            else:
+                content = frame.to_csv(index=False).encode()
+            counts.append(ok(client.post(f"/projects/{name}/log.csv", content=content, headers=CSV))["count"])
+        assert counts == [5, 5, 0, 0, 0]
+
+
 def test_a_file_that_two_servers_import_at_once_is_added_once(file: Path) -> None:
     log = (HEADER.format("id,") + "".join(f"mild,calm,0.5,True,{n},1,1,0\n" for n in range(200))).encode()
     with serving(file) as first, serving(file) as second:

@@ -20,6 +20,14 @@ class Told(NamedTuple):
     prediction: int
     propensity: float
     higher: bool
+    item: int | None
+    person: str
+    at: float
+    confidence: float | None
+    rating: int | None
+    program: bool
+    is_own: bool
+    """Whether it was given here. The file of an imported answer may not have said everything about it."""
 
 
 def id_of_answer(project: Project, answer: Any) -> str:
@@ -41,8 +49,9 @@ def known(connection: Connection, project: Project, ids: Sequence[str]) -> dict[
     own = [int(number.replace("r", "-")) for key, number in parts if _is_own(project, key, number)]
     found = dict[str, Told]()
     for wanted in (*_in_pages(answers.c.id, ids), *_in_pages(answers.c.question, own)):
-        for row in connection.execute(told(project).where(wanted)):
-            found[id_of_answer(project, row)] = Told(row.level, row.prediction, row.propensity, row.higher)
+        for row in connection.execute(told(project, questions.c.item, questions.c.program).where(wanted)):
+            facts = [getattr(row, name) for name in Told._fields[:-1]]
+            found[id_of_answer(project, row)] = Told._make([*facts, row.id is None])
     return found
 
 

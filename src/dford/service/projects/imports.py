@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from dford.service.projects import answer_ids, items
+from dford.service.projects.answer_ids import Told
 from dford.service.projects.answering import give_turns
 from dford.service.projects.projects import Project
 from dford.service.projects.uploads import ReadyRound
@@ -72,7 +73,7 @@ def add_log(connection: Connection, project: Project, log: Sequence[ReadyRound],
     ).one()
     number, sequence = head.question - len(new), head.sequence - len(new)
     asked, told = [], []
-    for n, (x, level, prediction, propensity, higher, about, id, _) in enumerate(new, 1):
+    for n, (x, level, prediction, propensity, higher, about, id, *_) in enumerate(new, 1):
         who, at = about.person or person, now if about.time is None else about.time
         asked.append(
             (
@@ -89,7 +90,7 @@ def add_log(connection: Connection, project: Project, log: Sequence[ReadyRound],
                 about.program,
             )
         )
-        rating = None if about.rating is None else project.levels.index(about.rating) + 1
+        rating = _place(project, about.rating)
         told.append((project.id, sequence + n, number + n, higher, who, at, about.confidence, id, rating))
     insert_rows(connection, questions, _ASKED, asked)
     insert_rows(connection, answers, _TOLD, told)
@@ -106,10 +107,33 @@ def _not_known(connection: Connection, project: Project, log: Sequence[ReadyRoun
     """The rounds whose ids are new here; refused if one has the id of another answer."""
     known = answer_ids.known(connection, project, [one.id for one in log])
     for row, one in enumerate(log, 1):
-        if one.id in known and known[one.id] != one[1:5]:
+        if one.id in known and _differs(project, known[one.id], one):
             sentence = (
                 f"row {row} of the log: the project has another answer with the id {one.id!r}, and the first one "
                 "stands; give every answer its own id, or leave the column out"
             )
             raise Refusal(422, "bad-log", sentence, "body")
     return [one for one in log if one.id not in known]
+
+
+def _differs(project: Project, told: Told, one: ReadyRound) -> bool:
+    """Whether the round says something else than this answer. What one of them does not say is no difference."""
+    if told[:4] != one[1:5]:
+        return True
+    if not one.has_own_id:
+        return False
+    about = one.about
+    said = one.number, about.confidence, _place(project, about.rating), about.program or None
+    here = told.item, told.confidence, told.rating, told.program or None
+    for theirs, ours in zip(said, here, strict=True):
+        if theirs not in {None, ours} and (told.is_own or ours is not None):
+            return True
+    # who imports a log without people and times is named instead, and now, and a project exports that
+    may_be_instead = one.number is None if told.is_own else about.time is not None or told.item is None
+    is_at_another_time = about.time != round(told.at, 6)
+    return about.person not in {None, told.person} and not (may_be_instead and is_at_another_time)
+
+
+def _place(project: Project, level: str | None) -> int | None:
+    """The place of a level on the scale, from 1."""
+    return None if level is None else project.levels.index(level) + 1

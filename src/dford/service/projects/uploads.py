@@ -46,6 +46,8 @@ class ReadyRound(NamedTuple):
     id: str
     has_own_id: bool = True
     """Whether the log gave the id; if not, it says no more than the rest."""
+    number: int | None = None
+    """Of the item in the log, which need not be the item of this number here."""
 
 
 class Bounds(NamedTuple):
@@ -197,7 +199,9 @@ def uploaded_log(project: Project, content: bytes, suffix: str, bounds: Bounds) 
         if person is not None and (problem := name_problem(person)):
             raise _bad_log(problem)
     given = set(read_ids(frame[ID])) if ID in frame else set()
-    return [ReadyRound(*one, id, id in given) for one, id in zip(log.rounds(), log.id.tolist(), strict=True)]
+    return [
+        ReadyRound(*one, id, id in given, one[5].item) for one, id in zip(log.rounds(), log.id.tolist(), strict=True)
+    ]
 
 
 def uploaded_ratings(content: bytes, bounds: Bounds) -> list[RatingToCheck]:
