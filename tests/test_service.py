@@ -3,6 +3,7 @@
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -125,6 +126,19 @@ def test_the_same_idempotency_key_gets_the_same_question(file: Path) -> None:
         assert question_for(client, project)["item"] != first["item"]
         assert problem(client.post(**ask, json={"features": ROWS[3]})) == (409, "key-reused")
         assert ok(client.get(f"{project}/state"))["questions"] == 2
+
+
+@pytest.mark.parametrize("first", [{}, {"item": 1}, {"program": True}, {"item": 1, "program": True}])
+def test_an_idempotency_key_is_for_one_request_for_a_question(file: Path, first: dict[str, Any]) -> None:
+    with serving(file) as client:
+        project, key = set_up(client), {"Idempotency-Key": "one"}
+        asked = question_for(client, project, json=first, headers=key)
+        for again in ({}, {"item": asked["item"]}, {"program": True}, {"item": asked["item"], "program": True}):
+            response = client.post(f"{project}/questions", json=again, headers=key)
+            if again == first:
+                assert ok(response) == asked
+            else:
+                assert problem(response) == (409, "key-reused"), again
 
 
 def test_two_people_are_never_asked_about_the_same_item(file: Path) -> None:

@@ -159,6 +159,7 @@ def test_what_an_earlier_version_did_is_not_done_again(file: Path) -> None:
             DROP TABLE later;
             ALTER TABLE leases DROP COLUMN at;
             ALTER TABLE projects DROP COLUMN files;
+            ALTER TABLE questions DROP COLUMN wanted;
             DROP INDEX answers_by_id;
             ALTER TABLE answers DROP COLUMN id;
             DROP INDEX answers_with_ratings;

@@ -38,7 +38,7 @@ _NUMBER = (
     heads.update().where(heads.c.project == _project).values(question=heads.c.question + 1).returning(heads.c.question)
 )
 _ADD_QUESTION, _ADD_LEASE = questions.insert(), leases.insert()
-_ASKED = sa.select(questions.c.number, questions.c.item, questions.c.shown).where(
+_ASKED = sa.select(questions).where(
     questions.c.project == _project,
     questions.c.person == sa.bindparam("person"),
     questions.c.key == sa.bindparam("key"),
@@ -244,6 +244,7 @@ def ask(
             "expires": expires,
             "key": request.key,
             "program": request.is_program,
+            "wanted": request.item is not None,
             "person": request.person,
             "at": now,
         },
@@ -254,13 +255,19 @@ def ask(
 
 
 def asked_before(connection: Connection, project: int, request: QuestionRequest) -> int | None:
-    """The number of the question that this person and key got before."""
+    """The number of the question that this person and key got before; refused if they asked for another one."""
     if request.key is None:
         return None
     row = connection.execute(_ASKED, {"project_": project, "person": request.person, "key": request.key}).first()
     if row is None:
         return None
-    if row.shown != (None if request.sent is None else request.sent[0]) or request.item not in {None, row.item}:
+    is_wanted = request.item is not None
+    if (
+        row.shown != (None if request.sent is None else request.sent[0])
+        or (is_wanted and request.item != row.item)
+        or row.wanted not in {None, is_wanted}
+        or row.program != request.is_program
+    ):
         raise key_reused()
     return int(row.number)
 

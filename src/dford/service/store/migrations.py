@@ -120,10 +120,15 @@ def _ratings(connection: Connection) -> None:
     connection.execute(sa.text("ALTER TABLE rules ADD COLUMN ratings BOOLEAN NOT NULL DEFAULT FALSE"))
 
 
+def _wanted(connection: Connection) -> None:
+    """Questions say whether their item was asked for, which a request that is repeated must do, too."""
+    connection.execute(sa.text("ALTER TABLE questions ADD COLUMN wanted BOOLEAN"))
+
+
 # Number n turns version n - 1 into n, in fixed SQL: schema.py has the result of them all, and may change later.
 MIGRATIONS: list[Callable[[Connection], None]] = [
     _first, _expiry, _as_of, _placements, _confidence, _settlements, _rules, _programs, _files, _answer_ids,
-    _requests_by_project, _begin_of_leases, _ratings,
+    _requests_by_project, _begin_of_leases, _ratings, _wanted,
 ]  # fmt: skip
 
 

@@ -65,6 +65,7 @@ questions = Table(
     Column("purpose", Integer, nullable=False, server_default="0"),
     Column("checks", Integer),  # the question that this one repeats
     Column("program", Boolean, nullable=False, server_default=sa.false()),  # whether a program was asked
+    Column("wanted", Boolean),  # whether the request named the item; null if that was not written down
 )
 Index("questions_by_key", questions.c.project, questions.c.person, questions.c.key, unique=True)
 # answers, retractions and settlements of a project share one sequence, so that a state has a number
