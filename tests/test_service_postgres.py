@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from dford.cli import main
 from dford.service.projects.answering import SentAnswer
+from dford.service.store import schema
 from killing import kill_test
 from postgres import BINARIES, new_database
 from serving import learned, ok, problem, question_for, replayed, serving, set_up
@@ -54,6 +55,16 @@ def test_what_is_settled_and_set_on_one_server_holds_on_the_other(database: str)
         states = [learned(client, project)["digest"] for client in (one, two)]
         assert [one.get(f"{project}/people").json()["people"][0]["gold"] is not None] == [True]
     assert states == [replayed(database)] * 2
+
+
+def test_data_that_the_database_cannot_hold_is_no_database_that_is_down(database: str) -> None:
+    with serving(database) as client:
+        set_up(client)
+        project = {"name": "other", "levels": ["a", "b"], "gold_column": "a\0b"}
+        assert problem(client.post("/projects", json=project)) == (422, "invalid")
+        null = schema.projects.update().values(files="a\0b")
+        with pytest.raises(sa.exc.DataError):
+            client.service.write(None, lambda connection: connection.execute(null).rowcount)
 
 
 @pytest.mark.parametrize("keys", [("same", "same"), ("one", "other")])

@@ -118,6 +118,7 @@ def test_nobody_can_tell_a_gold_question_from_others(file: Path) -> None:
             "answers_per_item needs a project with the choice 'pool'",
         ),
         ({"auditors": ["ann"], "learner": "DFORD"}, "bad-rules", "auditors needs a project with the choice 'pool'"),
+        ({"gold_column": "a\0b"}, "invalid", "gold_column: it cannot contain a null character; got 'a\\x00b'"),
         ({"gold_column": "size"}, "bad-columns", "'size' is the column of known levels, which is not learned from"),
     ],
 )

@@ -21,6 +21,16 @@ from dford.service.projects.projects import NAME
 
 Name = Annotated[str, Field(pattern=f"^{NAME}$")]
 Text = Annotated[StrictStr, Field(min_length=1, max_length=200)]
+
+
+def _without_null(text: str) -> str:
+    if "\0" in text:
+        raise ValueError(f"it cannot contain a null character; got {text[:50]!r}")
+    return text
+
+
+StoredText = Annotated[Text, AfterValidator(_without_null)]
+"""A text that is stored as it is: PostgreSQL takes no null character."""
 Number = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Value = StrictStr | StrictBool | int | float | None
 Row = dict[StrictStr, Value]
@@ -140,13 +150,13 @@ class NewProject(Rules):
         0.1, ge=0, le=100, description="The expected error, in levels, at which there are enough answers."
     )
     reveal: bool = Field(False, description="Whether the page shows the predicted level before people answer.")
-    files: Text | None = Field(
+    files: StoredText | None = Field(
         None,
         description="The project's part of the image folder: a folder in it, or . for all of it. Its admins can add "
         "items that name any image there. Without it, they can name only what they upload, and admins of all projects "
         "any image of the folder.",
     )
-    gold_column: Text | None = Field(
+    gold_column: StoredText | None = Field(
         None,
         description="The column of known levels in uploaded tables; a row may leave it empty. It is neither shown nor "
         "learned from, and its levels are settled.",

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 
 from dford.service.refusal import Refusal, busy, shutting_down
 from dford.service.store.database import Database, is_down, told_to_others
@@ -209,8 +209,8 @@ class _Delivery:
 
 
 def _unwritten(error: Exception) -> Exception:
-    if not is_down(error) and not isinstance(error, DBAPIError):
-        return error
+    if isinstance(error, DataError) or (not is_down(error) and not isinstance(error, DBAPIError)):
+        return error  # a defect, which no other try would mend
     why = told_to_others(error)
     sentence = f"the database could not be written ({why}), so nothing was done; try again in a moment"
     if isinstance(error, DBAPIError) and error.connection_invalidated:
