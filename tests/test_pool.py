@@ -754,7 +754,8 @@ def test_a_damaged_pool_is_refused_when_it_is_loaded(name: str, tmp_path: Path) 
         pool.tell(question, bool(y[question.item] > question.level))
     pool.save(tmp_path / "pool.dford")
     header, arrays = persistence.read(tmp_path / "pool.dford")
-    for number in (np.inf,) if name == "X" else (np.nan, np.inf):  # features may be missing
+    numbers = {"X": [np.inf], "answers_propensity": [np.nan, np.inf, 1e-300]}  # features may be missing
+    for number in numbers.get(name, [np.nan, np.inf]):
         persistence.write(tmp_path / "bad.dford", header, {**arrays, name: np.full_like(arrays[name], number)})
         with pytest.raises(ValueError, match="invalid"):
             dford.load(tmp_path / "bad.dford")
@@ -778,6 +779,12 @@ FORGED: list[Any] = [
     {"open": [[0, 1, 1, 0.0, 70, "place", None, -1]]},
     {"open": [[0, 1, 1, 0.5, 70, "fun", None, -1]]},
     {"open": [[0, 1, 1]]},
+    {"open": [[0, 1, 1, 1e-300, 70, "place", None, -1]]},
+    {"features": -5},
+    {"features": 2**70},
+    {"features": ["x"]},
+    {"features": [1]},
+    {"features": {}},
 ]
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dford.engine.beliefs.opinions import RATED
+from dford.log import LEAST_PROPENSITY
 from dford.pool.agreement import AnswerColumns
 
 PURPOSES = ("place", "check", "audit", "gold", "released")
@@ -99,7 +100,7 @@ class Answers:
             any(column.shape != (count,) for column in found.values())
             or not all(((found[name] >= 0) & (found[name] < limit)).all() for name, limit in most.items())
             or (found["cut"] >= n_levels - (found["said"] != RATED)).any()
-            or not ((found["propensity"] > 0) & (found["propensity"] <= 1)).all()
+            or not ((found["propensity"] >= LEAST_PROPENSITY) & (found["propensity"] <= 1)).all()
             or not (np.isnan(found["confidence"]) | (np.abs(found["confidence"] - 0.75) <= 0.25)).all()
         ):
             raise ValueError("the pool has invalid answers")

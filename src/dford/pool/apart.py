@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dford.learners import Rows
+from dford.log import LEAST_PROPENSITY
 
 _NOT_YET = -1
 
@@ -84,7 +85,7 @@ class AnswersApart:
             or (X is not None and (X.shape != (count, width) or np.isinf(X.data if sparse.issparse(X) else X).any()))
             or (X is None) != (count == 0)
             or not all(((found[name] >= 0) & (found[name] < limit)).all() for name, limit in most.items())
-            or not ((found["propensity"] > 0) & (found["propensity"] <= 1)).all()
+            or not ((found["propensity"] >= LEAST_PROPENSITY) & (found["propensity"] <= 1)).all()
             or not ((found["after"] >= _NOT_YET) & (found["after"] <= learned)).all()
         ):
             raise ValueError("the pool has invalid answers about no item")

@@ -10,6 +10,7 @@ from scipy import sparse
 from dford.arrays import Ints
 from dford.engine import counter
 from dford.learners import Rows
+from dford.log import LEAST_PROPENSITY
 from dford.pool.questions import ItemQuestion
 
 OPEN, TOLD_NO, TOLD_YES, DROPPED, TOLD_LEVEL = range(5)
@@ -90,7 +91,11 @@ class AskedQuestions:
         for *given, checks in waiting:
             self._put(tuple(given), checks)
         numbers, is_open = sorted(one[4] for one in waiting), np.flatnonzero(fates == OPEN).tolist()
-        if numbers != is_open or (fates > TOLD_LEVEL).any() or not all(0 < one.propensity <= 1 for one in self):
+        if (
+            numbers != is_open
+            or (fates > TOLD_LEVEL).any()
+            or not all(LEAST_PROPENSITY <= one.propensity <= 1 for one in self)
+        ):
             raise ValueError("the pool has invalid questions")
 
     def _put(self, fields: tuple[Any, ...], checks: int) -> ItemQuestion:

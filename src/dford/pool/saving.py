@@ -86,7 +86,7 @@ def restore(pool: Any, header: dict[str, Any], arrays: Arrays, own: type[Ordinal
     pool._placements.X, pool._placements.filling = X, Filling(missing, fillings)
     pool.columns_ = None if header.get("columns") is None else Columns.from_json(header["columns"])
     restore_placements(pool._placements, header, arrays, own)
-    pool._names = header["features"]
+    pool._names = _names(header["features"], X.shape[1])
     pool._asked.restore(header["key"], header["open"], arrays["fates"])
     for question in pool._asked:
         pool._placements.items.set_open(pool._number(question.item), True)
@@ -128,6 +128,14 @@ def restore_placements(
     if header["is_coming"]:
         found = Priors(coming, _reliability("coming", arrays, k))
         placements.refresh = Refresh(lambda: found)
+
+
+def _names(names: Any, width: int) -> list[str] | None:
+    if names is None:
+        return None
+    if not isinstance(names, list) or len(names) != width or not all(isinstance(name, str) for name in names):
+        raise ValueError("the pool has invalid names of features")
+    return names
 
 
 def _voice(name: Any, eighths: Any, informs: Any) -> Voice:
