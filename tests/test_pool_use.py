@@ -124,7 +124,7 @@ def test_a_pool_starts_from_an_earlier_pool_of_texts() -> None:
     answer(earlier, y, 400)
     found = Pool(texts[200:], LEVELS, log=earlier, random_state=1)
     assert np.abs(found.levels_ - y[200:]).mean() < 0.7
-    with pytest.raises(ValueError, match="pass the earlier pool instead of its log"):
+    with pytest.raises(ValueError, match="does not say from what .* pass the earlier pool instead of its log$"):
         Pool(texts[200:], LEVELS, log=earlier.log_)
 
 

@@ -175,11 +175,17 @@ def test_a_journal_of_another_pool_or_with_rubbish_in_it_is_refused(tmp_path: Pa
         ({"budget": -1}, "budget must be a whole number, 0 or more; got -1"),
         ({"threads": 0}, "threads must be a whole number, 1 or more; got 0"),
         ({"retries": -1}, "retries must be a whole number, 0 or more"),
+        ({"budget": 1.5}, "budget must be a whole number, 0 or more; got 1.5"),
+        ({"threads": "2"}, "threads must be a whole number, 1 or more; got '2'"),
+        ({"retries": None}, "retries must be a whole number, 0 or more; got None"),
+        ({"answer": "judge.py"}, "answer must be a function of an item's number and a level; got 'judge.py'"),
     ],
 )
 def test_bad_options_get_one_sentence(options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(ValueError, match=sentence):
-        new().run(Judge(), **{"person": "judge", "budget": 10, **options})
+    pool = new()
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        pool.run(**{"answer": Judge(), "person": "judge", "budget": 10, **options})
+    assert not pool.programs
 
 
 @pytest.mark.parametrize("journal", [None, "journal"])

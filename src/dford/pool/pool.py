@@ -203,12 +203,16 @@ class Pool:
         if not len(told):
             return
         X, width, number = told.X, self._placements.X.shape[1], self._scale.number
-        is_same = told.feature_names is None or self._names is None or told.feature_names == self._names
-        if X.shape[1] != width or not is_same or (self.columns_ is not None and not isinstance(log, Pool)):
+        if self.columns_ is not None and not isinstance(log, Pool):
             raise ValueError(
-                "the log must have the pool's features, in the same order; if they were made from a table with more "
-                f"than numbers, pass the earlier pool instead of its log; got {told.feature_names or X.shape[1]}, and "
-                f"the pool has {self._names or width}"
+                "the pool's features were made from a table with more than numbers, and a log does not say from what "
+                "its own were made; pass the earlier pool instead of its log"
+            )
+        is_same = told.feature_names is None or self._names is None or told.feature_names == self._names
+        if X.shape[1] != width or not is_same:
+            raise ValueError(
+                "the log must have the pool's features, in the same order; "
+                f"got {told.feature_names or X.shape[1]}, and the pool has {self._names or width}"
             )
         if not width:
             warnings.warn("the log teaches nothing, as neither it nor the pool has features", stacklevel=4)
@@ -456,9 +460,13 @@ class Pool:
         """
         if not checked_about(None, person, None).person:
             raise ValueError("a program that answers needs a name; pass one such as person='judge'")
+        if not callable(answer):
+            raise TypeError(f"answer must be a function of an item's number and a level; got {answer!r}")
         for name, value, least in (("budget", budget, 0), ("threads", threads, 1), ("retries", retries, 0)):
-            if operator.index(value) < least:
-                raise ValueError(f"{name} must be a whole number, {least} or more; got {value!r}")
+            is_whole = hasattr(value, "__index__")
+            if not is_whole or operator.index(value) < least:
+                kind = ValueError if is_whole else TypeError
+                raise kind(f"{name} must be a whole number, {least} or more; got {value!r}")
         if person not in self.programs:
             self.programs.append(person)
         progress = Progress(0, budget, 0, 0, "", 0.0)
