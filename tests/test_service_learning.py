@@ -323,6 +323,18 @@ def test_a_snapshot_that_is_not_written_is_counted_and_reported(
     assert "was not kept: the disk is full" in caplog.text
 
 
+def test_what_was_taken_back_is_told_from_what_is_not_learned_yet(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    with serving(file) as client:
+        answer_some(client, set_up(client), 3)
+        learned(client, "/projects/rain")
+        fold = client.service.folds()[0]
+        monkeypatch.setattr(fold, "_apart", states.State(fold._state.model, 0, 0))
+        sentence = "project rain is learning again without what was taken back: 0 of 3 answers learned; try again"
+        assert sentence in fold.catching_up().sentence
+
+
 def build(file: Path, count: int, width: int, learner: str) -> None:
     """A log of many answers about rows of mostly zeros."""
     import numpy as np

@@ -88,7 +88,8 @@ class Fold:
         return f"{0 if state is None else state.sequence:,} of {max(self._goal, self._wanted):,} answers learned"
 
     def catching_up(self) -> Refusal:
-        what = f"catching up: {self.progress()}" if max(self._goal, self._wanted) else "getting ready"
+        what = "learning again without what was taken back" if self.is_replaced else "catching up"
+        what = f"{what}: {self.progress()}" if max(self._goal, self._wanted) else "getting ready"
         return Refusal(
             503, "catching-up", f"project {self.project.name} is {what}; try again in a moment", retry_after=1
         )
