@@ -141,7 +141,7 @@ def test_texts_are_placed_with_and_without_their_features_and_the_table_compares
         records = [record for do, given in tasks for record in do(*given)]
     answered, rated = real_people.tables(records)
     assert [row[0] for row in answered.rows] == ["offensive", "offensive, no texts"] == [row[0] for row in rated.rows]
-    assert answered.header[1:4] == ["named", "unnamed", "worst difference, named - unnamed"]
+    assert answered.header[1:4] == ["named", "unnamed", "named worse by at most"]
     for row in answered.rows:
         named, unnamed = ([float(figure) for figure in cell.split(" / ")] for cell in row[1:3])
         assert float(row[3]) == pytest.approx(max(a - b for a, b in zip(named, unnamed, strict=True)), abs=0.0011)

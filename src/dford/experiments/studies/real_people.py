@@ -238,7 +238,7 @@ def _compared(records: Sequence[Record], shares: Sequence[float], what: str, nam
         row += [_calibrated(own[way], shares) if own[way] else "" for way in expecting]
         rows.append(row)
     header = ["dataset", *(names[way] for way in ways)]
-    header += [f"worst difference, {names[first]} - {names[second]}"] if first in ways and second in ways else []
+    header += [f"{names[first]} worse by at most"] if first in ways and second in ways else []
     header += [f"expected / true, {names[way]}" for way in expecting]
     after = " / ".join(f"{share:g}" for share in shares)
     return Table(f"Levels off after {after} {what} per item by real people; {of_runs(records)}", header, rows)
