@@ -99,7 +99,7 @@ def caught_up(client: Any, project: str, **request: Any) -> dict[str, Any]:
     """The state, once there is one: a server that has just started may say to try again in a moment."""
     patience = time.monotonic() + 600
     while (response := client.get(f"{project}/state", **request)).status_code == 503:
-        assert problem(response)[1] == "catching-up"
+        assert problem(response)[1] in {"catching-up", "busy"}
         assert time.monotonic() < patience, response.text
         time.sleep(0.01)
     state: dict[str, Any] = ok(response)

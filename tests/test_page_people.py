@@ -217,13 +217,18 @@ def test_saving_leaves_alone_what_was_not_changed_and_what_is_typed_meanwhile(
 
 
 def test_a_column_of_a_new_project_can_hold_known_levels(tmp_path: Path, new_page: Callable[..., Page]) -> None:
-    page, file = new_page(), tmp_path / "days.csv"
+    page, file, held = new_page(), tmp_path / "days.csv", list[Route]()
     lines = [f"{n % 7},{n % 3},{['low', 'high', ''][n % 3]}\n" for n in range(30)]
     file.write_text("size,weight,truth\n" + "".join(lines))
     with serving(tmp_path / "log.db") as client:
         page.goto(home(client) + "#/new")
-        page.set_input_files("#file", file)
-        page.get_by_label("How weight is read").select_option("gold")
+        page.route("**/preview.csv?level=*", lambda route: held.append(route))
+        with page.expect_request("**/preview.csv?level=*"):  # which columns are ratings
+            page.set_input_files("#file", file)
+        page.get_by_label("How weight is read").select_option("gold")  # before it is known
+        with page.expect_response("**/preview.csv?level=*"):
+            held[0].continue_()
+        page.unroute("**/preview.csv?level=*")
         page.get_by_label("How truth is read").select_option("gold")
         expect(page.get_by_label("How weight is read")).to_have_value("ratings")  # three numbers, three levels
         page.get_by_role("button", name="Create project").click()

@@ -180,9 +180,13 @@ export class Upload {
     if (reading !== this.reading) return;
     columns.forEach((found, i) => {
       const { column, select } = this.columns[i];
-      if (select.value !== kindOf(column) || JSON.stringify(found) === JSON.stringify(column)) return;
-      this.columns[i] = this.choiceOf(found);
-      select.replaceWith(this.columns[i].select);
+      if (JSON.stringify(found) === JSON.stringify(column)) return;
+      const [now, isInUse] = [this.choiceOf(found), document.activeElement === select];
+      if (select.value !== kindOf(column)) now.select.value = select.value;
+      if (!now.select.value) return; // what they chose is no longer offered
+      this.columns[i] = now;
+      select.replaceWith(now.select);
+      if (isInUse) now.select.focus();
     });
   }
 
