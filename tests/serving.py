@@ -96,7 +96,7 @@ def problem(response: Any) -> tuple[int, str]:
 
 
 def caught_up(client: Any, project: str, **request: Any) -> dict[str, Any]:
-    """The state, once there is one: a server that has just started may say to try again in a moment."""
+    """The state, once there is one: a server that has just started, or is busy, may say to try again in a moment."""
     patience = time.monotonic() + 600
     while (response := client.get(f"{project}/state", **request)).status_code == 503:
         assert problem(response)[1] in {"catching-up", "busy"}

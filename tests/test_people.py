@@ -213,7 +213,7 @@ def play(pool: Pool, y: Any, n: int, people: dict[str, float], named: bool = Tru
 
 def test_answers_weigh_by_who_gave_them() -> None:
     off = np.zeros(2)
-    for seed in range(4):
+    for seed in range(6):
         X, y = make_synthetic(300, random_state=seed)
         for i, named in enumerate((True, False)):
             pool = Pool(X, LEVELS, learner=NewtonLogit(), random_state=seed)
@@ -222,7 +222,7 @@ def test_answers_weigh_by_who_gave_them() -> None:
             if named:
                 assert sum(person.answers for person in pool.people_.values()) == 900
                 assert set(pool.log_.person) == set(SIX)
-    assert off[0] < 0.8 * off[1], off
+    assert off[0] < 0.75 * off[1], off
 
 
 def uneven(seed: int) -> tuple[Any, Any]:

@@ -56,11 +56,13 @@ def test_priors_and_the_likelihood_of_answers_match_the_slow_way(n_levels: int, 
     for cut, higher in answers:
         evidence[0] += alike(0.1, n_levels).of(np.zeros(1, np.int64), np.array([cut]), np.array([int(higher)]))
     low, high = sorted(data.draw(st.tuples(*[st.integers(0, n_levels - 1)] * 2)))
-    grid = np.array([inversion]), np.array([power]), np.array([weights])
+    ways = [weights, [0.0, *weights[1:]]]  # with the learners and without them
+    grid = np.array([inversion, 0.2]), np.array([power]), np.array(ways)
     likely = priors.likelihoods(*said, evidence, np.array([[low, high]], np.int16), *grid, np.log(usual))
-    slow = naive_pool.sure(yes, above, inversion, power, weights, usual)
-    assert likely.shape == (1, 1, 1)
-    assert likely[0, 0, 0] == pytest.approx(naive_pool.likelihood(slow, answers, 0.1, low, high), abs=1e-6)
+    assert likely.shape == (2, 1, 2)
+    for (r, p, w), found_here in np.ndenumerate(likely):
+        slow = naive_pool.sure(yes, above, float(grid[0][r]), float(grid[1][p]), ways[w], usual)
+        assert found_here == pytest.approx(naive_pool.likelihood(slow, answers, 0.1, low, high), abs=1e-6)
 
 
 @given(sums_to_one(5), st.lists(st.floats(0.1, 1.0), min_size=4, max_size=4))
