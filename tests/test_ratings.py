@@ -1,6 +1,7 @@
 """Whole ratings, columns of ratings, and programs that inform: people decide."""
 
 import copy
+import math
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,7 @@ def test_a_question_can_be_answered_with_a_level(purpose: str, tmp_path: Path) -
         (({"item": [0], "rating": ["mild"]},), "columns item, level and, if it is known, person; got item, rating"),
         (({"item": [0, 1], "level": ["mild", "purple"]},), "'purple' is not a level"),
         (({"item": [0, 99], "level": ["mild", "mild"]},), "there is no item 99"),
+        (({"item": [0.0, math.nan], "level": ["mild", "mild"]},), "the item of row 1 of the ratings must be a whole"),
     ],
 )
 def test_what_is_not_valid_is_refused_and_nothing_of_it_counts(given: tuple[Any, ...], says: str) -> None:
@@ -103,6 +105,13 @@ def test_what_is_not_valid_is_refused_and_nothing_of_it_counts(given: tuple[Any,
     with pytest.raises((ValueError, TypeError), match=says):
         pool.rate(*given)
     assert not pool.ratings_["item"]
+
+
+def test_numbers_of_items_may_be_floats_as_a_column_with_gaps_has_them() -> None:
+    one, other = new(), new()
+    one.rate({"item": [3, 0], "level": ["mild", "mild"]})
+    other.rate({"item": [3.0, 0.0], "level": ["mild", "mild"]})
+    assert one.ratings_ == other.ratings_
 
 
 @pytest.mark.parametrize("said", [2, 3.5, "mild"])
@@ -190,6 +199,20 @@ def test_columns_of_ratings_are_found_and_are_where_levels_start(form: str) -> N
     for one in (pool, again):
         answer_rightly(one, right, 60)
     assert (again.probabilities_ == pool.probabilities_).all()
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("kind", ["id", "empty"])
+def test_a_column_that_is_not_learned_from_changes_no_rating_wherever_it_stands(place: int, kind: str) -> None:
+    """It has no numbers of its own; those of its neighbour were once read as its."""
+    random = np.random.default_rng(0)
+    columns = {"judge": random.integers(1, 4, 40).tolist(), "x": random.normal(size=40).tolist()}
+    other = {"id": [f"id-{i:05d}" for i in range(40)], "empty": [None] * 40}
+    names = list(columns)
+    names.insert(place, kind)
+    with pytest.warns(UserWarning, match="nothing is learned from"):
+        whole = Pool({name: (columns | other)[name] for name in names}, [1, 2, 3], random_state=0)
+    np.testing.assert_array_equal(whole.probabilities_, Pool(columns, [1, 2, 3], random_state=0).probabilities_)
 
 
 @pytest.mark.parametrize(("ratings", "says"), [(["c"], "there is no such column"), (["size"], "are not levels")])

@@ -54,6 +54,14 @@ def number(value: Any) -> float:
     return found if abs(found) <= LARGEST else math.nan
 
 
+def whole(value: Any, what: str) -> int:
+    """A whole number, be it a float, as tables with gaps have it, or in words."""
+    found = number(value)
+    if found != found // 1 or isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{what} must be a whole number; got {value!r}")
+    return int(found)
+
+
 def moment(value: Any) -> datetime | None:
     """The date, or date and time, that it stands for."""
     if isinstance(value, np.datetime64):

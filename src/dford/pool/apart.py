@@ -9,7 +9,7 @@ from scipy import sparse
 from dford.learners import Rows
 from dford.log import LEAST_PROPENSITY
 
-_NOT_YET = -1
+NOT_YET = -1
 
 
 class AnswerApart(NamedTuple):
@@ -20,7 +20,7 @@ class AnswerApart(NamedTuple):
     """The level that was predicted for the row."""
     propensity: float
     higher: bool
-    after: int = _NOT_YET
+    after: int = NOT_YET
     """How many answers about items were learned before it, or -1 if it was not learned yet."""
 
 
@@ -58,16 +58,9 @@ class AnswersApart:
             self._rows = [stack]
         return self._rows[0]
 
-    def take_new(self, learned: int) -> NDArray[np.int64]:
-        """The places of those not learned yet, which count as learned after so many answers about items from now on."""
-        after = self["after"]
-        new = np.flatnonzero(after == _NOT_YET)
-        after[new] = learned
-        return new
-
     def anew(self) -> None:
         """Take all of them for not learned."""
-        self["after"][:] = _NOT_YET
+        self["after"][:] = NOT_YET
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         names = _COLUMNS.names or ()
@@ -86,7 +79,7 @@ class AnswersApart:
             or (X is None) != (count == 0)
             or not all(((found[name] >= 0) & (found[name] < limit)).all() for name, limit in most.items())
             or not ((found["propensity"] >= LEAST_PROPENSITY) & (found["propensity"] <= 1)).all()
-            or not ((found["after"] >= _NOT_YET) & (found["after"] <= learned)).all()
+            or not ((found["after"] >= NOT_YET) & (found["after"] <= learned)).all()
         ):
             raise ValueError("the pool has invalid answers about no item")
         self._answers, self._new, self._rows = np.empty(count, _COLUMNS), [], [] if X is None else [X]

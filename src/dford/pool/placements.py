@@ -18,7 +18,7 @@ from dford.estimates import Estimate
 from dford.learners import LiveLearner, Rows
 from dford.pool.agreement import AnswerColumns, Voice, decides, halve, speaks
 from dford.pool.answers import AUDIT, CHECK, GOLD, PLACE, RELEASED, Answer, Answers
-from dford.pool.apart import AnswerApart, AnswersApart
+from dford.pool.apart import NOT_YET, AnswerApart, AnswersApart
 from dford.pool.audit import Audit
 from dford.pool.choice import AtHand, choose, choose_opinion
 from dford.pool.filling import Filling
@@ -294,9 +294,8 @@ class Placements:
     def _begin_next(self) -> None:
         if self.refresh is not None:
             self._take_effect(self.refresh.result())
-            self.refresh = None  # so that `recall` knows if an interrupt comes before the next one is there
-        stage = self.stage().next(len(self.items))
-        self.refresh, self.next = self._begin(), stage
+            self.refresh = None  # after an interrupt, only the next one is begun again
+        self._begin(self.stage().next(len(self.items)))
 
     def _count_said(self, answer: Answer) -> None:
         self.answers.append(answer._replace(is_taught=self._is_taught(answer)))
@@ -370,8 +369,6 @@ class Placements:
         self.items.differ(self.reliability)
         self.recall_audit()
         self.informed = self._n_informed()
-        if self.refresh is None and self.stage().until(self.next) <= 0:
-            self._learn_anew()
 
     def release(self) -> None:
         """Let the audit's answers count for their items."""
@@ -516,8 +513,8 @@ class Placements:
         worth = self._worth[1][by.rows(np.array([answer.person]))[0]]
         return bool(self._draw("teaches", len(self.answers)) < worth)
 
-    def _begin(self) -> Refresh:
-        """Learn all answers so far, in the background."""
+    def _begin(self, until: Stage) -> None:
+        """Learn all answers so far, in the background; what is found takes effect at this stage."""
         answers, X, learners, says, votes = self.answers, self.features(), self.learners, self._says(), self._votes()
         said, purpose = answers.told(says), answers["purpose"][says]
         calibration = Calibration(
@@ -525,8 +522,9 @@ class Placements:
             votes, None if votes is None else self._basis(),
         )  # fmt: skip
         new = self.learned + np.flatnonzero(answers["is_taught"][self.learned :])
-        apart = self.apart.take_new(self.learned) if X.shape[0] else np.empty(0, np.int64)
-        lessons, self.learned = self._lessons(np.concatenate([apart, len(self.apart) + new])), len(answers)
+        after = self.apart["after"]
+        apart = np.flatnonzero(after == NOT_YET) if X.shape[0] else np.empty(0, np.int64)
+        lessons = self._lessons(np.concatenate([apart, len(self.apart) + new]))
         lacking = self.filling.lacking(self.X)
         drawn = Drawn.of(self.items, learners.models[0], self.seed)
 
@@ -544,7 +542,10 @@ class Placements:
                 prior[lacking] = calibration.shares(reliability).prior[lacking]
             return Priors(prior, reliability)
 
-        return Refresh(work)
+        refresh, n = Refresh(work), len(answers)
+        # there is no call in this statement, so an interrupt comes before all of it or after
+        after[apart], self.learned, self.next, self.refresh = self.learned, n, until, refresh
+        refresh.begin()
 
     def _take_effect(self, found: Priors) -> None:
         self.reliability = self._extended(found.reliability)

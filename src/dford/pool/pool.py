@@ -286,7 +286,7 @@ class Pool:
         else:
             place = 0
             for column in self.columns_.columns_:
-                if not column.is_sparse:
+                if column.width and not column.is_sparse:
                     found[column.name] = place, column_ratings(column, column_of(rows, place), levels)
                     place += column.width
         if self._ratings is None:

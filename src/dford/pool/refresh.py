@@ -237,24 +237,32 @@ class Refresh:
         self._found: Priors | None = None
         self._error: BaseException | None = None
         self._work, self._done = work, threading.Event()  # an interrupted join would take the thread for done
-        threading.Thread(target=self._run, name="dford-pool", daemon=True).start()  # it can be redone
+        self._begun = threading.Lock()
+
+    def begin(self) -> None:
+        """Start the work, unless it was; nobody can tell whether an interrupted start did."""
+        if not self._begun.locked():
+            threading.Thread(target=self._run, name="dford-pool", daemon=True).start()  # it can be redone
 
     def is_done(self) -> bool:
         return self._done.is_set()
 
     def has_failed(self) -> bool:
         """Whether there will be no result; it is waited for."""
+        self.begin()
         self._done.wait()
         return self._error is not None
 
     def result(self) -> Priors:
-        self._done.wait()
-        if self._error is not None:
+        if self.has_failed():
+            assert self._error is not None
             raise self._error
         assert self._found is not None
         return self._found
 
     def _run(self) -> None:
+        if not self._begun.acquire(blocking=False):
+            return
         try:
             self._found = self._work()
         except BaseException as error:

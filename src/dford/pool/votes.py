@@ -15,7 +15,7 @@ from scipy import sparse
 from dford.arrays import Floats, Ints
 from dford.columns.column import Column
 from dford.columns.tables import read_table
-from dford.columns.values import is_missing, number, word
+from dford.columns.values import is_missing, number, whole, word
 from dford.engine.beliefs import opinions
 from dford.engine.beliefs.opinions import RATED
 from dford.learners import Rows
@@ -94,8 +94,8 @@ def read_ratings(X: Any) -> list[tuple[Any, Any, str | None]]:
         )
     people = table.get("person", [None] * len(table["item"]))
     return [
-        (item, level, None if is_missing(person) else person)
-        for item, level, person in zip(table["item"], table["level"], people, strict=True)
+        (whole(item, f"the item of row {i} of the ratings"), level, None if is_missing(person) else person)
+        for i, (item, level, person) in enumerate(zip(table["item"], table["level"], people, strict=True))
     ]
 
 

@@ -13,6 +13,7 @@ from urllib.parse import quote
 import httpx
 import numpy as np
 
+from dford.columns.values import whole
 from dford.service.client import replies
 from dford.service.client.replies import ServiceError
 from dford.service.client.rows import MOST, Row, as_rows, in_parts, plain_row, to_json
@@ -149,8 +150,12 @@ class Operations(ABC):
         is_one = level is not None
         rows = [{"item": operator.index(item), "level": level, "person": person}] if is_one else as_rows(item)
         sent = [
-            {"item": int(str(row["item"])), "level": str(row["level"]), "person": row.get("person") or None}
-            for row in rows
+            {
+                "item": whole(row["item"], f"the item of row {i} of the ratings"),
+                "level": str(row["level"]),
+                "person": row.get("person") or None,
+            }
+            for i, row in enumerate(rows)
         ]
         numbers: list[int] = []
         for begin in range(0, len(sent), MOST):

@@ -55,7 +55,8 @@ def add(app: FastAPI) -> None:
     def levels_csv(to: Admin, final: Annotated[bool, Query()] = False) -> Response:
         """Export every item with its level, probabilities, the range its answers leave, and how many answers it has.
 
-        If the level is settled, `settled_by` says by whom, and `lowest` and `highest` are the settled range.
+        If the level is settled, `settled_by` says by whom, and `lowest` and `highest` are the settled range. Else they
+        are what the item's own answers leave if none of them is wrong: `level` may lie outside.
 
         The whole file is of one moment: the header `Dford-Sequence` is the sequence number of the last answer,
         retraction or settlement in it, and `Dford-Stale` is `true` if it still includes an answer that was taken back
