@@ -12,10 +12,11 @@ from typing import Any
 
 import httpx
 import pytest
+import sqlalchemy as sa
 
 from dford.service.projects import uploads
 from dford.service.refusal import Refusal
-from serving import COLUMNS, LEVELS, ROWS, answer_some, ok, problem, question_for, serving, set_up
+from serving import COLUMNS, LEVELS, ROWS, above, answer_some, ok, problem, question_for, serving, set_up
 
 CSV = "size,colour,note\n" + "".join(f"{i},red,new {i}\n" for i in range(7))
 
@@ -53,6 +54,27 @@ def test_the_key_of_a_programs_question_is_refused_over_http(file: Path) -> None
         assert problem(client.post(f"{project}/questions", headers=key("--answer/1"))) == (422, "invalid")
         assert size(client) == before
         question_for(client, project, headers=key("--answer"))
+
+
+def test_thousands_of_answers_sent_again_hold_up_nobody(file: Path) -> None:
+    """Each was once looked up on its own, while everybody else's answers waited."""
+    with serving(file) as client:
+        project = set_up(client)
+        answers = [{"question": one["number"], "higher": above(one)} for one in answer_some(client, project, 3)]
+        first = ok(client.post(f"{project}/answers", json={"answers": answers}))["outcomes"]
+        counts, engine = [], client.service.database._write_engine
+        for times in (1, 1000):
+            ran: list[Any] = []
+
+            def note(*given: Any, ran: list[Any] = ran) -> None:
+                ran.append(given)
+
+            sa.event.listen(engine, "before_cursor_execute", note)
+            again = ok(client.post(f"{project}/answers", json={"answers": answers * times}))["outcomes"]
+            sa.event.remove(engine, "before_cursor_execute", note)
+            assert again == first * times
+            counts.append(len(ran))
+        assert 0 < counts[1] <= counts[0] + 3, "but for what the server may write besides"
 
 
 @pytest.mark.parametrize("what", ["project", "items", "items.csv", "question", "log.csv"])

@@ -17,7 +17,6 @@ _project: Any = sa.bindparam("project_")
 _head = heads.update().where(heads.c.project == _project)
 _SEQUENCE = _head.values(sequence=heads.c.sequence + 1).returning(heads.c.sequence)
 _SET_HEAD = _head.values(sequence=sa.bindparam("head"))
-_AT = sa.select(answers.c.at).where(answers.c.project == _project, answers.c.question == sa.bindparam("number"))
 _WHOSE = sa.select(answers.c.person).where(answers.c.project == _project, answers.c.question == sa.bindparam("number"))
 
 
@@ -52,9 +51,10 @@ class RecordedAnswer(NamedTuple):
 def record(connection: Connection, project: int, sent: Sequence[SentAnswer]) -> list[RecordedAnswer | Refusal]:
     """Record answers, each once, and return the outcome of each."""
     head, fates = _fates(connection, project, [one.number for one in sent])
+    _look_up_times(connection, project, fates)
     now, outcomes, new = time.time(), list[RecordedAnswer | Refusal](), dict[int, SentAnswer]()
     for one in sent:
-        outcome = _before(connection, project, one, fates.get(one.number))
+        outcome = _before(one, fates.get(one.number))
         if outcome is None:
             head += 1
             higher = one.is_above(fates[one.number].level)
@@ -73,9 +73,7 @@ def record(connection: Connection, project: int, sent: Sequence[SentAnswer]) -> 
     return outcomes
 
 
-def _before(
-    connection: Connection, project: int, answer: SentAnswer, fate: "_Fate | None"
-) -> RecordedAnswer | Refusal | None:
+def _before(answer: SentAnswer, fate: "_Fate | None") -> RecordedAnswer | Refusal | None:
     """The outcome of an answer to a question that takes no more answers; None if it still takes one."""
     number = answer.number
     if fate is None:
@@ -90,9 +88,8 @@ def _before(
             said = "with a level" if fate.rating is not None else f"higher={str(fate.higher).lower()}"
             sentence = f"question {number} was already answered {said}; the first answer stands"
             return Refusal(409, "answered-otherwise", sentence, "higher")
-        place = {"project_": project, "number": number}
-        at: float = fate.at if fate.at is not None else connection.execute(_AT, place).scalar_one()
-        return RecordedAnswer(number, higher, fate.sequence, at)
+        assert fate.at is not None
+        return RecordedAnswer(number, higher, fate.sequence, fate.at)
     if fate.skip is not None:
         return Refusal(409, "skipped", f"question {number} was skipped and takes no answer; ask again", "question")
     return None
@@ -158,7 +155,7 @@ class _Fate(NamedTuple):
     """The level asked about."""
     rating: int | None
     at: float | None = None
-    """When it was answered, if that was just now."""
+    """When it was answered, as far as that was looked up."""
 
 
 class _Listing(NamedTuple):
@@ -168,6 +165,7 @@ class _Listing(NamedTuple):
     """
 
     fates: sa.TextClause
+    times: sa.TextClause
     add_answers: sa.TextClause
     end_leases: sa.TextClause
     turn: sa.TextClause
@@ -184,6 +182,7 @@ def _make_listing(among: str, rows: str, part: str, all_of: str) -> _Listing:
             f"LEFT JOIN answers a ON {same.format('a')} LEFT JOIN skips s ON {same.format('s')} "
             f"LEFT JOIN retractions r ON {same.format('r')} WHERE q.project = :project AND q.number {among}"
         ),
+        sa.text(f"SELECT question, at FROM answers WHERE project = :project AND question {among}"),
         sa.text(
             "INSERT INTO answers (project, sequence, question, higher, person, at, confidence, rating) "
             f"SELECT :project, CAST({sequence} AS INTEGER), CAST({question} AS INTEGER), CAST({higher} AS BOOLEAN), "
@@ -223,6 +222,15 @@ def _fates(connection: Connection, project: int, numbers: Sequence[int]) -> tupl
         number: _Fate(item, sequence, None if higher is None else bool(higher), *rest)
         for number, item, sequence, higher, *rest in json.loads(row.fates or "[]")
     }
+
+
+def _look_up_times(connection: Connection, project: int, fates: dict[int, _Fate]) -> None:
+    """When the answered ones were; SQLite's JSON would round that."""
+    answered = [number for number, fate in fates.items() if fate.sequence is not None]
+    if answered:
+        place = {"project": project, "numbers": json.dumps(answered)}
+        for number, at in connection.execute(_listing(connection).times, place):
+            fates[number] = fates[number]._replace(at=at)
 
 
 def _fate(connection: Connection, project: int, number: int) -> _Fate:
