@@ -136,6 +136,17 @@ def test_ratings_of_many_people_come_at_least_as_near_as_their_median(spread: fl
     assert max(off) <= 0.05, off
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_single_ratings_of_rare_levels_are_not_all_taken_for_slips(seed: int) -> None:
+    """Nothing tells the two apart, and rates of slips are cautious: with shares by these, nearly all of them were."""
+    random, n = np.random.default_rng(seed), 600
+    right = random.choice(4, n, p=[0.76, 0.11, 0.05, 0.08])
+    said = np.where(random.random(n) < 0.1, np.clip(right + random.choice([-1, 1], n), 0, 3), right)
+    people = [f"person {i % 200}" for i in range(n)]
+    pool = new(n).rate({"item": range(n), "level": NAMES[said].tolist(), "person": people})
+    assert off(pool, right) < 0.3
+
+
 def test_settled_items_teach_at_once() -> None:
     X, y = make_synthetic(400, random_state=0)
     pool = Pool(X, [1, 2, 3, 4, 5], random_state=0)

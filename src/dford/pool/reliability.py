@@ -33,6 +33,9 @@ _NEARLY_NONE = 0.05
 _SURE = 16.0  # answers that the rate of slips of somebody starts with who says how sure they are
 _ANSWERS = 2.0, 8.0, 32.0, 128.0  # answers that anybody's rate may start with: the more, the more people are alike
 _ITEMS = 4000  # that rate and spread are found from, at most
+# A cautious rate is about twice a likely one. Ratings of rare levels would be taken for slips by it, the levels thereby
+# for rarer still, and so on: of paid people's ratings, one per item, three in four of those above the lowest level were.
+_LIKELY = 0.5
 _EVEN = 0.1  # of the shares, so that no level vanishes
 
 
@@ -71,13 +74,14 @@ class Reliability(NamedTuple):
         found: Ints = np.where(people + 1 < len(self.rates), people + 1, 0)
         return found
 
-    def evidence(self, told: AnswerColumns, voices: Sequence[Voice], n_items: int) -> Floats:
-        """What answers say about items, as logarithms, by place."""
+    def evidence(self, told: AnswerColumns, voices: Sequence[Voice], n_items: int, rated: float = 1.0) -> Floats:
+        """What answers say about items, as logarithms, by place; slips in ratings are so many times as frequent."""
         groups = Groups.of(told, voices, are_one=self.spread > 0.0)
         rows = self.rows(groups.voices)
+        rates = np.where(groups.said == opinions.RATED, rated, 1.0) * self.rates[rows]
         found: Floats = opinions.evidence(
             groups.starts, groups.items, self.strictness[rows[groups.starts[:-1]]], groups.cuts, groups.said,
-            self.rates[rows], self.spread, *self.positions(), n_items,
+            rates, self.spread, *self.positions(), n_items,
         )  # fmt: skip
         return found
 
@@ -225,7 +229,7 @@ class _Case(NamedTuple):
         before = np.ascontiguousarray(self.prior[self.answered])
         if not len(before):
             return found.shares
-        flat = found.without_spread().evidence(self.told, self.voices, len(self.prior))[self.answered]
+        flat = found.without_spread().evidence(self.told, self.voices, len(self.prior), _LIKELY)[self.answered]
         now: Floats = bounded(before * priors.tilt(before, flat, some), some).mean(axis=0)
         found_shares: Floats = (1.0 - _EVEN) * now / now.sum() + _EVEN / n_levels
         return found_shares
@@ -315,6 +319,9 @@ def _each(found: Reliability, groups: Groups, known: Floats, prior: Floats, voic
     tries = _BOTH if several else np.zeros(1)
     strict_before = (4.0 * logs(near) + logs(np.gradient(_BOTH))) if several else np.zeros(1)
     people, order = people_of(voices), np.argsort(groups.people, kind="stable")
+    if (prior == prior[:1]).all():  # then a rating of an item that nobody else spoke about says nothing of who gave it
+        alone = np.bincount(groups.items)[groups.items] == 1
+        order = order[~(alone & (groups.said[groups.starts[:-1]] == opinions.RATED))[order]]
     ends = np.searchsorted(groups.people[order], np.arange(len(voices) + 1))
     by_rates = dict[int, Floats]()
     for voice, one in enumerate(voices):
