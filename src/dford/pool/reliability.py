@@ -33,8 +33,8 @@ _NEARLY_NONE = 0.05
 _SURE = 16.0  # answers that the rate of slips of somebody starts with who says how sure they are
 _ANSWERS = 2.0, 8.0, 32.0, 128.0  # answers that anybody's rate may start with: the more, the more people are alike
 _ITEMS = 4000  # that rate and spread are found from, at most
-# A cautious rate is about twice a likely one. Ratings of rare levels would be taken for slips by it, the levels thereby
-# for rarer still, and so on: of paid people's ratings, one per item, three in four of those above the lowest level were.
+# A cautious rate is about twice a likely one. By it, ratings of rare levels would be taken for slips, the levels so
+# for rarer still, and so on.
 _LIKELY = 0.5
 _EVEN = 0.1  # of the shares, so that no level vanishes
 
