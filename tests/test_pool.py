@@ -523,14 +523,13 @@ def test_any_seed_works_to_the_end() -> None:
     assert pool.error_rate_ < 0.5
 
 
-@pytest.mark.parametrize("is_sparse", [False, True])
-def test_items_may_be_added_as_a_sparse_or_dense_matrix(is_sparse: bool) -> None:
+@pytest.mark.parametrize("first", [np.asarray, sparse.csr_matrix, sparse.coo_array])
+def test_items_may_be_added_as_a_sparse_or_dense_matrix(first: Callable[[Any], Any]) -> None:
     X, y = make_synthetic(80, random_state=0)
-    kinds = (sparse.csr_matrix, np.asarray) if is_sparse else (np.asarray, sparse.csr_matrix)
-    same, other = (fast(kinds[0](X[:40])).add(kind(X[40:])) for kind in kinds)
-    for pool in (same, other):
+    pools = [fast(first(X[:40])).add(form(X[40:])) for form in (np.asarray, sparse.csr_matrix, sparse.coo_array)]
+    for pool in pools:
         answer(pool, y, 80)
-    assert (same.probabilities_ == other.probabilities_).all()
+        assert (pool.probabilities_ == pools[0].probabilities_).all()
 
 
 def test_what_could_not_be_learned_is_said_once_and_learned_later(

@@ -249,6 +249,8 @@ class Pool:
         except (TypeError, ValueError):
             refuse_array(values)
             raise
+        if sparse.issparse(rows):
+            rows = sparse.csr_matrix(rows)  # a row of a sparse array would have one dimension
         self._repair()
         placements, is_first = self._placements, not len(self)
         if not is_first and sparse.issparse(rows) != sparse.issparse(placements.X):
