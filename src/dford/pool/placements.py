@@ -522,8 +522,7 @@ class Placements:
             votes, None if votes is None else self._basis(),
         )  # fmt: skip
         new = self.learned + np.flatnonzero(answers["is_taught"][self.learned :])
-        after = self.apart["after"]
-        apart = np.flatnonzero(after == NOT_YET) if X.shape[0] else np.empty(0, np.int64)
+        apart = np.flatnonzero(self.apart["after"] == NOT_YET) if X.shape[0] else np.empty(0, np.int64)
         lessons = self._lessons(np.concatenate([apart, len(self.apart) + new]))
         lacking = self.filling.lacking(self.X)
         drawn = Drawn.of(self.items, learners.models[0], self.seed)
@@ -542,7 +541,7 @@ class Placements:
                 prior[lacking] = calibration.shares(reliability).prior[lacking]
             return Priors(prior, reliability)
 
-        refresh, n = Refresh(work), len(answers)
+        refresh, n, after = Refresh(work), len(answers), self.apart["after"]
         # there is no call in this statement, so an interrupt comes before all of it or after
         after[apart], self.learned, self.next, self.refresh = self.learned, n, until, refresh
         refresh.begin()
