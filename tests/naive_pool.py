@@ -34,15 +34,10 @@ def error(belief: Sequence[float], level: int) -> float:
 
 
 def levels_of(yes: Sequence[float], rate: float) -> list[float]:
-    """The probabilities of levels, if answers are yes with these probabilities and wrong at this rate on average.
-
-    Of the rarer answer, the rest after wrong ones, if there is any, is the mean over all rates up to twice this one.
-    """
+    """The probabilities of levels, if answers are yes with these probabilities and wrong at this rate."""
     above = [1.0]
     for chance in yes:
-        rarer = min(chance, 1 - chance)
-        share = (rarer - rate if rarer >= 2 * rate else rarer**2 / 2 / (2 * rate)) / (1 - 2 * rate)
-        above.append(min(above[-1], share if chance < 0.5 else 1 - share))
+        above.append(min(above[-1], min(max((chance - rate) / (1 - 2 * rate), 0.0), 1.0)))
     return [max(one - next_, 1e-5) for one, next_ in zip(above, [*above[1:], 0.0], strict=True)]
 
 

@@ -150,6 +150,15 @@ def test_without_files_it_plays_the_synthetic_streams_and_says_what_to_pass(
     assert re.search(r"Missing: abalone, .*mslr\. .*--data", output)
 
 
+def test_learners_that_a_study_runs_on_none_of_the_datasets_are_refused_and_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`rated` takes ratings by people, and there are none."""
+    assert main([*SMALL, "--study", "people", "--learners", "rated", "--out", str(tmp_path / "out")]) == 2
+    assert "the study people runs none of rated on synthetic-poly" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_split_shares_no_row_and_leaves_out_what_is_not_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -42,7 +42,7 @@ def test_priors_and_the_likelihood_of_answers_match_the_slow_way(n_levels: int, 
     answers = data.draw(st.lists(st.tuples(st.integers(0, n_levels - 2), st.booleans()), max_size=6))
     cuts = st.lists(st.floats(0.001, 0.999), min_size=n_levels - 1, max_size=n_levels - 1)
     yes, above = data.draw(cuts), [sorted(data.draw(cuts), reverse=True) for _ in range(n_models)]
-    inversion, power = data.draw(st.floats(0.0, 0.25)), data.draw(st.floats(0.0, 3.0))
+    inversion, power = data.draw(st.floats(0.0, 0.3)), data.draw(st.floats(0.0, 3.0))
     weights = [data.draw(st.floats(0.0, 1.0)) for _ in range(1 + n_models)]
     tilt = data.draw(st.lists(st.floats(0.1, 5.0), min_size=n_levels, max_size=n_levels))
     trust = data.draw(st.lists(st.sampled_from([0.0, 0.5, 0.9, 1.0]), min_size=n_levels - 1, max_size=n_levels - 1))
@@ -63,20 +63,6 @@ def test_priors_and_the_likelihood_of_answers_match_the_slow_way(n_levels: int, 
     for (r, p, w), found_here in np.ndenumerate(likely):
         slow = naive_pool.sure(yes, above, float(grid[0][r]), float(grid[1][p]), ways[w], usual)
         assert found_here == pytest.approx(naive_pool.likelihood(slow, answers, 0.1, low, high), abs=1e-6)
-
-
-@pytest.mark.parametrize("rate", [0.0005, 0.1, 0.25])
-def test_that_yes_is_rarer_than_wrong_answers_proves_no_level(rate: float) -> None:
-    """The rarer, the likelier is no; all yes rarer than wrong answers were once taken for never, and one in a hundred
-    of such items stood higher."""
-    yes = np.linspace(0.001, 0.999, 200)[:, None]
-    even = np.ones(1), np.log([0.5, 0.5]), np.ones(2), np.ones(1)
-    above = priors.priors(yes, np.empty((0, 200, 1)), rate, 1.0, *even)[:, 1]
-    assert (np.diff(above) > 0).all()
-    np.testing.assert_allclose(above + above[::-1], 1.0)
-    sure = yes[:, 0] > 2 * rate
-    sure &= sure[::-1]
-    np.testing.assert_allclose(above[sure], (yes[sure, 0] - rate) / (1 - 2 * rate))
 
 
 @given(sums_to_one(5), st.lists(st.floats(0.1, 1.0), min_size=4, max_size=4))

@@ -103,6 +103,8 @@ def add(program: "typer.Typer") -> None:
             wanted = [d for d in one.datasets if d not in absent] if by_default else named or []
             taken = own | gather(wanted, data, seed, rounds)
             plans[name] = _tasks(name, taken, players[name], learners is not None, rounds, runs or one.runs, seed)
+            if taken and not plans[name]:
+                raise ValueError(f"the study {name} runs none of {', '.join(players[name])} on {', '.join(taken)}")
         with writing_to(out):  # fail now, not after the work
             out.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=out).close()

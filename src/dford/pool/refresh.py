@@ -24,7 +24,7 @@ _INVERSIONS = np.array([0.0005, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.25])
 _POWERS = np.array([0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 1.0, 1.2, 1.45, 1.75, 2.1, 2.5, 3.0])
 # Before any answer, learners are believed to be about as sure as they should be. They may turn out to know nothing; but
 # that they are far too modest takes many answers to show, as being too sure of wrong levels costs more.
-_DOUBT = np.where(_POWERS < 1.0, 1.0, 4.0) * logs(_POWERS) ** 2
+_DOUBT = np.where(_POWERS < 1.0, 1.0, 8.0) * logs(_POWERS) ** 2
 _FIRST = 25
 _SAMPLE = 2000
 # Most items are asked about where their prior is in doubt, which says little about how sure it may be elsewhere. An

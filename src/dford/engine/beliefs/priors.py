@@ -26,17 +26,13 @@ _STEEPNESS = 2.0
 def invert(yes: Floats, rate: float, out: Floats) -> None:
     """From the probabilities of answers to those of levels.
 
-    P(yes) = e + (1 - 2e) P(above), so P(above) = (P(yes) - e) / (1 - 2e), made to fall with the cut. But answers about
-    some items are wrong more rarely than about others: P(yes) < e does not prove a level. So P(yes) - e, or 0 where it
-    is negative, is averaged over all e up to twice the rate, which is at most 1/4; likewise for P(no).
+    P(yes) = e + (1 - 2e) P(above), so P(above) = (P(yes) - e) / (1 - 2e), made to fall with the cut.
     """
     above, levels = 1.0, out.size
     for c in range(levels):
         below = 0.0
         if c < levels - 1:
-            less = min(yes[c], 1.0 - yes[c])
-            less = (less * less / (4.0 * rate) if less < 2.0 * rate else less - rate) / (1.0 - 2.0 * rate)
-            below = min(above, less if yes[c] < 0.5 else 1.0 - less)
+            below = min(above, min(max((yes[c] - rate) / (1.0 - 2.0 * rate), 0.0), 1.0))
         out[c] = max(above - below, LEAST)
         above = below
 
