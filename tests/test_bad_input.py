@@ -357,8 +357,12 @@ def test_a_pool_refuses_what_it_could_not_learn_from_or_save_before_anyone_answe
     for levels in ([dt.date(2024, 1, 1), dt.date(2024, 1, 2)], [1.0, np.inf], [b"a", b"b"]):
         with pytest.raises(ValueError, match="must be text, numbers or booleans"):
             Pool(rows, levels)
-    with pytest.raises(ValueError, match="null character"):
-        Pool(rows, ["a", "a\0"])
+    for control in "\0", "\n", "\x1b":
+        with pytest.raises(ValueError, match="control character"):
+            Pool(rows, ["a", f"a{control}"])
+    for other in "a\u00e9 b ", "a\u00e9  b", "ae\u0301 b":
+        with pytest.raises(ValueError, match="levels must look different"):
+            Pool(rows, ["a\u00e9 b", "c", other])
 
 
 LATE = pl.LazyFrame({"a": [1.5, 2.5, 3.5], "b": [4.0, 5.0, 6.0]})

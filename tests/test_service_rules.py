@@ -112,6 +112,7 @@ def test_nobody_can_tell_a_gold_question_from_others(file: Path) -> None:
         ({"gold": 0.6}, "invalid", "gold must be at most 0.5; got 0.6"),
         ({"gold": 0.1, "choice": "turns"}, "bad-rules", "gold needs a project with the choice 'pool'"),
         ({"answers_per_item": 0}, "invalid", "answers_per_item must be at least 1; got 0"),
+        ({"answers_per_item": True}, "invalid", "answers_per_item: it must be a whole number; got true"),
         (
             {"answers_per_item": 2, "choice": "turns"},
             "bad-rules",

@@ -1,6 +1,7 @@
 """The scale: K levels in order, 1..K inside and the user's names outside."""
 
 import math
+import unicodedata
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
@@ -43,12 +44,18 @@ class Scale:
         if len(self.index) < len(self.names):
             twice = next(name for i, name in enumerate(self.names) if name in self.names[:i])
             raise ValueError(f"levels must be distinct; {twice!r} appears twice")
-        if any(isinstance(name, str) and "\0" in name for name in self.names):
-            raise ValueError(f"the name of a level cannot contain a null character; got {self.names!r}")
-        if any(isinstance(name, str) and name.encode(errors="ignore").decode() != name for name in self.names):
+        words = [name for name in self.names if isinstance(name, str)]
+        if any(unicodedata.category(letter) == "Cc" for name in words for letter in name):
+            raise ValueError(f"the name of a level cannot contain a control character; got {self.names!r}")
+        if any(name.encode(errors="ignore").decode() != name for name in words):
             raise ValueError(
                 f"levels must be text that can be written to a file; got {self.names!r}"
             )  # half a surrogate
+        alike = dict[str, str]()
+        for name in words:
+            other = alike.setdefault(" ".join(unicodedata.normalize("NFC", name).split()), name)
+            if other is not name:
+                raise ValueError(f"levels must look different; {other!r} and {name!r} do not")
         if len(self.names) < 2:
             raise ValueError(f"a scale needs at least two levels; got {len(self.names)} class(es): {self.names!r}")
         self.array = np.array(self.names)

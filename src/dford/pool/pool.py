@@ -65,9 +65,9 @@ class Pool:
     Parameters
     ----------
     X : array or sparse matrix of shape (n_items, n_features), or a table
-        The items' features. Some may be missing (NaN); without any columns, items are placed by their answers alone.
-        A table (a pandas or polars frame, a list of dicts, or a dict of columns) may also have texts, categories, dates
-        and vectors, which `Columns` turns into features.
+        The items' features. Some may be missing (NaN), except in a sparse matrix; without any columns, items are placed
+        by their answers alone. A table (a pandas or polars frame, a list of dicts, or a dict of columns) may also have
+        texts, categories, dates and vectors, which `Columns` turns into features.
     levels : sequence
         The scale, lowest first.
     learner : LiveLearner, optional

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     StrictBool,
@@ -31,7 +32,16 @@ def _without_null(text: str) -> str:
 
 StoredText = Annotated[Text, AfterValidator(_without_null)]
 """A text that is stored as it is: PostgreSQL takes no null character."""
-Number = Annotated[int, Field(ge=1, le=2**31 - 1)]
+
+
+def _not_truth(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError(f"it must be a whole number; got {str(value).lower()}")
+    return value
+
+
+_WHOLE = BeforeValidator(_not_truth)
+Number = Annotated[int, Field(ge=1, le=2**31 - 1), _WHOLE]
 Value = StrictStr | StrictBool | int | float | None
 Row = dict[StrictStr, Value]
 _PLAIN = {str, bool, int, float, type(None)}
@@ -101,7 +111,7 @@ class Rules(_In):
         description="The share of gold questions: they are about items whose level is settled, look like any other "
         "question, and show how often each person is right.",
     )
-    answers_per_item: Annotated[int, Field(ge=1, le=100)] = Field(
+    answers_per_item: Annotated[int, Field(ge=1, le=100), _WHOLE] = Field(
         1, description="Items with answers from fewer people than this come first."
     )
     auditors: Annotated[list[Text], _Many] | None = Field(
@@ -138,7 +148,7 @@ class NewProject(Rules):
     parameters: dict[str, Any] = Field(
         {}, description='The parameters of the learner. A policy is written {"policy": "Nearby", "exploration": 0.1}.'
     )
-    seed: Annotated[int, Field(ge=0, lt=2**32)] | None = Field(
+    seed: Annotated[int, Field(ge=0, lt=2**32), _WHOLE] | None = Field(
         None, description="The seed of the policy's random draws."
     )
     choice: Literal["pool", "turns"] | None = Field(
