@@ -81,7 +81,7 @@ def test_what_is_known_of_an_item_follows_bayes_rule(item: Any, rate: float) -> 
     known.believe(np.array([prior]), known.evidence, reliability)
     known.settle(0, low, high)
     for cut, higher in answers:
-        known.answer(0, says(reliability, cut, higher))
+        known.answer(0, known.evidence[0] + says(reliability, cut, higher))
     expected = naive_pool.belief(prior, answers, rate, low, high)
     np.testing.assert_allclose(known.belief(0), expected, rtol=1e-9, atol=1e-12)
     levels, errors = known.placements()
@@ -99,7 +99,7 @@ def test_the_next_question_is_the_one_that_tells_most(many: Any) -> None:
     for i, (prior, answers, low, high) in enumerate(many):
         known.settle(i, low, high)
         for cut, higher in answers:
-            known.answer(i, says(reliability, cut, higher))
+            known.answer(i, known.evidence[i] + says(reliability, cut, higher))
         belief = naive_pool.belief(prior, answers, rate, low, high)
         told += [naive_pool.information(belief, cut, rate) for cut in range(low, high)]
     best = known.best()

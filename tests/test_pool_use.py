@@ -128,6 +128,33 @@ def test_a_pool_starts_from_an_earlier_pool_of_texts() -> None:
         Pool(texts[200:], LEVELS, log=earlier.log_)
 
 
+def test_what_answers_of_several_people_say_has_the_same_bits_if_it_is_worked_out_anew() -> None:
+    """As it is after an interrupt, in the order of people and not of answers."""
+    X, y = make_synthetic(60, random_state=0)
+    pool, random = Pool(X, [1, 2, 3, 4, 5], audit=0.2, random_state=0), np.random.default_rng(0)
+    for n in range(200):
+        question = pool.ask(person=(person := f"p{random.integers(4)}"))
+        if n % 9 == 0:
+            pool.rate(question, int(y[question.item]), person)
+        else:
+            pool.tell(question, bool((y[question.item] > question.level) != (random.random() < 0.1)), person=person)
+        placements = pool._placements
+        before = placements.items.evidence.copy(), placements.audit.known.evidence.copy()
+        if n % 10 == 1 or n < 5:
+            placements.recall()
+            np.testing.assert_array_equal(placements.items.evidence, before[0])
+            np.testing.assert_array_equal(placements.audit.known.evidence, before[1])
+
+
+def test_a_pool_of_texts_is_loaded_without_a_look_at_each_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are 65,536: to look for ratings among them took 14 seconds."""
+    monkeypatch.setattr("dford.pool.pool.column_of", None)
+    pool = Pool([{"review": f"number {n}"} for n in range(30)], levels=["low", "high"], random_state=0)
+    pool.save(tmp_path / "a.pool")
+    assert len(dford.load(tmp_path / "a.pool")) == 30
+    assert len(Pool(sparse.eye(9, 70_000, format="csr"), levels=[1, 2, 3], ratings=[])) == 9
+
+
 @pytest.mark.parametrize("time", [None, 1e9 + 1])
 def test_answers_that_are_there_twice_do_not_teach_twice_without_a_word(time: float | None) -> None:
     log, copy = FeedbackLog(LEVELS), FeedbackLog(LEVELS)

@@ -173,6 +173,26 @@ def off(pool: Pool, right: Any) -> float:
     return float(np.abs([LEVELS.index(level) for level in pool.levels_] - right).mean())
 
 
+@pytest.mark.parametrize(("columns", "settled"), [(0, 0), (0, 1), (3, 0), (3, 8)])
+def test_a_program_that_is_right_is_not_left_for_a_few_known_levels_or_for_answers_that_agree(
+    columns: int, settled: int
+) -> None:
+    """People are asked where the program leaves doubt, for a while only about items at one level: those say nothing of
+    the shares of the levels, and what fits them alone may be wrong everywhere else."""
+    random = np.random.default_rng(0)
+    y = random.choice([1, 2, 3], 200, p=[0.5, 0.3, 0.2])
+    pool = Pool(random.normal(size=(200, columns)), levels=[1, 2, 3], programs=["judge"], random_state=0)
+    for item in range(settled):
+        pool.settle(item, int(y[item]))
+    pool.run(lambda item, level: bool(y[item] > level), person="judge", budget=400)
+    assert (pool.levels_ == y).all()
+    for _ in range(8):
+        for _ in range(10):
+            question = pool.ask(person="ann")
+            pool.tell(question, bool(y[question.item] > question.level))
+        assert np.abs(pool.levels_ - y).mean() < 0.05
+
+
 def test_programs_say_as_much_as_the_same_columns() -> None:
     right, said = judges(400, 3)
     table = pd.DataFrame({f"judge{n}": said[:, n] for n in range(3)})

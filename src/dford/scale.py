@@ -45,7 +45,7 @@ class Scale:
             twice = next(name for i, name in enumerate(self.names) if name in self.names[:i])
             raise ValueError(f"levels must be distinct; {twice!r} appears twice")
         words = [name for name in self.names if isinstance(name, str)]
-        if any(unicodedata.category(letter) == "Cc" for name in words for letter in name):
+        if any(unicodedata.category(letter) == "Cc" and letter not in "\t\n\r" for name in words for letter in name):
             raise ValueError(f"the name of a level cannot contain a control character; got {self.names!r}")
         if any(name.encode(errors="ignore").decode() != name for name in words):
             raise ValueError(
@@ -53,7 +53,8 @@ class Scale:
             )  # half a surrogate
         alike = dict[str, str]()
         for name in words:
-            other = alike.setdefault(" ".join(unicodedata.normalize("NFC", name).split()), name)
+            seen = "".join(letter for letter in name if unicodedata.category(letter) != "Cf")
+            other = alike.setdefault(" ".join(unicodedata.normalize("NFC", seen).split()), name)
             if other is not name:
                 raise ValueError(f"levels must look different; {other!r} and {name!r} do not")
         if len(self.names) < 2:

@@ -26,9 +26,10 @@ def read_table(X: Any) -> Table:
             {name: one if isinstance(one, (list, tuple, np.ndarray)) else _values(one) for name, one in X.items()}
         )
     if isinstance(X, (list, tuple)) and X and all(isinstance(row, Mapping) for row in X):
-        return _with_names(
-            {name: [row.get(name) for row in X] for name in dict.fromkeys(name for row in X for name in row)}
-        )
+        found = {name: [row.get(name) for row in X] for name in dict.fromkeys(name for row in X for name in row)}
+        if not found:
+            raise ValueError("the rows of the table have no columns; without any, pass numpy.empty((n, 0)) for n rows")
+        return _with_names(found)
     labels = labels_of(X)
     if labels is None:
         rows = np.asarray(checked_table(X))

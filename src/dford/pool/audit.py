@@ -82,8 +82,9 @@ class Audit:
             self._complete.append(False)
             self.known.add(1)
             self.settle(item)
-        self.known.answer(self._places[item], logs)
-        self._complete[self._places[item]] = self._is_complete(self._places[item])
+        place = self._places[item]
+        self.known.answer(place, self.known.evidence[place] + logs)
+        self._complete[place] = self._is_complete(place)
 
     def settle(self, item: int) -> None:
         """Take note that this item was settled, or that this was undone."""

@@ -25,6 +25,7 @@ T = TypeVar("T")
 PARTS = 10  # with five, the error was half as large again on some data after one answer per item
 LEVEL_PARTS = 5
 _LEAST, _MOST = 50, 5000  # items with levels to learn
+_OTHERS = 25  # items that nobody spoke about
 _LEAST_PER_LEVEL = 5  # with 3, and fifty levels, placements were 6.4 levels off instead of 5.7
 _MOST_PRODUCTS = 12  # columns up to which a logit of levels has their products
 _N_TREES, _LEAST_IN_LEAF, _DRAWS = 60, 5, 4
@@ -118,15 +119,20 @@ class Drawn(NamedTuple):
     draws: Floats
 
     @classmethod
-    def of(cls, items: Items, learner: LiveLearner, seed: int) -> "Drawn | None":
+    def of(cls, items: Items, learner: LiveLearner, seed: int, votes: bool = False) -> "Drawn | None":
         """Those that were answered about or settled, evenly thinned out if there are many.
 
-        None if there are too few, or if the learner is not `Auto`: who chose another wants nothing else.
+        If there are votes, there are as many others: where those are sure, nobody is asked, and models that had seen
+        nothing of the kind would say anything there. None if there are too few, or if the learner is not `Auto`: who
+        chose another wants nothing else.
         """
         known = np.flatnonzero((items.counts > 0) | (items.bounds[:, 1] - items.bounds[:, 0] < items.n_levels - 1))
         if len(known) < max(_LEAST, _LEAST_PER_LEVEL * items.n_levels) or not isinstance(learner, Auto):
             return None
         some = known[:: 1 + (len(known) - 1) // _MOST]
+        if votes:
+            others = np.setdiff1d(np.arange(len(items)), known)
+            some = np.sort(np.concatenate([some, others[:: 1 + len(others) // _OTHERS]]))
         draws = counter.uniforms(counter.stream(seed, "levels"), some)
         return cls(some, items.evidence[some], items.bounds[some], draws)
 

@@ -78,9 +78,9 @@ class Items:
         self.evidence = np.repeat(self.evidence, reliability.fine * self.n_levels // self.evidence.shape[1], axis=1)
         self.look(np.arange(len(self)))
 
-    def answer(self, item: int, logs: Floats, is_repeat: bool = False) -> None:
-        """Count an answer; `logs` are the logarithms of its likelihood, by level."""
-        self.evidence[item] += logs
+    def answer(self, item: int, evidence: Floats, is_repeat: bool = False) -> None:
+        """Count an answer, after which this is what all of the item's answers say."""
+        self.evidence[item] = evidence
         self.counts[item] += 1
         self.repeats[item] += is_repeat
         self.look_at(item)

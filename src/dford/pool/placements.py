@@ -27,7 +27,7 @@ from dford.pool.held_out_learners import Drawn, HeldOutLearners, Lessons
 from dford.pool.items import Items
 from dford.pool.judged import judged
 from dford.pool.people import Basis, Person, read_people
-from dford.pool.refresh import Calibration, Priors, Refresh, Stage
+from dford.pool.refresh import Calibration, Priors, Refresh, Stage, is_start
 from dford.pool.reliability import Reliability, alike, usual_rate
 from dford.pool.votes import RatingColumn, Votes, ratings, start
 from dford.scale import Scale
@@ -85,7 +85,8 @@ class Placements:
         self.learned, self.informed, self.settled = 0, 0, 0
         self.next = Stage(0, 0).next(0)
         self._said = set[tuple[int, int, bool, str]]()  # about which item and cut, or level if rated, by whom
-        self._worth: tuple[Reliability, Floats] | None = None  # how much an answer tells, by the rows of this
+        self._numbers, self._firsts = dict[Voice, int](), dict[str, int]()  # of voices, and of each name's first one
+        self._sure: tuple[Reliability, Floats] | None = None  # its sureness
 
     def add(self, rows: Rows) -> None:
         """Add items. The first ones determine which features may be missing, and what is filled in."""
@@ -115,12 +116,18 @@ class Placements:
 
     def number(self, voice: Voice) -> int:
         """The number of a voice, which may be new."""
-        if voice not in self.voices:
+        if len(self._numbers) != len(self.voices):
+            self._numbers, self._firsts = {one: number for number, one in enumerate(self.voices)}, {}
+            for one, number in self._numbers.items():
+                self._firsts.setdefault(one.name, number)
+        if voice not in self._numbers:
             self.voices.append(voice)
             before, self.reliability = self.reliability, self._extended(self.reliability)
             if before.spread != self.reliability.spread:  # now people may differ
-                self.items.differ(self.reliability)
-        return self.voices.index(voice)
+                self._recall_evidence()
+            number = self._numbers[voice] = len(self._numbers)
+            self._firsts.setdefault(voice.name, number)
+        return self._numbers[voice]
 
     def _extended(self, reliability: Reliability) -> Reliability:
         """With the voices that came since, unless all is known in advance."""
@@ -250,14 +257,14 @@ class Placements:
             self._count_guess(answer)
         elif voice.informs:  # it takes effect with the next priors
             self.answers.append(answer._replace(is_taught=False))
-            if not self.stage().decided:
+            if is_start(self.stage().decided):
                 self._start_from_votes(answer.item)
         else:
             self._count_said(answer)
         self._go_on()
 
     def _start_from_votes(self, item: int) -> None:
-        """Until somebody has said what is right, what informs is where an item starts, at once."""
+        """Until enough says what it is worth, what informs is where an item starts, at once."""
         which = np.flatnonzero((self.answers["item"] == item) & speaks(self.voices, self.answers["person"]))
         told = self.answers.told(which)
         rated = ratings(self.X[[item]], self.rating_columns)
@@ -299,12 +306,11 @@ class Placements:
 
     def _count_said(self, answer: Answer) -> None:
         self.answers.append(answer._replace(is_taught=self._is_taught(answer)))
-        logs = self._logs(len(self.answers) - 1)
         if answer.purpose == AUDIT:
-            self.audit.answer(answer.item, logs)
+            self.audit.answer(answer.item, self._logs(len(self.answers) - 1, self.reliability.without_spread()))
         else:
             key = answer.item, answer.cut, answer.said == RATED, self.voices[answer.person].name
-            self.items.answer(answer.item, logs, key in self._said)
+            self.items.answer(answer.item, self._evidence_of(answer.item), key in self._said)
             self._said.add(key)
 
     def _count_guess(self, answer: Answer) -> None:
@@ -361,14 +367,20 @@ class Placements:
         """After an interrupt, work out from the answers what follows from them."""
         n = int(self.answers["person"].max(initial=-1)) + 1
         del self.voices[n:]
-        self.reliability = self._extended(self.reliability.of_first(self.voices))
-        own = self.answers.told((self.answers["purpose"] != AUDIT) & self._says())
-        self.items.evidence = self._evidence(own, len(self.items))
+        self.reliability, self._sure = self._extended(self.reliability.of_first(self.voices)), None
+        own = self._recall_evidence()
         self.items.counts = np.bincount(own.item, minlength=len(self.items)).astype(np.int32)
         self.recall_repeats()
-        self.items.differ(self.reliability)
+        self.items.look(np.arange(len(self.items)))
         self.recall_audit()
         self.informed = self._n_informed()
+
+    def _recall_evidence(self) -> AnswerColumns:
+        """Work out anew what the answers that place items say of them, by the people as they are now."""
+        own = self.answers.told((self.answers["purpose"] != AUDIT) & self._says())
+        self.items.evidence = self._evidence(own, len(self.items))
+        self.items.differ(self.reliability)
+        return own
 
     def release(self) -> None:
         """Let the audit's answers count for their items."""
@@ -450,7 +462,7 @@ class Placements:
         for i in np.flatnonzero(self.answers["purpose"] == AUDIT).tolist():
             voice = self.voices[self.answers["person"][i]]
             if voice.decides:
-                self.audit.answer(int(self.answers["item"][i]), self._logs(i))
+                self.audit.answer(int(self.answers["item"][i]), self._logs(i, self.reliability.without_spread()))
             elif voice.is_guess:
                 self.audit.give_up(int(self.answers["item"][i]))
 
@@ -486,20 +498,25 @@ class Placements:
         even = np.where(said == RATED, 1.0 / (len(self.scale) - 1), propensity)
         return halved, self.answers["placement"], even, yes == YES
 
-    def _logs(self, i: int) -> Floats:
-        """The logarithms of how likely an answer is, after all that its person had said about the item."""
-        own, by, purpose, item = np.array([i]), self.reliability, self.answers["purpose"], self.answers["item"]
-        if purpose[i] == AUDIT:
-            by = by.without_spread()
-        if by.spread > 0.0:
-            name = self.voices[self.answers["person"][i]].name
-            same = np.flatnonzero(item[: i + 1] == item[i])
-            same = same[purpose[same] != AUDIT]
-            voices = [self.voices[voice] for voice in self.answers["person"][same].tolist()]
-            own = same[[voice.name == name and not voice.is_guess for voice in voices]]
-        _, voice, cut, said = self.answers.told(own)
-        found = by.of(voice, cut, said)
-        return found - by.of(voice[:-1], cut[:-1], said[:-1]) if len(own) > 1 else found
+    def _logs(self, i: int, by: Reliability) -> Floats:
+        """The logarithms of how likely an answer is by itself."""
+        _, voice, cut, said = self.answers.told(np.array([i]))
+        return by.of(voice, cut, said)
+
+    def _evidence_of(self, item: int) -> Floats:
+        """What the answers that place an item say of it, after the last one: the same bits as if counted anew."""
+        if self.reliability.spread == 0.0:
+            before: Floats = self.items.evidence[item]
+            return before + self._logs(len(self.answers) - 1, self.reliability)
+        own = np.flatnonzero((self.answers["item"] == item) & (self.answers["purpose"] != AUDIT))
+        by_person = dict[int, list[int]]()
+        for answer, voice in zip(own.tolist(), self.answers["person"][own].tolist(), strict=True):
+            if self.voices[voice].decides:
+                by_person.setdefault(self._firsts[self.voices[voice].name], []).append(answer)
+        found: Floats = np.zeros(self.items.evidence.shape[1])
+        for _, theirs in sorted(by_person.items()):
+            found += self.reliability.of(*self.answers.told(np.array(theirs))[1:])
+        return found
 
     def _is_taught(self, answer: Answer) -> bool:
         """People who are often wrong teach rarely: their answers are thinned out in proportion to their worth."""
@@ -508,10 +525,14 @@ class Placements:
         if len(self.reliability.rates) == 1:
             return True
         by = self.reliability
-        if self._worth is None or self._worth[0] is not by:
-            self._worth = by, by.worth(np.arange(-1, len(by.rates) - 1))
-        worth = self._worth[1][by.rows(np.array([answer.person]))[0]]
-        return bool(self._draw("teaches", len(self.answers)) < worth)
+        if self._sure is None or self._sure[0] is not by:
+            before, sure = self._sure or (by, np.empty(0))
+            known = len(sure) if before.shares is by.shares and before.spread == by.spread else 0
+            new = by._replace(strictness=by.strictness[known:], rates=by.rates[known:])
+            self._sure = by, np.append(sure[:known], new.sureness())
+        sure = self._sure[1]
+        own = float(sure[by.rows(np.array([answer.person]))[0]]) / float(sure[1:].max())
+        return bool(self._draw("teaches", len(self.answers)) < own * own)
 
     def _begin(self, until: Stage) -> None:
         """Learn all answers so far, in the background; what is found takes effect at this stage."""
@@ -525,7 +546,7 @@ class Placements:
         apart = np.flatnonzero(self.apart["after"] == NOT_YET) if X.shape[0] else np.empty(0, np.int64)
         lessons = self._lessons(np.concatenate([apart, len(self.apart) + new]))
         lacking = self.filling.lacking(self.X)
-        drawn = Drawn.of(self.items, learners.models[0], self.seed)
+        drawn = Drawn.of(self.items, learners.models[0], self.seed, votes is not None)
 
         def work() -> Priors:
             if not X.shape[1] and votes is None:
@@ -551,6 +572,9 @@ class Placements:
         audited, says = self.answers["purpose"] == AUDIT, self._says()
         own, others = (self.answers.told(np.flatnonzero(which & says)) for which in (~audited, audited))
         self.items.believe(found.prior, self._evidence(own, len(self.items)), self.reliability)
+        if self.informed and is_start(int(np.count_nonzero(says[: self.learned])) + self.settled):
+            for item in np.unique(self.answers["item"][self.learned :]).tolist():
+                self._start_from_votes(item)
         places = self.audit.places(others.item)
         by = self.reliability.without_spread()
         self.audit.believe(by.evidence(others._replace(item=places), self.voices, len(self.audit.items)))

@@ -280,11 +280,12 @@ class Pool:
         """The features of these rows, which have these names, that are ratings."""
         names = [str(place) for place in range(rows.shape[1])] if names is None else list(names)
         found, levels = {}, self._scale.names
+        wanted = None if self._ratings is None else set(map(str, self._ratings))
         if self.columns_ is None:
-            # sparse features are words, counts and the like, of which there may be many thousands
-            some = [] if sparse.issparse(rows) and self._ratings is None else names
-            for place, name in enumerate(some):
-                found[name] = place, rating_values(column_of(rows, place), as_numbers(levels))
+            for place, name in enumerate(names):
+                # sparse features are words, counts and the like, of which there may be many thousands
+                if not sparse.issparse(rows) if wanted is None else name in wanted:
+                    found[name] = place, rating_values(column_of(rows, place), as_numbers(levels))
         else:
             place = 0
             for column in self.columns_.columns_:
@@ -386,10 +387,11 @@ class Pool:
             with the columns `item`, `level` and, if it is known who gave them, `person`.
         level : a level of the scale
         person : str, optional
-            Who gave it. By default, the one the question is for; all ratings without a person count as one person's.
+            Who gave it. By default, the one the question is for.
 
-        All that a person says about an item is one opinion, be it answers or ratings; the same rating by the same
-        person counts once. If some are not valid, none of a table counts. Use `settle` if the level is known.
+        All that a person says about an item is one opinion, be it answers or ratings. A rating that nobody asked for
+        counts once for an item, a level and a name; without a name each counts, as it may be somebody else's. If some
+        are not valid, none of a table counts. Use `settle` if the level is known.
         """
         if isinstance(item, ItemQuestion):
             return self._rate_asked(item, level, person)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dford.arrays import Bools, Floats, Ints
+from dford.engine import counter
 from dford.engine.beliefs import opinions, priors
 from dford.engine.beliefs.opinions import RATED
 from dford.engine.elementary import logs
@@ -37,6 +38,7 @@ _CHANCE = 1.5707963267948966
 # each of its items until that was known: they count for no more than so many about a cut. With 12, a third of what was
 # true was expected in some pools; with 2, it took longer to see that the answers are right.
 _APART = 5.0
+_DRAWS, _RARE = counter.stream(0, "levels by votes"), -50.0
 _VOTED = 2.0  # answers about a cut that count for as much as those of any number of programs
 
 
@@ -130,6 +132,9 @@ class Calibration:
         self._voices, self._given, self._asked_apart = tuple(voices), rate, asked_apart
         self._votes, self._basis = votes, basis
         self._settled = items.bounds[:, 0] == items.bounds[:, 1]
+        self._is_answered = np.isin(np.arange(len(items)), answered)
+        self._draws = counter.uniforms(_DRAWS, np.arange(len(items)))
+        self._n_decided = len(told.item) + int(np.count_nonzero(self._settled))
 
     def reliability(self) -> Reliability:
         """By person if there are several, or if one says how sure they are; else the same for all answers.
@@ -164,10 +169,11 @@ class Calibration:
         If there are items to draw the levels of, they are drawn by what the learners say, and learned like labels.
         """
         votes, n_levels = self._votes, yes.shape[1] + 1
-        if votes is not None and not len(self._items) and not len(self._asked_apart):
-            return Fitted(Sureness.even(n_levels), None), votes.shares.copy()  # nobody has said yet what they are worth
+        if votes is not None and is_start(self._n_decided) and not len(self._asked_apart):
+            return Fitted(Sureness.even(n_levels), None), votes.shares.copy()  # little says yet what they are worth
         voted = np.empty((0, *yes.shape)) if votes is None else votes.above()[None]
-        sure = self._sureness(yes, voted, reliability)
+        knows = X.shape[1] > 0
+        sure = self._sureness(yes, voted, _ways_to_weigh(knows, len(voted)), reliability)
         if drawn is None:
             return Fitted(sure, None), priors.priors(yes, voted, *sure)
         some = drawn.items
@@ -175,13 +181,14 @@ class Calibration:
         X, seen = (X, None) if votes is None else votes.with_features(X)
         models = LevelModels.learn(X, seen, parts, drawn, prior)
         above = np.concatenate([voted, models.above(X, seen, parts, n_levels)])
-        sure = self._sureness(yes, above, reliability)
+        sure = self._sureness(yes, above, _ways_to_weigh(knows, len(above)), reliability)
         return Fitted(sure, models), priors.priors(yes, above, *sure)
 
-    def _sureness(self, yes: Floats, above: Floats, reliability: Reliability) -> Sureness:
+    def _sureness(self, yes: Floats, above: Floats, ways: Floats, reliability: Reliability) -> Sureness:
         """The sureness under which the items' own answers, which no model has seen, are likeliest."""
         evidence, is_own = self._evidence(reliability), np.arange(len(self._rows)) < self._n_own
-        usual, grid = logs(self._shares(evidence, reliability)), (_INVERSIONS, _POWERS, _ways_to_weigh(1 + len(above)))
+        usual, grid = logs(self._shares(evidence, reliability)), (_INVERSIONS, _POWERS, ways)
+        elsewhere = 0.0 if self._votes is None else self._by_votes(self._votes, yes, above, grid, usual)
         yes, above = yes[self._rows], above.take(self._rows, axis=1)  # in one piece, as everything compiled takes it
         own, audited = (
             priors.likelihoods(yes[of], above.compress(of, axis=1), evidence[of], self._bounds[of], *grid, usual)
@@ -189,13 +196,32 @@ class Calibration:
         )
         rate = reliability.slips(self._told.person)
         doubt = _DOUBT + 200.0 * (_INVERSIONS[:, None] - rate) ** 2
-        chances = own + _AUDITED * audited - doubt[:, :, None]
+        chances = own + _AUDITED * audited - doubt[:, :, None] + elsewhere
         asked = self._n_asked() * (1.0 - 2.0 * rate) ** 2
         if self._votes is not None:
             asked = asked + np.minimum(self._votes.asked, _VOTED)
         sure = Sureness(*priors.expected_parameters(*grid, chances), usual, np.ones(len(usual)), np.ones(len(asked)))
         tilt = priors.tilt(priors.priors(yes, above, *sure), evidence, self._bounds)
+        if self._votes is not None:
+            tilt = 1.0 + self._stand_for_all() * (tilt - 1.0)
         return sure._replace(tilt=tilt, trust=np.sqrt(asked / (asked + _CHANCE)))
+
+    def _by_votes(
+        self, votes: Votes, yes: Floats, above: Floats, grid: tuple[Floats, Floats, Floats], usual: Floats
+    ) -> Floats:
+        """How likely some levels drawn by votes are, of items nobody was asked about, by the parameters of priors.
+
+        People are asked where votes leave doubt. What fits all of that may be wrong elsewhere: a learner that has met
+        one level alone would find it everywhere.
+        """
+        n_levels = len(usual)
+        left = np.flatnonzero((votes.shares.max(axis=1) > 1.0 / n_levels + 1e-9) & ~self._is_answered)
+        some = left[:: 1 + len(left) // _FIRST]
+        drawn = (votes.shares[some].cumsum(axis=1)[:, :-1] <= self._draws[some, None]).sum(axis=1)
+        evidence = np.where(np.arange(n_levels) == drawn[:, None], 0.0, _RARE)
+        whole = np.tile(np.array([0, n_levels - 1], np.int16), (len(some), 1))
+        found: Floats = priors.likelihoods(yes[some], above.take(some, axis=1), evidence, whole, *grid, usual)
+        return _FIRST / max(self._n_decided, _FIRST) * found
 
     def _n_asked(self) -> Floats:
         """How many answers there are about each cut; ratings and settled levels are about all."""
@@ -216,16 +242,28 @@ class Calibration:
 
     def _shares(self, evidence: Floats, reliability: Reliability) -> Floats:
         """The shares of the levels, by the answers alone: what learners believe must not confirm itself."""
-        if reliability.spread > 0.0:
-            return reliability.shares
-        even = np.full(evidence.shape, 1.0 / evidence.shape[1])
-        found: Floats = priors.tilt(even, evidence, self._bounds) / evidence.shape[1]
+        found = reliability.shares
+        if reliability.spread == 0.0:
+            even = np.full(evidence.shape, 1.0 / evidence.shape[1])
+            found = priors.tilt(even, evidence, self._bounds) / evidence.shape[1]
+        if self._votes is not None:
+            by_votes = self._votes.shares.mean(axis=0)
+            found = by_votes + self._stand_for_all() * (found - by_votes)
         return found
 
+    def _stand_for_all(self) -> float:
+        """How far the items that people spoke about stand for all, if votes choose these: not before they are half."""
+        return min(1.0, 2.0 * float(self._is_answered.mean()))
 
-def _ways_to_weigh(n: int) -> Floats:
-    """All ways to use some of n things and to weigh these alike."""
-    used = np.array(list(itertools.product([0.0, 1.0], repeat=n))[1:])
+
+def is_start(decided: int) -> bool:
+    """Whether levels are those of votes, if there are any: so few answers and settled levels say nothing better."""
+    return decided < _FIRST
+
+
+def _ways_to_weigh(knows: bool, n: int) -> Floats:
+    """All ways to use some of the learners, which know nothing without features, and n others, weighed alike."""
+    used = np.array(list(itertools.product([0.0, 1.0] if knows else [0.0], *([0.0, 1.0] for _ in range(n))))[1:])
     found: Floats = used / used.sum(axis=1, keepdims=True)
     return found
 

@@ -110,13 +110,6 @@ class Reliability(NamedTuple):
         found = opinions.sureness(self.shares, self.strictness, self.rates, self.spread, *self.positions())
         return np.maximum(found, 1.0 - 2.0 * _MOST)
 
-    def worth(self, people: Ints) -> Floats:
-        """How much an answer of each tells, relative to the best person: 1 for the best, 0 for flipping a coin."""
-        sure = self.sureness()
-        best = sure[1:].max() if len(sure) > 1 else sure[0]
-        found: Floats = (sure[self.rows(people)] / best) ** 2
-        return found
-
     def extended(self, voices: Sequence[Voice], rate: float | None = None) -> "Reliability":
         """With voices added since, about which nothing is known except how sure they say they are.
 
@@ -165,7 +158,7 @@ class Groups(NamedTuple):
     def of(cls, told: AnswerColumns, voices: Sequence[Voice], are_one: bool = True) -> "Groups":
         """Unless a person's answers about an item are one, each is a group of its own."""
         person = people_of(voices)[told.person] if len(told.person) else told.person
-        order = np.lexsort((person, told.item))
+        order = np.lexsort((person, told.item)) if are_one else np.argsort(told.item, kind="stable")
         item, person = told.item[order], person[order]
         first = np.append(True, (item[1:] != item[:-1]) | (person[1:] != person[:-1]) | (not are_one))[: len(item)]
         starts = np.flatnonzero(first)
@@ -193,7 +186,9 @@ def alike(rate: float, n_levels: int) -> Reliability:
 
 def are_several(voices: Sequence[Voice]) -> bool:
     """Whether more than one person has said something that decides."""
-    return len({voice.name for voice in voices if voice.decides}) > 1
+    names = (voice.name for voice in voices if voice.decides)
+    first = next(names, "")
+    return any(name != first for name in names)
 
 
 def least_rate(eighths: int, rate: float | None) -> float:
@@ -323,24 +318,18 @@ def _each(found: Reliability, groups: Groups, known: Floats, prior: Floats, voic
         alone = np.bincount(groups.items)[groups.items] == 1
         order = order[~(alone & (groups.said[groups.starts[:-1]] == opinions.RATED))[order]]
     ends = np.searchsorted(groups.people[order], np.arange(len(voices) + 1))
-    by_rates = dict[int, Floats]()
-    for voice, one in enumerate(voices):
-        person = int(people[voice])
-        which = order[ends[person] : ends[person + 1]]
-        if one.is_guess or not len(which):
-            continue
-        by_strictness, by_rate = opinions.of_person(
-            which, voice, groups.voices, groups.starts, groups.items, groups.cuts, groups.said, found.rates[rows],
-            prior, known, 0.0, found.spread, borders, places, tries, _RATES,
-        )  # fmt: skip
-        strictness[voice + 1] = opinions.expected(tries, by_strictness + strict_before)
-        by_rates[voice] = by_rate
-    usual = _usual_rates(
-        found.rates[0], np.array([row for voice, row in by_rates.items() if not voices[voice].eighths])
-    )
-    for voice, by_rate in by_rates.items():
-        before = _rates_before(least_rate(eighths, None), _SURE) if (eighths := voices[voice].eighths) else usual
-        rates[voice + 1] = opinions.expected(_RATES, by_rate + before)
+    by_strictness, by_rate = opinions.of_people(
+        order, ends, people, groups.voices, groups.starts, groups.items, groups.cuts, groups.said, found.rates[rows],
+        prior, known, 0.0, found.spread, borders, places, tries, _RATES,
+    )  # fmt: skip
+    is_guess, eighths = (np.array([getattr(voice, name) for voice in voices]) for name in ("is_guess", "eighths"))
+    heard = np.flatnonzero(~is_guess & (ends[people + 1] > ends[people]))
+    usual = _usual_rates(found.rates[0], by_rate[heard[eighths[heard] == 0]])
+    for voice in heard.tolist():
+        strictness[voice + 1] = opinions.expected(tries, by_strictness[voice] + strict_before)
+        sure = int(eighths[voice])
+        before = _rates_before(least_rate(sure, None), _SURE) if sure else usual
+        rates[voice + 1] = opinions.expected(_RATES, by_rate[voice] + before)
     return found._replace(rates=rates, strictness=strictness)
 
 
@@ -355,7 +344,7 @@ def _usual_rates(rate: float, by_rates: Floats) -> Floats:
     tried = [_rates_before(rate, answers) for answers in _ANSWERS]
     if not len(by_rates):
         return tried[0]
-    likely = [sum(opinions.total(before + row) for row in by_rates) for before in tried]
+    likely = [opinions.sum_of_totals(before, by_rates) for before in tried]
     return tried[int(np.argmax(likely))]
 
 

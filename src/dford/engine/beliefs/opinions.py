@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from dford.arrays import Bools, Floats, Ints
-from dford.engine._compiled import compiled, inlined
+from dford.engine._compiled import aside, compiled, inlined
 from dford.engine.beliefs.people import entropy, scale
 from dford.engine.elementary import exp_one, log_one
 
@@ -138,7 +138,7 @@ def of_levels(evidence: Floats, n_levels: int) -> Floats:
     return out
 
 
-@compiled
+@aside
 def if_alike(
     starts: Ints, items: Ints, cuts: Ints, said: Ints, least: Floats, prior: Floats, rates: Floats, spreads: Floats,
     borders: Floats, places: Floats,
@@ -185,34 +185,36 @@ def leave_out(prior: Floats, known: Floats, likely: Floats, out: Floats) -> None
     scale(out)
 
 
-@compiled
-def of_person(
-    which: Ints, voice: int, voices: Ints, starts: Ints, items: Ints, cuts: Ints, said: Ints, rates: Floats,
-    prior: Floats, known: Floats, strictness: float, spread: float, borders: Floats, places: Floats, try_strict: Floats,
-    try_rates: Floats,
+@aside
+def of_people(
+    order: Ints, ends: Ints, people: Ints, voices: Ints, starts: Ints, items: Ints, cuts: Ints, said: Ints,
+    rates: Floats, prior: Floats, known: Floats, strictness: float, spread: float, borders: Floats, places: Floats,
+    try_strict: Floats, try_rates: Floats,
 ) -> tuple[Floats, Floats]:  # fmt: skip
-    """The logarithm of the likelihood of some groups, all of one person, by strictness, and by rate of one voice.
+    """The logarithms of the likelihoods of what each person said, by strictness, and by rate of each of their voices.
 
-    `known` is the evidence about all items; what these groups say, with the rates and strictness given, is left out.
+    Voice v is of person people[v], whose groups are order[ends[p]] to order[ends[p + 1]]. `known` is the evidence about
+    all items; what a person says about an item, with the rates and strictness given, is left out.
     """
-    by_strictness, by_rate = np.zeros(try_strict.size), np.zeros(try_rates.size)
+    by_strictness, by_rate = np.zeros((people.size, try_strict.size)), np.zeros((people.size, try_rates.size))
     seen, likely, others = np.empty(prior.shape[1]), np.empty(places.size), np.empty(places.size)
-    for n in range(which.size):
-        g = which[n]
-        item, begin, end = items[g], starts[g], starts[g + 1]
-        see(begin, end, cuts, said, rates, seen)
-        likelihood(seen, strictness, spread, borders, places, likely)
-        leave_out(prior[item], known[item], likely, others)
-        for s in range(try_strict.size):
-            likelihood(seen, try_strict[s], spread, borders, places, likely)
-            by_strictness[s] += log_one(mean(others, likely))
-        for r in range(try_rates.size):
-            for j in range(seen.size):
-                seen[j] = 1.0
-            for a in range(begin, end):
-                glimpse(cuts[a], said[a], try_rates[r] if voices[a] == voice else rates[a], seen)
+    for voice in range(people.size):
+        for n in range(ends[people[voice]], ends[people[voice] + 1]):
+            g = order[n]
+            item, begin, end = items[g], starts[g], starts[g + 1]
+            see(begin, end, cuts, said, rates, seen)
             likelihood(seen, strictness, spread, borders, places, likely)
-            by_rate[r] += log_one(mean(others, likely))
+            leave_out(prior[item], known[item], likely, others)
+            for s in range(try_strict.size):
+                likelihood(seen, try_strict[s], spread, borders, places, likely)
+                by_strictness[voice, s] += log_one(mean(others, likely))
+            for r in range(try_rates.size):
+                for j in range(seen.size):
+                    seen[j] = 1.0
+                for a in range(begin, end):
+                    glimpse(cuts[a], said[a], try_rates[r] if voices[a] == voice else rates[a], seen)
+                likelihood(seen, strictness, spread, borders, places, likely)
+                by_rate[voice, r] += log_one(mean(others, likely))
     return by_strictness, by_rate
 
 
@@ -333,6 +335,17 @@ def total(likely: Floats) -> float:
     for i in range(likely.size):
         out += exp_one(likely[i] - most)
     return float(most + log_one(out))
+
+
+@compiled
+def sum_of_totals(before: Floats, rows: Floats) -> float:
+    """The sum of the totals of these rows, each with `before` added."""
+    out, one = 0.0, np.empty(before.size)
+    for row in rows:
+        for i in range(one.size):
+            one[i] = before[i] + row[i]
+        out += total(one)
+    return out
 
 
 @compiled
