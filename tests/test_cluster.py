@@ -69,6 +69,7 @@ if __name__ == "__main__":
 """.replace("{PLACE}", PLACE)
 
 
+@pytest.mark.timeout(900)  # Ray needs three minutes on two busy cores
 @pytest.mark.parametrize(("module", "code"), [("ray", RAY), ("distributed", DASK)])
 def test_a_cluster_writes_the_same_files_as_one_process(module: str, code: str, tmp_path: Path) -> None:
     if find_spec(module) is None:

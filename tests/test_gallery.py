@@ -83,10 +83,11 @@ def test_people_are_told_apart_and_weighed() -> None:
     assert abs(rate - true_rate) <= 0.1
 
 
-def test_a_judge_that_never_gets_there_saves_some_of_the_cost() -> None:
-    best, target, cost_of_people, same_target, cost_of_both, low, high, true_rate = figures("judge")
+def test_a_judge_that_never_gets_there_helps_while_people_have_said_little() -> None:
+    best, people_early, cost, target, _, both_early, same_cost, same_target, _, low, high, true_rate = figures("judge")
     assert target == same_target < best
-    assert cost_of_both < cost_of_people
+    assert cost == same_cost
+    assert both_early < 0.8 * people_early
     assert low <= true_rate <= high
 
 

@@ -43,7 +43,8 @@ figure, axes = plt.subplots(figsize=(6.4, 3.4), dpi=100, layout="constrained")
 axes.axhline(judge_errors.min(), color="#8C8C8C", linestyle="--", label="the judge alone, at best")
 for label, names, calls, colour in ("Ann alone", ["Ann"], 0, "#332288"), ("the judge, then both", COSTS, 800, "black"):
     pool, costs, errors = place(names, calls, answers=300)
-    print(f"{label}: 0.1 levels off at a cost of {costs[np.argmax(errors <= 0.1)]:.0f}")
+    early, target = errors[np.argmax(costs >= 50)], costs[np.argmax(errors <= 0.1)]
+    print(f"{label}: {early:.2f} levels off at a cost of 50, 0.1 at a cost of {target:.0f}")
     axes.plot(costs, errors, color=colour, linewidth=2, label=label)
 rate = pool.people_["judge"].error_rate
 print(f"the judge is found to be wrong in {rate.low:.0%} to {rate.high:.0%} of its answers; in truth in 20%")
