@@ -1,7 +1,11 @@
 """A pool in use: copies, open questions, questions of others, and answers about other things."""
 
 import copy
+import inspect
 import pickle
+import subprocess
+import sys
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +18,7 @@ import dford
 from dford import FeedbackLog, NewtonLogit, Pool
 from dford.datasets import make_synthetic
 from dford.feedback import Question
+from dford.pool import placements
 
 LEVELS = [1, 2, 3, 4, 5]
 X, y = make_synthetic(300, random_state=0)
@@ -188,3 +193,89 @@ def test_a_log_of_something_else_is_refused() -> None:
     with pytest.raises(TypeError, match="must be a FeedbackLog or a Pool; got list"):
         Pool(X, LEVELS, log=[log])  # type: ignore[arg-type]
     assert len(Pool(X, LEVELS, log=FeedbackLog(LEVELS))) == 300, "an empty one teaches nothing"
+
+
+def test_a_program_that_ends_while_priors_are_computed_ends_normally() -> None:
+    """What is compiled must not be ended in the middle: that may abort the process."""
+    program = """
+import time
+from dford.pool.refresh import Refresh
+def work():
+    time.sleep(0.3)
+    print("done", flush=True)
+Refresh(work).begin()
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (0, "done\n"), ended.stderr
+
+
+def test_the_same_level_settled_twice_counts_once() -> None:
+    pools = [Pool(np.empty((30, 0)), ["a", "b", "c"], learner=NewtonLogit(), random_state=0) for _ in range(2)]
+    pools[1].settle(0, "a")
+    for n in range(60):
+        for pool in pools:
+            if n == 0:
+                pool.settle(0, "a")
+            pool.tell(pool.ask(), n % 3 == 0)
+    assert (pools[0].probabilities_ == pools[1].probabilities_).all()
+
+
+def test_what_is_released_is_one_opinion_with_what_the_same_person_said_before() -> None:
+    random = np.random.default_rng(0)
+    right, names = random.integers(0, 4, 40), ["a", "b", "c", "d"]
+    pool = Pool(np.empty((40, 0)), names, learner=NewtonLogit(), random_state=0, audit=0.3)
+    for n in range(260):
+        person = ["ann", "ben", "cat"][n % 3]
+        question = pool.ask(person=person)
+        wrong = random.random() < 0.15
+        pool.tell(question, bool((right[question.item] > names.index(question.level)) != wrong), person)
+    expected = pool._placements.with_audit().beliefs(np.arange(40))
+    pool.release()
+    assert (pool.probabilities_ == expected).all(), "as people see it in a project before"
+    pool._placements.recall()  # as after any interrupt
+    assert (pool.probabilities_ == expected).all()
+
+
+def test_an_interrupt_while_what_a_program_says_is_counted_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    def rated(interrupted: bool) -> Pool:
+        pool = Pool(np.empty((6, 0)), ["a", "b", "c"], learner=NewtonLogit(), random_state=0, programs=["judge"])
+        with monkeypatch.context() as patched:
+            if interrupted:
+                patched.setattr("dford.pool.placements.Votes.of", interrupt)
+            with pytest.raises(KeyboardInterrupt) if interrupted else nullcontext():
+                pool.rate(0, "c", "judge")
+        return pool.rate(0, "c", "judge")
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    assert (rated(False).probabilities_ == rated(True).probabilities_).all()
+
+
+def test_an_interrupt_while_people_are_numbered_leaves_everybody_known() -> None:
+    pool = Pool(np.empty((90, 0)), ["a", "b", "c"], learner=NewtonLogit(), random_state=0)
+    for n in range(30):
+        person = ["ann", "ben", "cat"][n % 3]
+        pool.tell(pool.ask(person=person), n % 2 == 0, person)
+    lines = len(inspect.getsource(placements.Placements.number).splitlines())
+    for line in range(lines):
+        pool = copy.deepcopy(pool)
+        question = pool.ask(person="ann")
+        _tell_interrupted(pool, question, line)
+        for person in ("ann", "ben", "cat"):
+            pool.tell(pool.ask(person=person), True, person)
+
+
+def _tell_interrupted(pool: Pool, question: Any, line: int) -> None:
+    """Interrupted in this line of the function that numbers voices, if it is reached."""
+    code = placements.Placements.number.__code__
+
+    def trace(frame: Any, event: str, _: Any) -> Any:
+        if frame.f_code is code and event == "line" and frame.f_lineno == code.co_firstlineno + line:
+            raise KeyboardInterrupt
+        return trace
+
+    sys.settrace(trace)
+    with suppress(KeyboardInterrupt):
+        pool.tell(question, True, "ann")
+    sys.settrace(None)

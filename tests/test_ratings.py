@@ -261,3 +261,31 @@ def test_who_is_trusted_decides_be_it_a_program_or_not() -> None:
         "judge": True,
         "ben": False,
     }
+
+
+@pytest.mark.parametrize("name", [None, "ann"])
+def test_one_rating_per_item_is_where_the_item_is(name: str | None) -> None:
+    """A rating can be wrong in many ways: taken for a yes that can be wrong in one, all seemed wrong."""
+    places = np.random.default_rng(0).integers(0, 4, 200)
+    pool = new(200)
+    pool.rate({"item": range(200), "level": NAMES[places], "person": [name] * 200})
+    assert (pool.levels_ == NAMES[places]).all()
+    assert pool.error_rate_ < 0.2
+
+
+@pytest.mark.parametrize("is_column", [False, True])
+def test_what_a_worthless_program_says_is_not_expected_to_be_right_for_long(is_column: bool) -> None:
+    true, expected = [], []
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        right, said = random.integers(0, 4, (2, 100))
+        X = {"judge": NAMES[said]} if is_column else np.empty((100, 0))
+        pool = Pool(X, LEVELS, programs=["judge"], audit=0, random_state=seed)
+        if not is_column:
+            pool.rate({"item": range(100), "level": NAMES[said], "person": ["judge"] * 100})
+        before = np.abs(said - right).mean()
+        assert pool.expected_error_ > 0.4 * before, "before anybody answers"
+        answer_rightly(pool, right, 75)
+        true.append(np.abs([LEVELS.index(level) for level in pool.levels_] - right).mean())
+        expected.append(pool.expected_error_)
+    assert np.mean(expected) > 0.8 * np.mean(true)

@@ -1,6 +1,7 @@
 """Whom a pool asks what: by what an answer tells and costs, people check programs, and how sure somebody is counts."""
 
 import copy
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -284,3 +285,20 @@ def test_a_copy_goes_on_where_a_program_answered_an_audit() -> None:
         assert twin.ask() == question
         for each in (pool, twin):
             each.tell(question, True, person="ann")
+
+
+@pytest.mark.parametrize("other", ["nobody", "program", "unsure"])
+def test_a_single_person_is_asked_again_where_something_does_not_fit(other: str) -> None:
+    """Also if a program said something once, or if they are not always sure: nobody else decides."""
+    random, again = np.random.default_rng(0), Counter[tuple[int, int]]()
+    right = random.integers(1, 6, 60)
+    pool = Pool(np.empty((60, 0)), [1, 2, 3, 4, 5], programs=["judge"], audit=0, random_state=0)
+    if other == "program":
+        pool.rate(0, int(right[0]), person="judge")
+    for n in range(240):
+        question = pool.ask(person="ann")
+        higher = bool((right[question.item] > question.level) != (random.random() < 0.1))
+        pool.tell(question, abs(higher - 0.1) if other == "unsure" and n % 20 == 0 else higher, person="ann")
+        again[question.item, question.level] += 1
+    assert sum(again.values()) - len(again) > 50
+    assert np.abs(pool.levels_ - right).mean() < 0.2

@@ -27,6 +27,8 @@ class Items:
         self.counts = np.empty(0, np.int32)
         self.repeats = np.empty(0, np.int32)
         """Answers by somebody who had already answered the same question."""
+        self.n_settled = 0
+        """How many items have had a level, or a range of levels, settled."""
         self.is_open = np.empty(0, np.bool_)
         self.is_out = np.empty(0, np.bool_)
         self._usual = np.full(n_levels, 1 / n_levels)  # the prior of items that have none yet
@@ -86,8 +88,14 @@ class Items:
         self.look_at(item)
 
     def settle(self, item: int, low: int, high: int) -> None:
+        before, after = (one[1] - one[0] < self.n_levels - 1 for one in (self.bounds[item], (low, high)))
         self.bounds[item] = low, high
+        self.n_settled += int(after) - int(before)
         self.look_at(item)
+
+    def count_settled(self) -> None:
+        """Count the settled items anew."""
+        self.n_settled = int(np.count_nonzero(self.bounds[:, 1] - self.bounds[:, 0] < self.n_levels - 1))
 
     def is_in_doubt(self, item: int) -> bool:
         """Whether it is still to be placed: neither settled nor removed."""
@@ -200,6 +208,7 @@ class Items:
         ):
             raise ValueError("the items have invalid shapes or numbers")
         self.prior, self.bounds = arrays["prior"], arrays["bounds"].astype(np.int16)
+        self.count_settled()
         self.counts, self.is_out = arrays["counts"].astype(np.int32), arrays["out"].astype(np.bool_)
         self.is_open, self.repeats = np.zeros(n, np.bool_), np.zeros(n, np.int32)
         self._gaps, self._cuts = np.empty(n), np.empty(n, np.int16)

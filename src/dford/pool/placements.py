@@ -82,7 +82,7 @@ class Placements:
         self.rating_columns: list[RatingColumn] = []
         """Features that are ratings on this scale; they are given before there are items."""
         self.refresh: Refresh | None = None
-        self.learned, self.informed, self.settled = 0, 0, 0
+        self.learned, self.informed = 0, 0
         self.next = Stage(0, 0).next(0)
         self._said = set[tuple[int, int, bool, str]]()  # about which item and cut, or level if rated, by whom
         self._numbers, self._firsts = dict[Voice, int](), dict[str, int]()  # of voices, and of each name's first one
@@ -111,22 +111,23 @@ class Placements:
         """Set the lowest and highest level that an item can have."""
         self.items.settle(item, low, high)
         self.audit.settle(item)
-        self.settled += 1
         self._go_on()
 
     def number(self, voice: Voice) -> int:
         """The number of a voice, which may be new."""
         if len(self._numbers) != len(self.voices):
-            self._numbers, self._firsts = {one: number for number, one in enumerate(self.voices)}, {}
-            for one, number in self._numbers.items():
-                self._firsts.setdefault(one.name, number)
+            numbers, firsts = {one: number for number, one in enumerate(self.voices)}, dict[str, int]()
+            for one, number in numbers.items():
+                firsts.setdefault(one.name, number)
+            self._firsts = firsts  # first, as after an interrupt the length of the other says whether both are there
+            self._numbers = numbers
         if voice not in self._numbers:
             self.voices.append(voice)
             before, self.reliability = self.reliability, self._extended(self.reliability)
             if before.spread != self.reliability.spread:  # now people may differ
                 self._recall_evidence()
-            number = self._numbers[voice] = len(self._numbers)
-            self._firsts.setdefault(voice.name, number)
+            self._firsts.setdefault(voice.name, len(self._numbers))
+            self._numbers[voice] = len(self._numbers)
         return self._numbers[voice]
 
     def _extended(self, reliability: Reliability) -> Reliability:
@@ -182,7 +183,7 @@ class Placements:
         is_unsure = any(voice.is_guess for voice in self.voices)
         if is_unsure and not at_hand:
             at_hand = (AtHand(""),)  # who does not know is not asked the same again
-        if len(at_hand) > 1 or (at_hand and (is_unsure or len(self.voices) > 1 or at_hand[0].is_restricted)):
+        if len(at_hand) > 1 or (at_hand and (is_unsure or self._has_people() or at_hand[0].is_restricted)):
             choice = choose(self.items, self.answers, self.reliability, self.voices, at_hand)
             if choice is not None:
                 item, cut, who, cuts = choice
@@ -291,7 +292,8 @@ class Placements:
 
     def stage(self) -> Stage:
         """How many answers there are, about items or not."""
-        return Stage(len(self.answers) + len(self.apart) + self.settled - self.informed, self.informed)
+        decided = len(self.answers) + len(self.apart) + self.items.n_settled - self.informed
+        return Stage(decided, self.informed)
 
     def _go_on(self) -> None:
         """Let the next priors take effect, and begin others, if it is time."""
@@ -367,13 +369,21 @@ class Placements:
         """After an interrupt, work out from the answers what follows from them."""
         n = int(self.answers["person"].max(initial=-1)) + 1
         del self.voices[n:]
+        self._numbers, self._firsts = {}, {}
         self.reliability, self._sure = self._extended(self.reliability.of_first(self.voices)), None
+        self._recall_items()
+        self.recall_audit()
+        self.informed, last = self._n_informed(), len(self.answers) - 1
+        if last >= 0 and self.voices[self.answers["person"][last]].informs and is_start(self.stage().decided):
+            self._start_from_votes(int(self.answers["item"][last]))
+
+    def _recall_items(self) -> None:
+        """Work out anew what follows for the items from the answers that place them."""
         own = self._recall_evidence()
         self.items.counts = np.bincount(own.item, minlength=len(self.items)).astype(np.int32)
+        self.items.count_settled()
         self.recall_repeats()
         self.items.look(np.arange(len(self.items)))
-        self.recall_audit()
-        self.informed = self._n_informed()
 
     def _recall_evidence(self) -> AnswerColumns:
         """Work out anew what the answers that place items say of them, by the people as they are now."""
@@ -384,20 +394,20 @@ class Placements:
 
     def release(self) -> None:
         """Let the audit's answers count for their items."""
-        audited = self.answers["purpose"] == AUDIT
-        self.items.evidence = self.with_audit().evidence
-        said = self.answers["item"][audited & self._says()]
-        self.items.counts += np.bincount(said, minlength=len(self.items)).astype(np.int32)
-        self.answers["purpose"][audited] = RELEASED
-        self.recall_repeats()
-        self.items.look(np.arange(len(self.items)))
+        purpose = self.answers["purpose"]
+        purpose[purpose == AUDIT] = RELEASED
+        self._recall_items()
         self.audit.clear()
 
     def with_audit(self) -> Items:
         """The items as they would be if the audit's answers counted for them: to read, not to change."""
-        items = copy.copy(self.items)
-        audited = (self.answers["purpose"] == AUDIT) & self._says()
-        items.evidence = items.evidence + self._evidence(self.answers.told(audited), len(items))
+        items, says, item = copy.copy(self.items), self._says(), self.answers["item"]
+        audited = np.unique(item[(self.answers["purpose"] == AUDIT) & says])
+        if len(audited):  # what a person said in the audit and outside of it is one opinion
+            told = self.answers.told(np.isin(item, audited) & says)
+            places = np.searchsorted(audited, told.item)
+            items.evidence = items.evidence.copy()
+            items.evidence[audited] = self._evidence(told._replace(item=places), len(audited))
         return items
 
     def error_rate_of_answers(self) -> float:
@@ -572,7 +582,7 @@ class Placements:
         audited, says = self.answers["purpose"] == AUDIT, self._says()
         own, others = (self.answers.told(np.flatnonzero(which & says)) for which in (~audited, audited))
         self.items.believe(found.prior, self._evidence(own, len(self.items)), self.reliability)
-        if self.informed and is_start(int(np.count_nonzero(says[: self.learned])) + self.settled):
+        if self.informed and is_start(int(np.count_nonzero(says[: self.learned])) + self.items.n_settled):
             for item in np.unique(self.answers["item"][self.learned :]).tolist():
                 self._start_from_votes(item)
         places = self.audit.places(others.item)

@@ -1,5 +1,6 @@
 """New priors for all items: computed in the background from the answers so far, in effect a fixed number later."""
 
+import atexit
 import itertools
 import threading
 from collections.abc import Callable, Sequence
@@ -39,6 +40,9 @@ _CHANCE = 1.5707963267948966
 # true was expected in some pools; with 2, it took longer to see that the answers are right.
 _APART = 5.0
 _DRAWS, _RARE = counter.stream(0, "levels by votes"), -50.0
+_STAND_FOR = (
+    8.0  # items by which votes are defended where nobody was asked: votes that are worthless must not win by them
+)
 _VOTED = 2.0  # answers about a cut that count for as much as those of any number of programs
 
 
@@ -221,7 +225,7 @@ class Calibration:
         evidence = np.where(np.arange(n_levels) == drawn[:, None], 0.0, _RARE)
         whole = np.tile(np.array([0, n_levels - 1], np.int16), (len(some), 1))
         found: Floats = priors.likelihoods(yes[some], above.take(some, axis=1), evidence, whole, *grid, usual)
-        return _FIRST / max(self._n_decided, _FIRST) * found
+        return _STAND_FOR / max(len(some), 1) * _FIRST / max(self._n_decided, _FIRST) * found
 
     def _n_asked(self) -> Floats:
         """How many answers there are about each cut; ratings and settled levels are about all."""
@@ -268,6 +272,16 @@ def _ways_to_weigh(knows: bool, n: int) -> Floats:
     return found
 
 
+_running = set[threading.Thread]()
+
+
+@atexit.register
+def _wait() -> None:
+    """A thread that Python ends in the middle of compiled code takes the whole process down."""
+    for thread in tuple(_running):
+        thread.join()
+
+
 class Refresh:
     """Work in a separate thread, whose result is waited for when it has to take effect."""
 
@@ -280,7 +294,7 @@ class Refresh:
     def begin(self) -> None:
         """Start the work, unless it was; nobody can tell whether an interrupted start did."""
         if not self._begun.locked():
-            threading.Thread(target=self._run, name="dford-pool", daemon=True).start()  # it can be redone
+            threading.Thread(target=self._run, name="dford-pool", daemon=True).start()  # so that exit stops its parts
 
     def is_done(self) -> bool:
         return self._done.is_set()
@@ -301,9 +315,11 @@ class Refresh:
     def _run(self) -> None:
         if not self._begun.acquire(blocking=False):
             return
+        _running.add(threading.current_thread())
         try:
             self._found = self._work()
         except BaseException as error:
             self._error = error
         finally:
             self._done.set()
+            _running.discard(threading.current_thread())

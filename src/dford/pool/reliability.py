@@ -380,9 +380,12 @@ def cautious_rate(told: AnswerColumns, prior: Floats) -> float:
     nobody = np.zeros(len(told.item), np.int64)
     asked, rated = told.where(told.said != opinions.RATED), told.where(told.said == opinions.RATED)
     against = posteriors.gather(asked.item, nobody[: len(asked.item)], asked.cut, asked.higher, wrong, len(prior))
-    np.add.at(against, rated.item, 1.0 - np.eye(n_levels)[rated.cut])
+    misrated = np.zeros(against.shape)
+    np.add.at(misrated, rated.item, 1.0 - np.eye(n_levels)[rated.cut])
+    elsewhere = misrated * float(logs(np.array([n_levels - 1.0]))[0])  # a yes can be wrong in one way, a rating in many
     counts = np.bincount(told.item, minlength=len(prior))
-    return float(priors.cautious_rate(np.ascontiguousarray(prior), against, counts, _BEFORE, _CAUTION))
+    prior = np.ascontiguousarray(prior)
+    return float(priors.cautious_rate(prior, against + misrated, elsewhere, counts, _BEFORE, _CAUTION))
 
 
 def usual_rate(n_levels: int) -> float:

@@ -58,7 +58,6 @@ def placement_parts(placements: Placements) -> tuple[dict[str, Any], Arrays]:
         "is_coming": found is not None,
         "learned": placements.learned,
         "next": list(placements.next),
-        "settled": placements.settled,
         "ratings": placements.rating_columns,
     }
     arrays: Arrays = {
@@ -114,7 +113,7 @@ def restore_placements(
     apart = rows(arrays, "apart_X") if len(arrays["apart_cut"]) else None
     placements.apart.restore(arrays, apart, placements.X.shape[1], k, header["learned"])
     placements.learned, placements.informed = header["learned"], placements._n_informed()
-    placements.next, placements.settled = Stage(*map(operator.index, header["next"])), operator.index(header["settled"])
+    placements.next = Stage(*map(operator.index, header["next"]))
     width = placements.X.shape[1]
     placements.rating_columns = [_rating_column(feature, own, width, k) for feature, own in header["ratings"]]
     if placements.stage().until(placements.next) <= 0:

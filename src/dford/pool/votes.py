@@ -25,7 +25,7 @@ from dford.pool.reliability import Groups
 _SLIPS = 0.05  # how often an answer is assumed to be a slip, so that two that contradict each other leave something
 # Until people have answered, nothing shows how good programs are, or whether they are copies of one another. So this
 # share of a vote stays where it is, and this one goes to the neighbouring levels, the rest to any.
-_KEPT, _NEAR = 0.5, 0.25
+_KEPT, _NEAR = 0.4, 0.2
 _MOST_LEVELS = 100  # of a scale on which ratings are looked for
 _FEW = 3  # levels: a column with two values may be anything
 

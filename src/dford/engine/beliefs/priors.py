@@ -230,11 +230,14 @@ def tilt(prior: Floats, evidence: Floats, bounds: Any) -> Floats:
 
 
 @aside
-def cautious_rate(prior: Floats, against: Floats, counts: Ints, before: float, caution: float) -> float:
+def cautious_rate(
+    prior: Floats, against: Floats, elsewhere: Floats, counts: Ints, before: float, caution: float
+) -> float:
     """An error rate of answers that the right one is below with this probability, but never quite 1/2.
 
     Of item i's counts[i] answers, against[i, k] are wrong if k is its level, whose probability before any answer is
-    proportional to prior[i, k]. Rates e up to 1/2 have a prior proportional to (1 - e) ** before.
+    proportional to prior[i, k]; elsewhere[i, k] is the logarithm of how many ways to be wrong there were. Rates e up to
+    1/2 have a prior proportional to (1 - e) ** before.
     """
     logs, rates, most, total = np.empty(_RATES), np.empty(_RATES), -1e300, 0.0
     least = np.empty(len(against))
@@ -248,7 +251,7 @@ def cautious_rate(prior: Floats, against: Floats, counts: Ints, before: float, c
         for j in range(len(against)):
             chance = 0.0
             for k in range(against.shape[1]):
-                chance += prior[j, k] * exp_one((against[j, k] - least[j]) * odds)
+                chance += prior[j, k] * exp_one((against[j, k] - least[j]) * odds - elsewhere[j, k])
             logs[i] += counts[j] * right + least[j] * odds + log_one(max(chance, 1e-300))
         most = max(most, logs[i])
     for i in range(_RATES):
