@@ -216,6 +216,68 @@ def test_a_projects_own_log_counts_once_without_its_ids_too(file: Path, suffix: 
         assert learned(client, rain)["answers"] == 26
 
 
+@pytest.mark.parametrize(("suffix", "headers"), [("csv", CSV), ("parquet", BINARY)])
+@pytest.mark.parametrize("has_items", [True, False])
+def test_answers_count_once_also_by_way_of_a_project_that_got_them_without_ids(
+    file: Path, suffix: str, headers: dict[str, str], has_items: bool
+) -> None:
+    """There and back, whole and in parts, with ratings, and with answers that say the same."""
+
+    def exported(name: str) -> pd.DataFrame:
+        read = getattr(pd, f"read_{suffix}")
+        frame: pd.DataFrame = read(io.BytesIO(client.get(f"/projects/{name}/log.{suffix}").content))
+        return frame
+
+    def imported(name: str, frame: pd.DataFrame) -> tuple[int, int]:
+        out = io.BytesIO()
+        getattr(frame, f"to_{suffix}")(out, index=False)
+        told = ok(client.post(f"/projects/{name}/log.{suffix}", content=out.getvalue(), headers=headers))
+        return told["count"], told["known"]
+
+    with serving(file) as client:
+        a = set_up(client, "a", learner="NewtonLogit")
+        answer_some(client, a, 6)
+        number = question_for(client, a)["number"]
+        ok(client.post(f"{a}/questions/{number}/answer", json={"rating": "mild"}))
+        number = question_for(client, a)["number"]
+        ok(client.post(f"{a}/questions/{number}/answer", json={"higher": True, "confidence": 0.75}))
+        ok(client.post(f"{a}/ratings", json={"ratings": [{"item": 9, "level": "calm"}, {"item": 8, "level": "mild"}]}))
+        if not has_items:  # answers about features
+            frame = exported("a").assign(item=pd.array([None] * 10, "Int64"), id=[f"mine-{n}" for n in range(10)])
+            a = set_up(client, "bare", learner="NewtonLogit")
+            assert imported("bare", frame) == (10, 0)
+        own = a.rpartition("/")[2]
+        log = exported(own)
+        equal = log.iloc[[0, 0]].assign(id=["one", "two"])
+        assert imported(own, equal) == (2, 0)
+        log = exported(own)
+        set_up(client, "d", learner="NewtonLogit")
+        assert imported("d", log.drop(columns="id").iloc[:-1]) == (11, 0)
+        assert imported("d", log.drop(columns="id")) == (1, 11), "of answers that say the same, each counts"
+        back = exported("d")
+        assert imported(own, back) == imported(own, back.drop(columns="id")) == (0, 12)
+        assert imported("d", log) == imported("d", log.iloc[::-1]) == (0, 12)
+        for part in (log.iloc[:7], log.iloc[7:]):
+            assert imported("d", part) == (0, len(part))
+        assert imported("d", log.iloc[:1].assign(id="other")) == (0, 1), "d knows no id of its own for it"
+        assert imported(own, log.iloc[:1].assign(id="other")) == (1, 0)
+        assert learned(client, a)["answers"] == 13
+        assert learned(client, "/projects/d")["answers"] == 12
+
+
+def test_answers_under_ids_of_their_own_are_all_kept_in_whatever_parts_they_come(file: Path) -> None:
+    """Imported without people and times, they say the same, and were given at the same moment."""
+    with serving(file) as client:
+        for name in ("one", "two"):
+            set_up(client, name)
+        log = HEADER.format("") + ONE.format(1) * 6
+        assert ok(client.post("/projects/one/log.csv", content=log.encode(), headers=CSV))["count"] == 6
+        lines = client.get("/projects/one/log.csv").content.splitlines(keepends=True)
+        for part, count in ((lines[1:3], 2), (lines[3:], 4), (lines[1:], 0)):
+            content = b"".join([lines[0], *part])
+            assert ok(client.post("/projects/two/log.csv", content=content, headers=CSV))["count"] == count
+
+
 def test_an_id_that_stands_for_two_answers_is_refused(file: Path) -> None:
     with serving(file) as client:
         set_up(client)

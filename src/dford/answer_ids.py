@@ -10,6 +10,7 @@ LONGEST = 100
 OF_POOL = "pool."
 """What the ids of answers begin with whose items a pool chose."""
 _ID = re.compile(f"[!-~]{{1,{LONGEST}}}")
+_OF_CONTENT = re.compile("[a-z2-7]{24}")
 
 
 def checked_id(given: Any) -> str:
@@ -26,3 +27,8 @@ def id_of(content: bytes, *facts: Any) -> str:
     digest = hashlib.blake2b(content, digest_size=15)
     digest.update(json.dumps(facts).encode())
     return base64.b32encode(digest.digest()).decode().lower()  # 24 characters that no spreadsheet takes for a number
+
+
+def may_be_of_content(id: str) -> bool:
+    """Whether an id looks as if `id_of` had made it."""
+    return _OF_CONTENT.fullmatch(id) is not None

@@ -1,12 +1,15 @@
 """The ids of a project's answers, in its exported logs and wherever these are imported."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from dford.answer_ids import id_of
+from dford.feedback import Question
+from dford.log import FeedbackLog
+from dford.log_columns import About
 from dford.service.projects.projects import Project
 from dford.service.store.schema import answers, questions
 
@@ -41,6 +44,14 @@ def id_of_answer(project: Project, answer: Any) -> str:
     said = id_of(b"", bool(answer.higher), answer.person, answer.at, *rating)
     number = answer.question if answer.question > 0 else f"r{answer.sequence}"
     return f"{project.key}-{number}-{said[:8]}"
+
+
+def ids_by_content(levels: Sequence[str], rounds: Iterable[tuple[Any, int, int, float, bool, About]]) -> set[str]:
+    """The ids that rounds get in a log that has none, with their features as rows; levels count from 1."""
+    log = FeedbackLog(levels)
+    for x, level, prediction, propensity, higher, about in rounds:
+        log.append(Question("", x, levels[level - 1], levels[prediction - 1], propensity, 0), higher, **about._asdict())
+    return set(log.id)
 
 
 def known(connection: Connection, project: Project, ids: Sequence[str]) -> dict[str, Told]:

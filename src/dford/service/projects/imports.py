@@ -1,11 +1,14 @@
 """Adding the rounds of another log to a project, all or none, and each once."""
 
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection
 
+from dford.answer_ids import may_be_of_content
+from dford.log_columns import About
 from dford.service.projects import answer_ids, items
 from dford.service.projects.answer_ids import Told
 from dford.service.projects.answering import give_turns
@@ -32,25 +35,53 @@ def with_own_items(database: Database, project: Project, log: Sequence[ReadyRoun
 
 
 def with_known_ids(database: Database, project: Project, log: Sequence[ReadyRound]) -> list[ReadyRound]:
-    """The rounds; one without an id that says what an answer of the project says is that answer.
+    """The rounds; one with an unknown id that says what an answer of the project says is that answer.
 
-    What counts is its item, or else its features, its person, its time, its level and the answer itself.
+    What counts is its item, or else its features, its person, its time, its level and the answer itself. If both have
+    ids of their own, they are two answers; of rounds that say the same, each is another one.
     """
-    without = {_said(one): one for one in log if not one.has_own_id}
-    times = [one.about.time for one in without.values() if one.about.time is not None]
-    if not times:
-        return list(log)
-    known = dict[Any, dict[str, Any]]()
-    told = answer_ids.told(project, questions.c.item, questions.c.x).where(
-        answers.c.at.between(min(times) - 1, max(times) + 1)
-    )
+    ids, found = {one.id for one in log}, list(log)
     with database.reading() as connection:
-        for row in connection.execute(told):
-            said = row.item or row.x, row.person, round(row.at, 6), row.level, row.higher
-            if said in without:
-                id = answer_ids.id_of_answer(project, row)
-                known[said] = {"id": id, "prediction": row.prediction, "propensity": row.propensity}
-    return [one if one.has_own_id else one._replace(**known.get(_said(one), {})) for one in log]
+        known = answer_ids.known(connection, project, list(ids))
+        unknown = {n: _said(one) for n, one in enumerate(log) if one.id not in known and one.about.time is not None}
+        if not unknown:
+            return found
+        numbers, times = {said: log[n].number for n, said in unknown.items()}, [said[2] for said in unknown.values()]
+        told = answer_ids.told(project, questions.c.item, questions.c.x, questions.c.program).where(
+            answers.c.at.between(min(times) - 1, max(times) + 1)
+        )
+        rows = [
+            (said, row)
+            for row in connection.execute(told)
+            if (said := (row.item or row.x, row.person, round(row.at, 6), row.level, row.higher)) in numbers
+            and answer_ids.id_of_answer(project, row) not in ids
+        ]
+    bare = _ids_by_content(database, project, [(numbers[said], row) for said, row in rows])
+    here = defaultdict[Any, list[Any]](list)
+    for said, row in rows:
+        here[said, row.id in bare].append(row)
+    for n in sorted(unknown, key=lambda n: not log[n].has_own_id):  # those with ids have fewer to choose from
+        same = here[unknown[n], True] or ([] if log[n].has_own_id else here[unknown[n], False])
+        if same:
+            row = same.pop()
+            id = answer_ids.id_of_answer(project, row)
+            found[n] = log[n]._replace(id=id, prediction=row.prediction, propensity=row.propensity, has_own_id=False)
+    return found
+
+
+def _ids_by_content(database: Database, project: Project, rows: Sequence[tuple[int | None, Any]]) -> set[str]:
+    """The ids that imported answers got by what they say, as they came without; with the numbers of their items."""
+    rows = [(number, row) for number, row in rows if row.id is not None and may_be_of_content(row.id)]
+    if not rows:
+        return set()
+    features = items.find(database, project.id, [row.item or 0 for _, row in rows])
+    packed = [row.x or x or b"" for x, (_, row) in zip(features, rows, strict=True)]
+    rounds = list[tuple[Any, int, int, float, bool, About]]()
+    for x, (number, row) in zip(project.rows(packed), rows, strict=True):
+        rating = None if row.rating is None else project.levels[row.rating - 1]
+        about = About(number, row.person, row.at, row.confidence, rating, row.program)
+        rounds.append((x, row.level, row.prediction, row.propensity, row.higher, about))
+    return answer_ids.ids_by_content(project.levels, rounds)
 
 
 def _said(one: ReadyRound) -> tuple[Any, ...]:

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dford import sparse_rows
-from dford.answer_ids import LONGEST
+from dford.answer_ids import LONGEST, may_be_of_content
 from dford.columns import Column, Columns, ImageReader, Kind
 from dford.columns.values import is_missing
 from dford.log import FeedbackLog
 from dford.log_columns import ABOUT, COLUMNS, ID, MAY_HAVE, About, about_columns, read_ids, read_rounds
 from dford.service.csv_rows import read_rows
+from dford.service.projects.answer_ids import ids_by_content
 from dford.service.projects.columns import (
     PackedRow,
     check_columns,
@@ -45,7 +46,7 @@ class ReadyRound(NamedTuple):
     about: About
     id: str
     has_own_id: bool = True
-    """Whether the log gave the id; if not, it says no more than the rest."""
+    """Whether the log gave the id, other than that which the rest gives; if not, it says no more than the rest."""
     number: int | None = None
     """Of the item in the log, which need not be the item of this number here."""
 
@@ -199,9 +200,12 @@ def uploaded_log(project: Project, content: bytes, suffix: str, bounds: Bounds) 
         if person is not None and (problem := name_problem(person)):
             raise _bad_log(problem)
     given = set(read_ids(frame[ID])) if ID in frame else set()
-    return [
-        ReadyRound(*one, id, id in given, one[5].item) for one, id in zip(log.rounds(), log.id.tolist(), strict=True)
-    ]
+    rounds = list(zip(log, log.rounds(), log.id.tolist(), strict=True))
+    # a project that got answers without ids exports those that it gave them
+    given -= ids_by_content(
+        project.levels, ((x, *one[1:]) for (x, *_), one, id in rounds if id in given and may_be_of_content(id))
+    )
+    return [ReadyRound(*one, id, id in given, one[5].item) for _, one, id in rounds]
 
 
 def uploaded_ratings(content: bytes, bounds: Bounds) -> list[RatingToCheck]:
