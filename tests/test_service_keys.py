@@ -475,7 +475,7 @@ def test_a_full_disk_is_one_sentence(
 
 
 NAMES = ["anna", "Ann Smith", "José", "李小龙", "o'neill, ben", "<b>", "x" * 200]
-NO_NAMES = ["", " ", "an\nna", "an\0na", "x" * 201]
+NO_NAMES = ["", " ", "an\nna", "an\0na", "x" * 201, " anna", "anna\u2003"]
 
 
 def test_a_command_and_an_invitation_take_the_same_names(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,7 @@
 """Programs inform and people decide, whole ratings, and columns of ratings: a project is a pool of the library."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ from dford.cli import main
 from dford.columns import Columns
 from dford.service.client import ServiceError
 from dford.service.core import Service
+from dford.service.projects import keys, projects
 from dford.service.refusal import Refusal
 from dford.service.settings import Settings
 from dford.service.table_project import TableProject, fill_project
 from serving import LEVELS, caught_up, learned, ok, problem, question_for, replayed, serving
+from test_service_keys import bearer
 from test_service_people import invited, locked
 from test_service_pool import levels, new_project, off, things
 
@@ -245,6 +248,7 @@ def test_a_question_answered_with_a_level_takes_no_other_answer_and_can_be_undon
         ([(0, "mild")], "anna", (422, "invalid"), "ratings.0.item"),
         ([(1, "mild", "ben")], "anna", (403, "not-yours"), "only an admin can give ratings for another person"),
         ([(1, "mild", "\n")], "root", (422, "invalid"), "a person's name must have"),
+        ([(1, "mild", "anna ")], "root", (422, "invalid"), "must not begin or end with white space; got 'anna '"),
         ([], "anna", (422, "invalid"), "ratings"),
     ],
 )
@@ -328,6 +332,57 @@ def test_a_table_of_ratings_is_imported_once(rated: Any) -> None:
         response = client.post(f"{project}/ratings.csv", content=content, headers={"Content-Type": "text/csv"})
         assert problem(response) == (422, "bad-log")
         assert sentence in response.json()["sentence"]
+
+
+CSV = {"Content-Type": "text/csv"}
+
+
+def test_names_mean_the_same_however_they_are_sent(rated: Any) -> None:
+    """White space around a level does not count, and is not part of a person's name."""
+    client, project, _ = rated
+    many, table = (
+        client.post(f"{project}/ratings", json={"ratings": [{"item": 1, "level": " mild\n", "person": "anna"}]}),
+        client.post(f"{project}/ratings.csv", content='item,level,person\n1," mild\n",anna\n', headers=CSV),
+    )
+    assert [ok(one)["ratings"] for one in (many, table)] == [[1], [1]]
+    number = question_for(client, project)["number"]
+    ok(client.post(f"{project}/questions/{number}/answer", json={"rating": "mild "}))
+    assert ok(client.put(f"{project}/settled/2", json={"level": " mild"}))["lowest"] == "mild"
+    wrong = client.post(f"{project}/ratings.csv", content="item,level,person\n1,mild,anna \n", headers=CSV)
+    sentence = "a person's name must not begin or end with white space; got 'anna '"
+    assert (problem(wrong), wrong.json()["sentence"]) == ((422, "invalid"), sentence)
+    for names in (["low", " high"], ["low\n", "high"]):
+        response = client.post("/projects", json={"name": "other", "levels": names})
+        assert problem(response) == (422, "invalid")
+        assert "the name of a level must not begin or end with white space; got" in response.json()["sentence"]
+
+
+def test_names_of_earlier_versions_keep_their_white_space(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names, rows = [" low", "b\n"], [{"size": n} for n in range(4)]
+    made = partial(
+        projects.create, name="old", levels=names, learner="NewtonLogit", parameters={}, seed=1, choice="turns"
+    )
+    with serving(file) as client:
+        client.service.write(None, made)
+        ok(client.put("/projects/old/columns", json={"columns": [{"name": "size", "kind": "number"}]}))
+        ok(client.post("/projects/old/items", json={"items": rows}))
+        monkeypatch.setattr(keys, "name_problem", lambda name: None)
+        client.headers.update(
+            bearer(client.service.write(None, partial(keys.create, project=None, role="admin", name="ann "))[1])
+        )
+        monkeypatch.undo()
+        client.service.keys.forget()
+        ratings = [{"item": 1, "level": " low"}, {"item": 2, "level": "b\n"}]
+        assert ok(client.post("/projects/old/ratings", json={"ratings": ratings}))["count"] == 2
+        table = 'item,level\n1," low"\n2,"b\n"\n'
+        assert ok(client.post("/projects/old/ratings.csv", content=table, headers=CSV))["known"] == 2
+        question = question_for(client, "/projects/old", json={"item": 3})
+        ok(client.post(f"/projects/old/questions/{question['number']}/answer", json={"rating": " low"}))
+        assert ok(client.put("/projects/old/settled/4", json={"level": "b\n"}))["lowest"] == "b\n"
+        log = client.get("/projects/old/log.csv").content
+        told = ok(client.post("/projects/old/log.csv", content=log, headers=CSV))
+        assert (told["count"], told["known"]) == (0, 3)
+        assert caught_up(client, "/projects/old")["people"] == {"ann ": 3}
 
 
 def test_the_commands_take_ratings_and_say_which_columns_are_some(

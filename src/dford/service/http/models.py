@@ -34,6 +34,15 @@ StoredText = Annotated[Text, AfterValidator(_without_null)]
 """A text that is stored as it is: PostgreSQL takes no null character."""
 
 
+def _trimmed(text: str) -> str:
+    if text != text.strip():
+        raise ValueError(f"the name of a level must not begin or end with white space; got {text!r}")
+    return text
+
+
+NewLevel = Annotated[Text, AfterValidator(_trimmed)]
+
+
 def _not_truth(value: Any) -> Any:
     if isinstance(value, bool):
         raise ValueError(f"it must be a whole number; got {str(value).lower()}")
@@ -142,7 +151,12 @@ class RulesOut(Rules):
 
 class NewProject(Rules):
     name: Name = Field(description="Lowercase, as it appears in paths.")
-    levels: list[Text] = Field(min_length=2, max_length=100, description="The scale, lowest first.")
+    levels: list[NewLevel] = Field(
+        min_length=2,
+        max_length=100,
+        description="The scale, lowest first. No name begins or ends with white space, and where a level is named, "
+        "white space around it does not count.",
+    )
     columns: Annotated[list[Column], _Many] | None = Field(None, description="If not given, read from the first items.")
     learner: str = Field("Auto", description="The name of a learner in the library that can ask.")
     parameters: dict[str, Any] = Field(
@@ -455,7 +469,9 @@ class State(BaseModel):
 
 class NewKey(_In):
     role: Literal["admin", "answer", "predict"]
-    name: StrictStr = Field(description="The person who answers with this key. 1 to 200 printable characters.")
+    name: StrictStr = Field(
+        description="The person who answers with this key. 1 to 200 printable characters, with no white space around."
+    )
 
 
 class KeyOut(BaseModel):

@@ -94,11 +94,13 @@ class Keys:
         self._none_until = 0.0
 
 
-def name_problem(name: str) -> str | None:
-    """Why this cannot name a person, wherever it comes from: a command, an invitation or an imported log."""
-    if name.strip() and len(name) <= _LONGEST_NAME and name.isprintable():
-        return None
-    return f"a person's name must have 1 to {_LONGEST_NAME} printable characters; got {name[:50]!r}"
+def name_problem(name: str, is_new: bool = True) -> str | None:
+    """Why this cannot name a person, wherever it comes from; names in logs may be those of earlier versions."""
+    if not name.strip() or len(name) > _LONGEST_NAME or not name.isprintable():
+        return f"a person's name must have 1 to {_LONGEST_NAME} printable characters; got {name[:50]!r}"
+    if is_new and name != name.strip():
+        return f"a person's name must not begin or end with white space; got {name!r}"
+    return None
 
 
 def create(connection: Connection, project: int | None, role: str, name: str) -> tuple[str, str]:

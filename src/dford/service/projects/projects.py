@@ -211,6 +211,21 @@ def choice_of(choice: str | None, learner: str) -> str:
     return choice or ("pool" if has_placements(learner) else "turns")
 
 
+def find_level(levels: Sequence[str], name: str) -> int | None:
+    """The place of a level on the scale, from 1. White space around it does not count, unless an old level has it."""
+    found = name if name in levels else name.strip()
+    return levels.index(found) + 1 if found in levels else None
+
+
+def place_of(project: Project, level: str, field: str) -> int:
+    """The same; refused if there is no such level."""
+    place = find_level(project.levels, level)
+    if place is None:
+        sentence = f"there is no level {level[:64]!r}; the scale is {', '.join(project.levels)}"
+        raise Refusal(422, "not-a-level", sentence, field)
+    return place
+
+
 def set_columns(connection: Connection, project: int, chosen: Sequence[Column]) -> None:
     before = connection.scalar(sa.select(columns.c.columns).where(columns.c.project == project))
     if before is None:

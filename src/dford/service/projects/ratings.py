@@ -19,7 +19,7 @@ from dford.pool.agreement import halve
 from dford.service.projects import answering
 from dford.service.projects.answering import give_turns
 from dford.service.projects.keys import name_problem
-from dford.service.projects.projects import Project
+from dford.service.projects.projects import Project, place_of
 from dford.service.refusal import Refusal
 from dford.service.store.bulk_insert import insert_rows
 from dford.service.store.schema import HAS_RATING, answers, heads, questions, retractions
@@ -57,18 +57,10 @@ def checked(
         if name != person and not anybodys:
             sentence = f"only an admin can give ratings for another person, such as {name[:64]!r}; leave person out"
             raise Refusal(403, "not-yours", sentence, f"{field}.{i}.person")
-        if problem := name_problem(name):
+        if name != person and (problem := name_problem(name)):
             raise Refusal(422, "invalid", problem, f"{field}.{i}.person")
         found.append(SentRating(one.item, place_of(project, one.level, f"{field}.{i}.level"), name))
     return found
-
-
-def place_of(project: Project, level: str, field: str) -> int:
-    """The place of a level on the scale, from 1."""
-    if level not in project.levels:
-        sentence = f"there is no level {level[:64]!r}; the scale is {', '.join(project.levels)}"
-        raise Refusal(422, "not-a-level", sentence, field)
-    return project.levels.index(level) + 1
 
 
 def rate(

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from dford.columns.values import is_missing
+from dford.service.projects.projects import find_level
 from dford.service.refusal import Refusal
 from dford.service.store.schema import rules
 
@@ -72,10 +73,10 @@ class GoldColumn(NamedTuple):
         self, rows: Sequence[Mapping[str, Any]], field: str
     ) -> tuple[list[dict[str, Any]], dict[int, int]]:  # fmt: skip
         """The rows without the column, and the places of the known levels, from 1, by row."""
-        places, known = {name: place for place, name in enumerate(self.levels, 1)}, dict[int, int]()
+        known = dict[int, int]()
         for i, row in enumerate(rows):
             value = row.get(self.name)
-            place = places.get(str(value).strip())
+            place = find_level(self.levels, str(value))
             if place is not None:
                 known[i] = place
             elif not is_missing(value):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from dford.service.projects.projects import Project
+from dford.service.projects.projects import Project, place_of
 from dford.service.refusal import Refusal
 from dford.service.store.bulk_insert import insert_rows
 from dford.service.store.database import Database
@@ -77,14 +77,10 @@ def in_force(database: Database, project: Project, until: int = 2**31 - 1) -> di
 
 def places_of(project: Project, lowest: str, highest: str) -> tuple[int, int]:
     """The places of two levels on the scale, from 1; refused if they cannot be settled."""
-    names = project.levels
-    for name, field in ((lowest, "lowest"), (highest, "highest")):
-        if name not in names:
-            raise _not_a_level(f"there is no level {name[:64]!r}; the scale is {', '.join(names)}", field)
-    low, high = names.index(lowest) + 1, names.index(highest) + 1
+    low, high = place_of(project, lowest, "lowest"), place_of(project, highest, "highest")
     if low > high:
         raise _not_a_level(f"the lowest level {lowest!r} is above the highest {highest!r}; swap them", "lowest")
-    if (low, high) == (1, len(names)):
+    if (low, high) == (1, len(project.levels)):
         raise _not_a_level(f"{lowest!r} to {highest!r} is the whole scale, which settles nothing; narrow it", "lowest")
     return low, high
 

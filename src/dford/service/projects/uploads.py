@@ -197,7 +197,7 @@ def uploaded_log(project: Project, content: bytes, suffix: str, bounds: Bounds) 
     if not (abs(log.X.data if log.is_sparse else log.X) <= 1e40).all():
         raise _bad_log("the log has numbers that are missing, infinite or beyond 1e40; leave those rows out")
     for person in set(log.person.tolist()):
-        if person is not None and (problem := name_problem(person)):
+        if person is not None and (problem := name_problem(person, is_new=False)):
             raise _bad_log(problem)
     given = set(read_ids(frame[ID])) if ID in frame else set()
     rounds = list(zip(log, log.rounds(), log.id.tolist(), strict=True))
@@ -219,7 +219,7 @@ def uploaded_ratings(content: bytes, bounds: Bounds) -> list[RatingToCheck]:
         item = row["item"].strip()
         if not item.isdecimal() or not item.isascii() or not 0 < len(item) < 10:
             raise _bad_log(f"row {number}: an item must be a whole number, 1 or more; got {item[:40]!r}")
-        found.append(RatingToCheck(int(item), row["level"].strip(), row.get("person", "").strip() or None))
+        found.append(RatingToCheck(int(item), row["level"], row.get("person") or None))
     return found
 
 

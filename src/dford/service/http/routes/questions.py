@@ -15,8 +15,7 @@ from dford.service.projects import answering
 from dford.service.projects.answering import RecordedAnswer, SentAnswer
 from dford.service.projects.asking import PROGRAM_KEY, QuestionRequest, item_taken, release
 from dford.service.projects.items import features
-from dford.service.projects.projects import require_placements
-from dford.service.projects.ratings import place_of
+from dford.service.projects.projects import place_of, require_placements
 from dford.service.projects.uploads import limit
 from dford.service.refusal import Refusal
 from dford.service.views import levels as all_levels
