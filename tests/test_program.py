@@ -5,6 +5,7 @@ import re
 import sys
 import textwrap
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -403,9 +404,10 @@ def test_it_shows_progress_and_ends_when_the_levels_are_close_enough(
     shown, line = tmp_path / "shown", _answering.progress_line
     monkeypatch.setattr(_answering, "_SELDOM", 0.05)
 
-    def show(*given: Any) -> str:
-        shown.touch()
-        return line(*given)
+    def show(now: Any, expected: float | None) -> str:
+        if expected is not None:
+            shown.touch()
+        return line(now, expected)
 
     monkeypatch.setattr(_answering, "progress_line", show)
     waits = f"    while not os.path.exists({str(shown)!r}):\n        time.sleep(0.01)\n"
@@ -414,11 +416,19 @@ def test_it_shows_progress_and_ends_when_the_levels_are_close_enough(
     with labelled(tmp_path / "log.db") as (service, project):
         how = _answering.read_answering(command, "", 5_000, 30.0, 1, 0.6, "dford label items.csv")
         with ThreadPoolExecutor(1) as thread:
-            assert thread.submit(_answering.answer, service, project, how).result().status == 0
-        assert 0 < len(rows(service, schema.answers)) < 1_000
+            running = thread.submit(_answering.answer, service, project, how)
+            wait_until(lambda: rows(service, schema.questions))
+            for _ in range(30):  # before people answer, nobody can tell
+                asked: Any = service.ask(project, QuestionRequest("ann"))
+                right = float(ROWS[asked.subject.item - 1]["size"]) / 2 > asked.wording.level - 1
+                service.tell_many(project, [SentAnswer(asked.number, right, "ann")])
+            assert running.result().status == 0
+        assert Counter(one.person for one in rows(service, schema.answers)) == {"ann": 30, "judge": 1}
         assert rows(service, schema.leases) == []
     said = capsys.readouterr()
-    assert re.search(r"\n\d+ of 5,000 questions, \d+ answers, 0 failed, expected error \d\.\d\d", said.out)
+    assert "\n1 of 5,000 questions, 0 answers, 0 failed\n" in said.out
+    assert re.search(r"\n1 of 5,000 questions, \d answers, 0 failed, expected error \d\.\d\d", said.out)
+    assert "The levels are expected to be at most 0.6 off, so judge is asked nothing more\n" in said.out
     assert said.err == ""
 
 

@@ -106,6 +106,11 @@ def answer(service: "Service", project: "Project", how: Answering) -> Ending:
         return Ending()
     earlier = f", {before.asked:,} of them already asked" if before.asked else ""
     print(f"{how.person} answers up to {how.budget:,} questions{earlier}; press Ctrl-C to stop", flush=True)
+    if how.until is not None and run.is_start():
+        print(
+            f"--until {how.until:g} counts once people have given 25 answers on the page: a program alone only informs",
+            flush=True,
+        )
     ending = Ending()
     try:
         if asyncio.run(_go(service, project, run, how)):
@@ -214,7 +219,7 @@ def describe(one: "Person", others: int, same: dict[str, tuple[int, int]], page:
     wrong, strict, agrees = one.error_rate, one.strictness, one.agreement
     if not others and not one.judged:
         return [
-            f"It is unknown how often {one.name} is wrong: no person has answered yet, so its answers are trusted.",
+            f"It is unknown how often {one.name} is wrong: no person has answered yet. A program alone only informs.",
             f"To check it, answer some questions yourself: {page}. Audit questions go only to people, and judge it.",
         ]
     if wrong.high - wrong.low > _VAGUE:

@@ -71,7 +71,7 @@ def add(program: "typer.Typer") -> None:
             typer.Option(
                 metavar="ERROR",
                 help="Enough when the levels are expected to be this far off on average. [default: 0.1] A program "
-                "stops there only if this is given.",
+                "stops there only if this is given, and people have given 25 answers.",
             ),
         ] = None,
         out: Annotated[
@@ -268,21 +268,24 @@ def _finish(service: "Service", project: "Project", out: Path | None, given: dic
 
 def _say_how_far(service: "Service", project: "Project") -> None:
     """Print how far off the levels are expected to be, and about how many more answers they need."""
-    from dford.service.views.levels import unchecked
+    from dford.service.views.levels import share_of_programs
 
     learned(service, project)
-    forecast, is_audited = service.fold(project).look(lambda model, _: (model.forecast(), model.is_audited()))
-    if forecast is not None:
-        expected, more = forecast(project.target)
-        count = math.ceil(more.value)
-        answers = f"{count:,} more answer" if count == 1 else f"{count:,} more answers"
-        left = f"about {answers} to reach {project.target:g}" if count else "enough answers"
-        print(f"The levels are expected to be {expected:.2f} off on average: {left}")
-        if share := unchecked(service.database, project, is_audited):
-            print(
-                f"This holds only if the programs that gave {share:.0%} of the answers are right; people have not "
-                "audited enough to tell."
-            )
+    forecast, is_start = service.fold(project).look(lambda model, _: (model.forecast(), model.is_start()))
+    if forecast is None:
+        return
+    by = " by people" if share_of_programs(service.database, project) else ""
+    if by and is_start:
+        print(
+            "The levels start from what programs say; how far off they are, nobody can tell before people have given "
+            "25 answers on the page"
+        )
+        return
+    expected, more = forecast(project.target)
+    count = math.ceil(more.value)
+    answers = f"{count:,} more answer{'' if count == 1 else 's'}{by}"
+    left = f"about {answers} to reach {project.target:g}" if count else "enough answers"
+    print(f"The levels are expected to be {expected:.2f} off on average: {left}")
 
 
 def _some(names: list[str]) -> str:

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from dford.service.core import Service
 from dford.service.learning import log_reader
+from dford.service.learning.learned import Learned
 from dford.service.program import Program, ProgramFailure
 from dford.service.projects.answering import SentAnswer, skip
 from dford.service.projects.asking import PROGRAM_KEY, AskedQuestion, QuestionRequest, release
@@ -102,14 +103,27 @@ class ProgramRun:
                 self._release(self._open)
 
     def expected_error(self, seconds: float = 0.0) -> float | None:
-        """How far off the levels are expected to be, after waiting this long for the learner to catch up."""
+        """How far off the levels are expected to be, after waiting this long for the learner to catch up.
+
+        None if it is unknown, as it is until people have answered.
+        """
+        return self._look(
+            lambda model: (
+                None if model.placements is None or model.is_start() else model.placements.with_audit().expected_error()
+            ),
+            seconds,
+        )
+
+    def is_start(self) -> bool:
+        """Whether people have answered too little for anybody to know how far off the levels are."""
+        return self._look(Learned.is_start, _LEARNING) or False
+
+    def _look(self, at: Callable[[Learned], T], seconds: float) -> T | None:
         with suppress(Refusal):  # it is catching up
             fold = self._service.fold(self._project)
             head, items = fold.head()
             fold.wait(head, seconds, items)
-            return fold.look(
-                lambda model, _: None if model.placements is None else model.placements.with_audit().expected_error()
-            )
+            return fold.look(lambda model, _: at(model))
         return None
 
     def _is_enough(self) -> bool:

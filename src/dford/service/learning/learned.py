@@ -22,6 +22,7 @@ from dford.pool.answers import PLACE, Answer
 from dford.pool.apart import AnswerApart
 from dford.pool.choice import AtHand
 from dford.pool.placements import AUDIT_SHARE, Placements, ProposedQuestion
+from dford.pool.refresh import is_start
 from dford.scale import Scale
 from dford.service import refusal
 from dford.service.learning import gold
@@ -210,6 +211,10 @@ class Learned:
     def is_audited(self) -> bool:
         """Whether people have audited enough to tell how far off the levels are."""
         return self.placements is not None and not math.isnan(self.placements.audited_error().value)
+
+    def is_start(self) -> bool:
+        """Whether levels are still what programs and ratings say, if they say anything: people have said too little."""
+        return self.placements is not None and is_start(self.placements.stage().decided)
 
     def still(self) -> Placements:
         """The placements as people see them now, for slow work: whatever can change is copied, except the learners."""
