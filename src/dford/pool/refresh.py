@@ -40,9 +40,6 @@ _CHANCE = 1.5707963267948966
 # true was expected in some pools; with 2, it took longer to see that the answers are right.
 _APART = 5.0
 _DRAWS, _RARE = counter.stream(0, "levels by votes"), -50.0
-_STAND_FOR = (
-    8.0  # items by which votes are defended where nobody was asked: votes that are worthless must not win by them
-)
 _VOTED = 2.0  # answers about a cut that count for as much as those of any number of programs
 
 
@@ -225,7 +222,7 @@ class Calibration:
         evidence = np.where(np.arange(n_levels) == drawn[:, None], 0.0, _RARE)
         whole = np.tile(np.array([0, n_levels - 1], np.int16), (len(some), 1))
         found: Floats = priors.likelihoods(yes[some], above.take(some, axis=1), evidence, whole, *grid, usual)
-        return _STAND_FOR / max(len(some), 1) * _FIRST / max(self._n_decided, _FIRST) * found
+        return _FIRST / max(self._n_decided, _FIRST) * found
 
     def _n_asked(self) -> Floats:
         """How many answers there are about each cut; ratings and settled levels are about all."""
