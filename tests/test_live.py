@@ -1,7 +1,10 @@
 """Questions and answers: late, repeated, contradicting, foreign, given up."""
 
 import copy
+import itertools
 import pickle
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,7 +16,9 @@ from sklearn.base import clone
 import dford
 from dford import DFORD, PRIL, Auto, Boundary, DirectionalBoosting, NewtonLogit, PRank, Question, Uniform
 from dford.engine import rounds
-from dford.learners import loads
+from dford.learners import LiveLearner, PythonForm, _auto_form, loads
+from dford.learners._trees.grower import Growth
+from test_pool import interrupted
 
 LEVELS = ["poor", "fair", "good", "great"]
 
@@ -250,3 +255,103 @@ def test_a_question_has_the_same_id_wherever_it_is_asked_again() -> None:
         again.learn(stored, n % 2 > 0)
         model.set_params(forget=0.5)  # takes effect with the next fit
         model = cast(NewtonLogit, loads(model.to_bytes(), "a file"))
+
+
+def similar(A: Any, B: Any) -> Any:
+    return (1.0 + A @ B.T) ** 2
+
+
+class Steps(PythonForm):
+    def score_rows(self, X: Any) -> Any:
+        return X @ self.weights
+
+    def update(self, x: Any, asked: int, higher: bool, propensity: float) -> None:
+        self.weights[:] += x if higher else -x
+
+
+class Own(LiveLearner):
+    def _make_form(self, n_features: int, is_sparse: bool) -> Steps:
+        return Steps(n_features)
+
+    def _policy(self) -> Uniform:
+        return Uniform()
+
+
+def is_full(model: Any) -> bool:
+    """Whether the next answer needs more room than the window has."""
+    return bool(model._form.state[[rounds.START, rounds.COUNT]].sum() == model._form.stamps.size)
+
+
+def after(n: int) -> Callable[[Any], bool]:
+    return lambda model: model.rounds_ == n
+
+
+@pytest.mark.parametrize(
+    ("learner", "is_time", "is_sparse"),
+    [
+        (NewtonLogit(), after(7), False),
+        (NewtonLogit(), after(9), True),  # the next one is recorded
+        (DFORD(), after(9), False),
+        (DFORD(), after(9), True),
+        (DFORD(kernel="poly"), after(9), False),
+        (DFORD(kernel="poly", window=20), is_full, False),
+        (DFORD(kernel="rbf", window=20), is_full, False),
+        (DFORD(kernel=similar, window=20), after(40), False),  # the next one leaves the window
+        (Own(), after(9), False),
+        (PRIL(), after(9), False),
+        (PRIL(kernel="rbf", window=20), after(9), False),
+        (DirectionalBoosting(max_iter=1), after(0), False),
+        (DirectionalBoosting(max_iter=1), after(199), False),  # trees begin to grow
+        (DirectionalBoosting(max_iter=1), after(203), False),  # and are used
+        (Auto(), after(0), False),
+        (Auto(), after(99), False),
+        (Auto(), after(199), False),
+        (Auto(), after(203), False),
+        (Auto(dense=1), after(99), True),
+        (Auto(dense=1), after(203), True),
+    ],
+)
+def test_an_answer_that_is_told_again_after_an_interrupt_counts_once(
+    learner: Any, is_time: Callable[[Any], bool], is_sparse: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At whatever line the interrupt comes, and to the bit."""
+    monkeypatch.setattr(_auto_form, "Growth", partial(Growth, max_iter=1))
+    whole = clone(learner).set_params(levels=LEVELS, random_state=0)
+
+    def tell_next(model: Any) -> None:
+        x = np.random.default_rng(model.rounds_ if hasattr(model, "_form") else 0).normal(size=3)
+        question = model.ask(sparse.csr_matrix(x) if is_sparse else x)
+        model.tell(question, bool(x[0] + x[1] > LEVELS.index(question.level) - 1))
+
+    whole.ask(sparse.csr_matrix([[1.0, 2.0, 3.0]]) if is_sparse else np.array([1.0, 2.0, 3.0]))
+    while not is_time(whole):
+        tell_next(whole)
+    at_first, n = pickle.dumps(whole), whole.rounds_
+    [question] = whole.open_questions_.values()
+    n_steps = interrupted(partial(whole.tell, question, True), -1)
+    told = whole.to_bytes()
+    for _ in range(6):
+        tell_next(whole)
+    for step in itertools.count():
+        model = pickle.loads(at_first)
+        n_steps = interrupted(partial(model.tell, question, True), step)
+        assert model.rounds_ == n + (not model.open_questions_), step
+        model.tell(question, True)
+        assert model.to_bytes() == told, f"{step} of {n_steps} steps"
+        for _ in range(6):
+            tell_next(model)
+        assert model.to_bytes() == whole.to_bytes(), f"{step} of {n_steps} steps"
+        if n_steps <= step:  # it came too late
+            break
+    assert step > 10
+
+
+def test_an_interrupted_ask_leaves_no_question_whose_answer_is_forgotten(model: DFORD) -> None:
+    model.ask([1.0, 1.0])
+    for step in range(interrupted(partial(copy.deepcopy(model).ask, [1.0, 2.0]), -1)):
+        one = copy.deepcopy(model)
+        interrupted(partial(one.ask, [1.0, 2.0]), step)
+        for question in list(one.open_questions_.values()):
+            one.ask([3.0, 4.0])
+            n = one.rounds_
+            assert one.tell(question, True).tell(question, True).rounds_ == n + 1

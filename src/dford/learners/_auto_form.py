@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from dford.arrays import Bools, Floats, Ints
 from dford.engine import candidates, kernels, loops, newton, rounds
-from dford.learners._forms.form import Form, Rows
+from dford.learners._forms.form import Form, Rows, whole
 from dford.learners._forms.newton import GaussianForm, NewtonForm
 from dford.learners._forms.sparse_newton import SparseNewtonForm, as_csr
 from dford.learners._trees.grower import Growth
@@ -111,28 +112,24 @@ class AutoForm(TreeForm):
             seen = self._look(x)
             prediction = candidates.level(self.losses, self.choice, *seen.candidates)
             asked, propensity, _ = loops.choose(self.state, table, seed, prediction)
-            higher = bool(lo[r] > asked)
-            self._weigh_one(x, prediction, asked, propensity, higher)
+            self._learn_answer(seen, x, prediction, asked, propensity, bool(lo[r] > asked), live=False)
             loops.note(self.state, prediction, asked, lo[r], hi[r])
-            self._learn_answer(seen, asked, higher, live=False)
         return True
 
     def ask(self, rule: loops.Rule, table: Floats, seed: int, x: Rows) -> tuple[int, int, float, int]:
-        x = self._checked(x)
+        x = self._one(x)
+        self.check(x if self.takes_sparse else x[None])
         prediction = candidates.level(self.losses, self.choice, *self._look(x).candidates)
         return prediction, *loops.choose(self.state, table, seed, prediction)
 
     def tell(self, rule: loops.Rule, x: Rows, prediction: int, asked: int, propensity: float, higher: bool) -> int:
-        x = self._checked(x)
+        x = self._one(x)  # it was checked before
         self.schedule.prepare()
-        self._learn_answer(self._look(x), asked, higher, live=True)
-        self._weigh_one(x, prediction, asked, propensity, higher)
+        self._learn_answer(self._look(x), x, prediction, asked, propensity, higher, live=True)
         return int(self.state[rounds.ROUNDS])
 
-    def _checked(self, x: Rows) -> Rows:
-        x = as_csr(x) if self.takes_sparse else x.reshape(-1)
-        self.check(x if self.takes_sparse else x[None])
-        return x
+    def _one(self, x: Rows) -> Rows:
+        return as_csr(x) if self.takes_sparse else x.reshape(-1)
 
     def _weigh_one(self, x: Rows, prediction: int, asked: int, propensity: float, higher: bool) -> None:
         if self.takes_sparse:
@@ -202,13 +199,37 @@ class AutoForm(TreeForm):
         cuts = np.array([[one.cuts] for one in self.maps.values()])
         return _Seen(columns, rest, Z, (scores, cuts, self._tree_logits(Z)))
 
-    def _learn_answer(self, seen: "_Seen", asked: int, higher: bool, live: bool) -> None:
+    def _learn_answer(
+        self, seen: "_Seen", x: Rows, prediction: int, asked: int, propensity: float, higher: bool, live: bool
+    ) -> None:
         """Learn an answer about the row that was last looked at."""
+        losses, against = self.losses.copy(), self.against.copy()
         told = np.array([asked]), np.array([higher]), np.empty(1, np.int64)
-        self.choice = candidates.judge(self.losses, self.against, self.choice, *seen.candidates, *told)
+        choice = candidates.judge(losses, against, self.choice, *seen.candidates, *told)
+        judged, count = (losses, against, choice), self.schedule.count
+        try:
+            self._learn_judged(seen, x, prediction, asked, propensity, higher, live, judged)
+        except BaseException:
+            rest = partial(self._learn_judged, seen, x, prediction, asked, propensity, higher, live, judged, count)
+            whole(lambda: rest() if self._is_ahead() else None)
+            raise
+
+    def _learn_judged(
+        self, seen: "_Seen", x: Rows, prediction: int, asked: int, propensity: float, higher: bool, live: bool,
+        judged: tuple[Floats, Floats, int], count: int | None = None,
+    ) -> None:  # fmt: skip
+        """Learn a whole answer, or, after an interrupt, what is left of it: given the number of answers before."""
         for one, score in zip(self.maps.values(), seen.candidates[0][:, 0].tolist(), strict=True):
-            one.learn_scored(seen.rest if one is self.sparse else seen.columns, score, asked, higher)
-        self.schedule.add(seen.Z, np.array([[asked, higher]]), live)
+            if count is None or not self._is_ahead(one):
+                one.learn_scored(seen.rest if one is self.sparse else seen.columns, score, asked, higher)
+        if count is None or self.schedule.count == count:
+            self.schedule.add(seen.Z, np.array([[asked, higher]]), live)
+        self.losses, self.against, self.choice = judged
+        self._weigh_one(x, prediction, asked, propensity, higher)
+
+    def _is_ahead(self, *maps: GaussianForm) -> bool:
+        """Whether one of these maps, or of all, has learned an answer that is not counted yet."""
+        return any(one.state[rounds.ROUNDS] > self.state[rounds.ROUNDS] for one in maps or self.maps.values())
 
     def adopt(self, other: Form, cuts: Ints, numbers: Ints) -> None:
         assert isinstance(other, AutoForm)

@@ -316,9 +316,10 @@ class OrdinalLearner(ClassifierMixin, RowReader):  # type: ignore[misc]
         self._next_checkpoint = self._checkpoints[bisect_right(self._checkpoints, self.rounds_)]
 
     def _record(self) -> None:
-        """Record the figures of the run if it has reached a checkpoint."""
+        """Record the figures of the run if it has reached a checkpoint; done again after an interrupt, it goes on."""
         if self._form.state[rounds.ROUNDS] == self._next_checkpoint:
-            self._records.append(self._new_record())
+            if not self._records or self._records[-1][rounds.ROUNDS] != self._next_checkpoint:
+                self._records.append(self._new_record())
             self._next_checkpoint = self._checkpoints[bisect_right(self._checkpoints, self._next_checkpoint)]
 
     def _new_record(self) -> Floats:

@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Self
 from zlib import crc32
@@ -10,8 +11,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dford.arrays import Floats
+from dford.engine import rounds
 from dford.feedback import Question, checksum, make_read_only
-from dford.learners._forms.form import Form, Rows
+from dford.learners._forms.form import Form, Rows, whole
 from dford.learners._log_learner import FLOAT64, LogLearner
 from dford.learners._saving import early_id
 from dford.scale import Scale
@@ -42,7 +44,7 @@ class LiveLearner(LogLearner):
             seen = self._scaled(row)
         prediction, level, propensity, n = form.ask(self._rule, self._table, self.seed_, seen)
         if type(row) is np.ndarray:  # both as below, without the calls
-            row.setflags(write=False)
+            row.setflags(False)  # type: ignore[call-arg]  # by position, which saves a tenth of a microsecond
             what = crc32(row, 65537 * level + prediction)  # type: ignore[arg-type]
         else:
             make_read_only(row)
@@ -50,13 +52,13 @@ class LiveLearner(LogLearner):
         names, own = self._scale.names, f"{self._key}-{n}-{what}"
         # the same as Question(...), without parsing its arguments: this saves a quarter of a microsecond
         question = tuple.__new__(Question, (own, row, names[level - 1], names[prediction - 1], propensity, n))
-        self._open[own] = question
         closed, mark = self._closed, what % 16383 + 1 << 2
         if n == len(closed):
             closed.append(mark)
         else:
             self._make_room(n)
             closed[n] = mark
+        self._open[own] = question  # last, as an interrupt would leave it without a mark
         return question
 
     def tell(self, question: Question, higher: bool | np.bool_) -> Self:
@@ -72,9 +74,16 @@ class LiveLearner(LogLearner):
         if asked is None:
             self._check_closed(question, higher)
             return self
-        row = asked.x.copy()  # for read-only arrays numba would compile again
-        self._learn_answer(asked, row if self._form.row_shape else self._scaled(row), higher)
-        self._close(asked, _TOLD_YES if higher else _TOLD_NO)
+        form, row = self._form, asked.x.copy()  # for read-only arrays numba would compile again
+        fate, before = _TOLD_YES if higher else _TOLD_NO, form.state[rounds.ROUNDS]
+        try:
+            self._learn_answer(asked, row if form.row_shape else self._scaled(row), higher)
+            self._closed[asked.round] |= fate  # as in `_close`, without the call
+            del self._open[asked.id]
+        except BaseException:  # after an interrupt, a question is open if and only if its answer was not learned
+            if form.state[rounds.ROUNDS] > before:
+                whole(partial(self._close, asked, fate))
+            raise
         return self
 
     def drop(self, question: Question) -> Self:
@@ -142,8 +151,8 @@ class LiveLearner(LogLearner):
         self._closed.frombytes(bytes(self._closed.itemsize * max(n + 1 - len(self._closed), 0)))
 
     def _close(self, question: Question, fate: int) -> None:
-        del self._open[question.id]
-        self._closed[question.round] |= fate
+        self._closed[question.round] |= fate  # first, as it then is never unknown
+        self._open.pop(question.id, None)
 
 
 class ProbabilisticLearner(LiveLearner):

@@ -17,7 +17,7 @@ from dford.engine import counter, rounds, vectors
 from dford.estimates import Estimate
 from dford.feedback import Question, checksum, split_names
 from dford.learners._base import OrdinalLearner
-from dford.learners._forms.form import Form, Rows, refuse_large
+from dford.learners._forms.form import Form, Rows, refuse_large, whole
 from dford.learners._trace import free_figures
 from dford.log import LEAST_PROPENSITY, FeedbackLog
 from dford.policies import Policy
@@ -94,11 +94,15 @@ class LogLearner(OrdinalLearner):
 
     def _learn_answer(self, question: Question, x: Rows, higher: bool) -> None:
         index = self._scale.index
-        done = self._form.tell(
-            self._rule, x, index[question.prediction], index[question.level], question.propensity, higher
-        )
-        if done == self._next_checkpoint:
-            self._record()
+        try:
+            done = self._form.tell(
+                self._rule, x, index[question.prediction], index[question.level], question.propensity, higher
+            )
+            if done == self._next_checkpoint:
+                self._record()
+        except BaseException:
+            whole(self._record)  # an interrupt may have come after the answer was learned
+            raise
 
     def learn_many(self, X: Any, level: Any, prediction: Any, propensity: Any, higher: Any) -> Self:
         """Like `learn`, for many questions that are stored elsewhere: bit-identical, and much faster.

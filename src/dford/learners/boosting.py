@@ -1,6 +1,7 @@
 """DirectionalBoosting: boosted trees on the log of answers."""
 
 from collections.abc import Generator, Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -12,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from dford.arrays import Bools, Floats, Ints
 from dford.columns import Columns
 from dford.columns.tables import all_are_numbers
-from dford.engine import loops
-from dford.learners._forms.form import Form, Rows
+from dford.engine import loops, rounds
+from dford.learners._forms.form import Form, Rows, whole
 from dford.learners._parameters import Interval, StrOptions
 from dford.learners._trees.grower import Growth
 from dford.learners._trees.schedule import TreeSchedule
@@ -213,8 +214,23 @@ class BoostingForm(TreeForm):
 
     def tell(self, rule: loops.Rule, x: Rows, prediction: int, asked: int, propensity: float, higher: bool) -> int:
         self.schedule.prepare()
-        self.schedule.add(x.reshape(1, -1), np.array([[asked, higher]]), live=True)
-        return loops.weigh(self.state, self.n_levels, x.reshape(-1), prediction, asked, propensity, higher)
+        begin = self.schedule.count, self.state[rounds.ROUNDS]
+        try:
+            return self._learn_answer(x, prediction, asked, propensity, higher)
+        except BaseException:
+            whole(partial(self._learn_answer, x, prediction, asked, propensity, higher, begin))
+            raise
+
+    def _learn_answer(
+        self, x: Rows, prediction: int, asked: int, propensity: float, higher: bool,
+        begin: tuple[int, float] | None = None,
+    ) -> int:  # fmt: skip
+        """Learn a whole answer, or, after an interrupt, what is left of it; there were so many answers and rounds."""
+        if begin is None or self.schedule.count == begin[0]:
+            self.schedule.add(x.reshape(1, -1), np.array([[asked, higher]]), live=True)
+        if begin is None or self.state[rounds.ROUNDS] == begin[1]:
+            return loops.weigh(self.state, self.n_levels, x.reshape(-1), prediction, asked, propensity, higher)
+        return int(begin[1]) + 1
 
     def look_ahead(
         self, X: Floats, asked: Ints, higher: Bools, parts: Sequence[slice]

@@ -37,6 +37,18 @@ def writable(state: dict[str, Any]) -> dict[str, Any]:
     return {name: own(value) for name, value in state.items()}
 
 
+def whole(step: Callable[[], object]) -> None:
+    """Do a step that goes on from where it stopped if it is done again: an interrupt does not leave it half done."""
+    try:
+        step()
+    except BaseException:
+        try:
+            step()
+        except BaseException:  # interrupted twice
+            step()
+        raise
+
+
 class Form:
     """The score being learned, and how it learns: what a learner's `_make_form` returns.
 
@@ -133,7 +145,7 @@ class Form:
     def tell(self, rule: loops.Rule, x: Rows, prediction: int, asked: int, propensity: float, higher: bool) -> int:
         """Learn from one answer about a row that was asked about; returns the rounds played.
 
-        If it raises, nothing was learned.
+        If it raises, nothing was learned; if it is interrupted, nothing or all, as `state[ROUNDS]` says.
         """
         raise missing(self, "tell(...)", "which learns from one answer")
 
@@ -255,8 +267,13 @@ class PythonForm(Form):
         return True
 
     def tell(self, rule: loops.Rule, x: Rows, prediction: int, asked: int, propensity: float, higher: bool) -> int:
-        self._update(x, asked, higher, propensity)
-        return loops.weigh(self.state, self.n_levels, x, prediction, asked, propensity, higher)
+        before = self.state.copy()
+        try:
+            self._update(x, asked, higher, propensity)
+            return loops.weigh(self.state, self.n_levels, x, prediction, asked, propensity, higher)
+        except BaseException:
+            self.state[:] = before
+            raise
 
     def _update(self, x: Floats, asked: int, higher: bool, propensity: float) -> None:
         before = self.state.copy()

@@ -48,12 +48,11 @@ class _Windowed(Form):
     def __init__(self, window: int | None, n_features: int) -> None:
         super().__init__(n_features)
         self.window = _FOR_EVER if window is None else window
-        self._allocate(_LEAST_ROOM)
+        self.rows, self.terms, self.stamps = self._buffers(_LEAST_ROOM)
 
-    def _allocate(self, size: int) -> None:
-        self.rows = np.empty((self.n_features, size) if self.by_column else (size, self.n_features))
-        self.terms = np.zeros((2, size))
-        self.stamps = np.empty(size, np.int64)
+    def _buffers(self, size: int) -> tuple[Floats, Floats, Ints]:
+        rows = np.empty((self.n_features, size) if self.by_column else (size, self.n_features))
+        return rows, np.zeros((2, size)), np.empty(size, np.int64)
 
     def live(self) -> tuple[Floats, Floats, Ints]:
         """Rows, terms and stamps in the window, oldest first."""
@@ -65,12 +64,11 @@ class _Windowed(Form):
         """If the buffers are full, move the live entries to the front of buffers twice as large."""
         if self.state[rounds.START] + self.state[rounds.COUNT] < self.stamps.size:
             return
-        rows, terms, stamps = self.live()
-        count = stamps.size
-        self._allocate(max(_LEAST_ROOM, 2 * count))
-        (self.rows[:, :count] if self.by_column else self.rows[:count])[...] = rows
-        self.terms[:, :count], self.stamps[:count] = terms, stamps
-        self.state[rounds.START] = 0.0
+        live, count = self.live(), int(self.state[rounds.COUNT])
+        rows, terms, stamps = self._buffers(max(_LEAST_ROOM, 2 * count))
+        (rows[:, :count] if self.by_column else rows[:count])[...], terms[:, :count], stamps[:count] = live
+        # there is no call in this statement, so an interrupt comes before all of it or after
+        self.rows, self.terms, self.stamps, self.state[rounds.START] = rows, terms, stamps, 0.0
 
     def adopt(self, other: Form, cuts: Ints, numbers: Ints) -> None:
         super().adopt(other, cuts, numbers)
@@ -237,10 +235,16 @@ class Foreign(_Windowed):
         X = x.reshape(1, -1)
         self.make_room()
         (f, values), square = self._score_one(X), self.checked_squares(X)[0]
-        c = loops.answer_scored(
-            self.state, self.terms, self.n_levels, rule, X, f, square, prediction, asked, propensity, higher
-        )
-        self._absorb(c, values, X[0])
+        before = self.state, self.terms
+        self.state, self.terms = self.state.copy(), self.terms.copy()
+        try:
+            c = loops.answer_scored(
+                self.state, self.terms, self.n_levels, rule, X, f, square, prediction, asked, propensity, higher
+            )
+            self._absorb(c, values, X[0])
+        except BaseException:
+            self.state, self.terms = before
+            raise
         return int(self.state[rounds.ROUNDS])
 
     def _absorb(self, c: float, values: Floats, x: Floats) -> None:

@@ -59,24 +59,28 @@ class AnswerLog:
         if end > len(self._own):
             self._own = np.resize(self._own, (2 * end, self.n_own))
         self._own[self.count : end] = Z[:, self._n_features :]
-        self.count = end
-        self.recall(Z[:, : self._n_features], answers)
+        self._add(Z[:, : self._n_features], answers)
 
     def recall(self, X: Floats, answers: Ints) -> None:
         """Give back the features and answers of the next missing rows."""
-        end = self._there + len(X)
-        if end > self.count:
+        if len(X) > self.missing:
             raise ValueError(f"{len(X)} answers were passed, but {self.missing} are missing")
+        self._add(X, answers)
+
+    def _add(self, X: Floats, answers: Ints) -> None:
+        end = self._there + len(X)
         if end > len(self._answers):
             self._answers = np.resize(self._answers, (2 * end, 2))
         self._answers[self._there : end] = answers
         while self._there < end:
             at = self._there % self._height
-            if at == 0:
+            if len(self._blocks) * self._height == self._there:  # unless an interrupt came after it was made
                 self._blocks.append(np.empty((self._height, self._n_features)))
             some = X[len(X) - (end - self._there) :][: self._height - at]
             self._blocks[-1][at : at + len(some)] = some
-            self._there += len(some)
+            there = self._there + len(some)
+            # there is no call in this statement, so an interrupt comes before all of it or after
+            self._there, self.count = there, there if there > self.count else self.count
             if at + len(some) == self._height and _is_sparse(self._blocks[-1]):
                 self._blocks[-1] = sparse.csr_matrix(self._blocks[-1])
 

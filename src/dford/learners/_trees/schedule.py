@@ -83,13 +83,16 @@ class TreeSchedule:
             raise
 
     def add(self, Z: Floats, answers: Ints, live: bool = False) -> None:
-        """Add answers: as many as were prepared for, and no more than `room`."""
+        """Add answers: as many as were prepared for, and no more than `room`.
+
+        If an interrupt comes before they count, adding them again does what is left.
+        """
         start, effect = self.stage()
-        self.log.append(Z, answers)
-        if self.count == effect and start > self.grown_on:
+        if self.count + len(Z) == effect and start > self.grown_on:
             assert self._work is not None
             self.trees, self.grown_on, self._work = self._work.trees(), start, None
-        elif live and self.count == start > self.grown_on:
+        self.log.append(Z, answers)
+        if live and self.count == start > self.grown_on:
             self._begin(start, live)
         elif live and self.count == 1:
             warm_up()  # or the first trees would wait for the compiler
@@ -142,9 +145,14 @@ class TreeSchedule:
     def _begin(self, start: int, alone: bool) -> "_Work":
         if self._work is None or self._work.on != start:
             self._work = _Work(self, self.grower(start), start)
+        work = self._work
         if alone:
-            self._work.go_on_alone()
-        return self._work
+            try:
+                work.go_on_alone()
+            except BaseException:
+                work.wanted, self._work = False, None  # nobody can tell whether an interrupted start did
+                raise
+        return work
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(writable(state))
