@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 from hashlib import sha256
@@ -19,7 +20,21 @@ from scipy import sparse
 from sklearn.metrics.pairwise import laplacian_kernel
 
 import dford
-from dford import DFORD, PRIL, Auto, Boundary, DirectionalBoosting, Greedy, NewtonLogit, PRank, Uniform, persistence
+from dford import (
+    DFORD,
+    PRIL,
+    Auto,
+    Boundary,
+    DirectionalBoosting,
+    Greedy,
+    ItemQuestion,
+    NewtonLogit,
+    Pool,
+    PRank,
+    Uniform,
+    persistence,
+)
+from dford.cli import main
 from dford.engine import counter
 from dford.learners import loads, restored
 
@@ -192,6 +207,47 @@ def test_a_forged_file_is_refused_in_one_sentence(change: Any, form: dict[str, A
     model.ask(X[0])
     model.save(path)
     forge(path, change)
+    with pytest.raises(ValueError, match=r"^[^\n]+$"):
+        dford.load(path)
+
+
+DEEP = b"[" * 100_000 + b"\n"
+MANY_DIGITS = b"9" * 5_000
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"dford 1 %s %d\n" % (sha256(DEEP).hexdigest().encode(), len(DEEP)) + DEEP,
+        b"dford 1 %s %s\n{}\n" % (sha256(b"{}\n").hexdigest().encode(), MANY_DIGITS),
+        b"dford %s %s 3\n{}\n" % (MANY_DIGITS, sha256(b"{}\n").hexdigest().encode()),
+    ],
+    ids=["header", "length", "format"],
+)
+def test_a_file_beyond_all_measure_is_refused_in_one_sentence_that_names_it(
+    content: bytes, path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=rf"^{re.escape(str(path))} [^\n]+; (use an untouched copy|expected one .*)$"):
+        dford.load(path)
+    rows = path.with_name("rows.csv")
+    rows.write_text("a,b,c\n1,2,3\n")
+    assert main(["predict", str(path), str(rows), "--out", str(path.with_name("levels.csv"))]) == 2
+    assert re.fullmatch(r"[^\n]*model\.dford[^\n]+\n", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("field", ["person", "checks", "item", "round", "propensity"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 0.0, 7, ["ann"]], ids=str)
+def test_a_pool_with_a_question_that_cannot_have_been_asked_is_refused(field: str, value: Any, path: Path) -> None:
+    pool = Pool(np.empty((5, 0)), ["low", "mid", "top"], random_state=0)
+    pool.ask(person="ann")
+    pool.save(path)
+    fields = [*ItemQuestion._fields[1:], "checks"]
+
+    def forged(header: dict[str, Any], _: bytes) -> None:
+        header["open"][0][fields.index(field)] = value
+
+    forge(path, forged)
     with pytest.raises(ValueError, match=r"^[^\n]+$"):
         dford.load(path)
 

@@ -51,7 +51,7 @@ def unpack(content: bytes, path: str | os.PathLike[str]) -> tuple[dict[str, Any]
     """Like `read`, from a file's content; `path` names the file in errors."""
     first, _, body = content.partition(b"\n")
     words = first.split(b" ")
-    if len(words) != 4 or words[0] != b"dford" or not words[1].isdigit() or not words[3].isdigit():
+    if len(words) != 4 or words[0] != b"dford" or not _is_number(words[1]) or not _is_number(words[3]):
         raise ValueError(f"{path} is not a dford file; expected one written by save()")
     if int(words[1]) > FORMAT:
         raise ValueError(
@@ -63,7 +63,7 @@ def unpack(content: bytes, path: str | os.PathLike[str]) -> tuple[dict[str, Any]
         raise ValueError(f"{path} was changed after it was saved: its checksum does not match; use an untouched copy")
     text, _, data = body.partition(b"\n")
     try:
-        header = json.loads(text)
+        header = json.loads(text, parse_constant=_refuse)
         arrays = {}
         for name, dtype, shape in header.pop("arrays"):
             size = math.prod(shape) * 8 if dtype != "|u1" else math.prod(shape)
@@ -71,6 +71,14 @@ def unpack(content: bytes, path: str | os.PathLike[str]) -> tuple[dict[str, Any]
                 raise ValueError(name)
             arrays[name] = np.frombuffer(data[:size], dtype=dtype).reshape(shape).astype(np.dtype(dtype[1:]))
             data = data[size:]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path} has a header that dford cannot read ({error!r}); use an untouched copy") from None
     return header, arrays
+
+
+def _is_number(word: bytes) -> bool:
+    return word.isdigit() and len(word) < 20  # Python does not read numbers of thousands of digits
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")  # nor is it ever saved

@@ -94,7 +94,7 @@ class AskedQuestions:
         if (
             numbers != is_open
             or (fates > TOLD_LEVEL).any()
-            or not all(LEAST_PROPENSITY <= one.propensity <= 1 for one in self)
+            or not all(_is_valid(question, checks) for question, checks in self._open.values())
         ):
             raise ValueError("the pool has invalid questions")
 
@@ -103,3 +103,13 @@ class AskedQuestions:
         question = question._replace(id=self.id_of(question.round))
         self._open[question.id] = question, checks
         return question
+
+
+def _is_valid(question: ItemQuestion, checks: Any) -> bool:
+    """Whether a question from a file, which repeats this one, could have been asked and can be saved again."""
+    return (
+        type(question.item) is type(question.round) is type(checks) is int
+        and -1 <= checks < question.round
+        and isinstance(question.person, str | None)
+        and LEAST_PROPENSITY <= question.propensity <= 1
+    )
