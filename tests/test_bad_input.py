@@ -306,7 +306,7 @@ def test_levels_may_be_any_names_or_numbers(levels: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "levels", [[0.5, 2**53, 2**53 + 1], [-1, 2**63, 2**63 + 1], [2**64, 2**64 + 1], [1, "1"], [0.5, 2], [True, "yes"]]
+    "levels", [[0.5, 2**53, 2**53 + 1], [-1, 2**63, 2**63 + 1], [2**64, 2**64 + 1], [1, "one"], [0.5, 2], [True, "yes"]]
 )
 def test_levels_that_an_array_of_one_type_would_mix_up_keep_their_names(levels: list[Any]) -> None:
     labels = [levels[i % len(levels)] for i in range(30)]
@@ -363,6 +363,18 @@ def test_a_pool_refuses_what_it_could_not_learn_from_or_save_before_anyone_answe
     for other in "a\u00e9 b ", "a\u00e9  b", "ae\u0301 b", "a\u00e9 b\u200b":
         with pytest.raises(ValueError, match="levels must look different"):
             Pool(rows, ["a\u00e9 b", "c", other])
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [[1, "1", 2], ["1", 2, 1.0], ["1.0", 2, 1.0], [0.1, "0.1"], ["True", True], [2, " 2"], [3, "3\u200b"]],
+    ids=str,
+)
+def test_names_of_levels_that_look_the_same_are_refused_whatever_their_types(levels: list[Any]) -> None:
+    for make in (Scale, FeedbackLog, partial(Pool, np.zeros((2, 1)))):
+        with pytest.raises(ValueError, match=r"^levels must look different; .+ and .+ do not; rename one of them$"):
+            make(levels)
+    assert Scale([1, "01", "one", 1.5, "1,5"]).names == [1, "01", "one", 1.5, "1,5"]
 
 
 LATE = pl.LazyFrame({"a": [1.5, 2.5, 3.5], "b": [4.0, 5.0, 6.0]})

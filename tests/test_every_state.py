@@ -25,7 +25,7 @@ NUMBERS = st.one_of(
 ROWS = st.lists(NUMBERS, min_size=D, max_size=D)
 LEVELS = st.sampled_from(
     [
-        [1, 2, 3], ["low", "mid", "top"], [0.5, 1.5], [False, True], ["1", 1, 1.5], [2**70, 2**70 + 1],
+        [1, 2, 3], ["low", "mid", "top"], [0.5, 1.5], [False, True], ["one", 1, 1.5], [2**70, 2**70 + 1],
         np.array([3, 1, 2]), [np.int64(1), np.float64(2.5), np.str_("a")], range(4),
         [(1, 2), (3, 4)], [datetime.date(2026, 1, 1), datetime.date(2026, 1, 2)], [0.0, math.inf], [b"a", b"b"],
         np.array(["2026-01-01", "2026-01-02"], "datetime64[ns]"),

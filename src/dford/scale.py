@@ -51,12 +51,11 @@ class Scale:
             raise ValueError(
                 f"levels must be text that can be written to a file; got {self.names!r}"
             )  # half a surrogate
-        alike = dict[str, str]()
-        for name in words:
-            seen = "".join(letter for letter in name if unicodedata.category(letter) != "Cf")
-            other = alike.setdefault(" ".join(unicodedata.normalize("NFC", seen).split()), name)
-            if other is not name:
-                raise ValueError(f"levels must look different; {other!r} and {name!r} do not")
+        alike = dict[str, Any]()
+        for name in self.names if words else ():  # numbers alone that differ look different
+            for seen in _looks(name):
+                if (other := alike.setdefault(seen, name)) is not name:
+                    raise ValueError(f"levels must look different; {other!r} and {name!r} do not; rename one of them")
         if len(self.names) < 2:
             raise ValueError(f"a scale needs at least two levels; got {len(self.names)} class(es): {self.names!r}")
         self.array = np.array(self.names)
@@ -161,6 +160,13 @@ def _above(y: NDArray[Any], lowest: int) -> NDArray[np.int64]:
         return y.astype(np.int64, copy=False) - lowest
     above: NDArray[Any] = y - y.dtype.type(lowest)  # may be more than an int64 holds before, never after
     return above.astype(np.int64, copy=False)
+
+
+def _looks(name: Any) -> set[str]:
+    """The texts as which a level is shown or written, without what cannot be seen in them: 1.0 may be written 1."""
+    texts = {str(name), f"{name:.17g}" if isinstance(name, float) else str(name)}
+    visible = ("".join(letter for letter in text if unicodedata.category(letter) != "Cf") for text in texts)
+    return {" ".join(unicodedata.normalize("NFC", text).split()) for text in visible}
 
 
 def _plain(level: Any) -> Any:
