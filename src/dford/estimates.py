@@ -76,6 +76,40 @@ def sequence(
     return tuple(np.clip(figure, 0.0, most) for figure in (value, low, value + half))
 
 
+def share(count: int, n: int, population: int, confidence: float = 0.95) -> Estimate:
+    """The share of a population of which `count` of `n` things drawn from it have something, and its exact interval.
+
+    Things are drawn without replacement, so this is Clopper and Pearson's interval (1934) for a hypergeometric
+    distribution: once all are drawn, the share is known.
+    """
+    check_confidence(confidence)
+    if not n:
+        return Estimate(math.nan, 0.0, 1.0)
+    doubt = (1.0 - confidence) / 2.0
+    most = _most_likely_to_have(count, n, population, doubt)
+    least = population - _most_likely_to_have(n - count, n, population, doubt)
+    return Estimate(count / n, least / population, most / population)
+
+
+def _most_likely_to_have(count: int, n: int, population: int, doubt: float) -> int:
+    """The largest number of things in the population of which so few are drawn with more than this probability."""
+    low, high = count, population - (n - count)
+    k = np.arange(count + 1)
+    while low < high:
+        middle = (low + high + 1) // 2
+        possible = k[(k <= middle) & (n - k <= population - middle)]
+        logs = _log_choose(middle, possible) + _log_choose(population - middle, n - possible)
+        if np.exp(logs - _log_choose(population, np.array(n))).sum() > doubt:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _log_choose(n: int, k: Any) -> Any:
+    return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
+
+
 def check_confidence(confidence: float) -> None:
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be between 0 and 1; got {confidence!r}")

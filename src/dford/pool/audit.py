@@ -1,24 +1,33 @@
 """The audit: items drawn at random get separate answers, which judge the current placements."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
 from dford.arrays import Floats, Ints
 from dford.engine import counter
-from dford.estimates import Estimate, interval
+from dford.engine.beliefs import posteriors
 from dford.pool.items import Items
 
-_SURE = 0.98  # the probability of a level at which the audit of an item is complete
-_LEAST = 8  # complete items needed for a figure: the interval is made for few terms, but not for fewer
+# The probability of a level at which the audit of an item is complete: more if that is not its placement, as one of
+# many right ones that is taken for wrong would contradict a true figure.
+_SURE, _SURE_IT_IS_WRONG = 0.98, 0.998
+# Or after so many answers: people may disagree about it for good. Its level is then the likeliest, which if anything
+# makes placements look worse than they are.
+_MOST = 12
+_RIGHT = 0.9  # a placement is believed to be right no more than this before its audit: so both borders are asked about
 _AT_ONCE = 100  # items being audited, at most
 
 
 class Audit:
-    """Items in a random order, except settled ones. For each, all levels are equally likely before its answers.
+    """Items in a random order, except settled ones, and what answers to audit questions say of them.
 
     The answers are kept from the items until they are released, so the placements they judge do not depend on them.
     Placements are judged by what those who are asked say, so their opinions are what is right here, apart from slips.
+
+    An audit starts from its item's placement, which is believed to be right as often as those of the items judged so
+    far were, and else too low as likely as too high. So where placements are right, two answers are mostly enough:
+    about the borders of the level. What is complete stays complete.
     """
 
     def __init__(self, pool: Items, seed: int) -> None:
@@ -26,10 +35,14 @@ class Audit:
         self.clear()
 
     def clear(self) -> None:
+        self.right, self._complete = 0.5, set[int]()
+        self._forget()
+
+    def _forget(self) -> None:
         self.known = Items(self._pool.n_levels, counter.stream(self._seed, "audit"))
         self.items: list[int] = []
+        self._placements: list[int] = []
         self._places: dict[int, int] = {}  # of the items in `known`
-        self._complete: list[bool] = []
         self._given_up = set[int]()  # items that someone who was to settle them knows nothing about
         self.look()
 
@@ -43,10 +56,15 @@ class Audit:
         return np.array([self._places[item] for item in items.tolist()], dtype=np.int64)
 
     def believe(self, evidence: Floats) -> None:
-        """Replace the evidence for the audited items."""
+        """Replace the evidence for the audited items, and see how many placements were right."""
         self.known.evidence = evidence
+        items, levels = self.judged()
+        placed = np.array(self._placements, np.int64)[self.places(items)]
+        self.right = min((1.0 + np.count_nonzero(levels == placed)) / (2.0 + len(items)), _RIGHT)
+        for place, placement in enumerate(self._placements):
+            self.known.prior[place] = self._prior(placement)
         self.known.look(np.arange(len(self.known)))
-        self._complete = [self._is_complete(place) for place in range(len(self.items))]
+        self._note(range(len(self.items)))
 
     def pick(self, auditing: Collection[int]) -> tuple[int, int] | None:
         """The item and the cut to ask about. None if all are judged, or while the next one is open for another purpose.
@@ -56,62 +74,96 @@ class Audit:
         for place in range(max(len(self.items) - _AT_ONCE, 0), len(self.items)):
             item = self.items[place]
             is_free = not self._pool.is_open[item] and self._pool.is_in_doubt(item)
-            if is_free and not self._complete[place] and item not in self._given_up:
+            if is_free and item not in self._complete and item not in self._given_up:
                 return item, self.known.best_cut(place)
         while self._next < len(self._order) and not self._is_new(int(self._order[self._next])):
             self._next += 1
         for item in self._order[self._next :].tolist():
             if self._is_new(item) and item not in auditing:
                 # not another one instead: the items that nobody is being asked about are not a random sample
-                return None if self._pool.is_open[item] else (item, int(self._pool.bounds[item].sum() - 1) // 2)
+                below = self.belief(item).cumsum()[:-1]
+                return None if self._pool.is_open[item] else (item, int(np.abs(below - 0.5).argmin()))
         return None
 
     def belief(self, item: int) -> Floats:
         if item in self._places:
             return self.known.belief(self._places[item])
         low, high = self._pool.bounds[item]
-        belief = np.zeros(self._pool.n_levels)
-        belief[low : high + 1] = 1.0 / (1 + high - low)
-        return belief
+        belief = self._prior(int(posteriors.place_one(self._pool.belief(item))))
+        belief[:low] = belief[high + 1 :] = 0.0
+        found: Floats = belief / belief.sum()
+        return found
 
-    def answer(self, item: int, logs: Floats) -> None:
-        """Count an answer; the first one makes the item an audited one."""
-        if item not in self._places:
-            self._places[item] = len(self.items)
-            self.items.append(item)
-            self._complete.append(False)
-            self.known.add(1)
-            self.settle(item)
-        place = self._places[item]
-        self.known.answer(place, self.known.evidence[place] + logs)
-        self._complete[place] = self._is_complete(place)
+    def answer(self, item: int, placement: int, logs: Floats) -> None:
+        """Count an answer; the first one makes the item an audited one, placed there when it was asked about."""
+        self._answer(item, placement, logs)
+        self._note([self._places[item]])
+
+    def recall(self, answers: Iterable[tuple[int, int, Floats | None]]) -> None:
+        """Count all answers again, with what is known to be complete; without logarithms, an item is given up."""
+        self._forget()
+        for item, placement, logs in answers:
+            if logs is None:
+                self.give_up(item)
+            else:
+                self._answer(item, placement, logs)
+        self._note(range(len(self.items)))
 
     def settle(self, item: int) -> None:
         """Take note that this item was settled, or that this was undone."""
         if self._pool.is_in_doubt(item):
             self._next = 0  # it may have been passed over
         if item in self._places:
-            place = self._places[item]
-            self.known.settle(place, *self._pool.bounds[item])
-            self._complete[place] = self._is_complete(place)
+            self.known.settle(self._places[item], *self._pool.bounds[item])
 
     def give_up(self, item: int) -> None:
         """Ask no more about this item. The audit then judges the items that can be settled."""
         self._given_up.add(item)
 
-    def judge(self, levels: Ints) -> Estimate:
-        """How far these levels are from the right ones, on average."""
-        most = float(self._pool.n_levels - 1)
-        judges = (self._complete[place] and self._pool.is_in_doubt(item) for place, item in enumerate(self.items))
-        places = np.flatnonzero(np.fromiter(judges, np.bool_, len(self.items)))
-        if len(places) < _LEAST:
-            return Estimate(float("nan"), 0.0, most)
-        right = self.known.beliefs(places).argmax(axis=1)
-        terms = np.abs(right - levels[np.array(self.items)[places]]).astype(float)
-        return interval(terms, reach=(0.0, most), possible=(0.0, most))
+    def judged(self) -> tuple[Ints, Ints]:
+        """The items that are judged and still in doubt, in the order in which they were drawn, and their levels."""
+        judges = [item in self._complete and self._pool.is_in_doubt(item) for item in self.items]
+        places = np.flatnonzero(np.array(judges, np.bool_))
+        return np.array(self.items, np.int64)[places], self.known.beliefs(places).argmax(axis=1)
+
+    def n_answers(self, items: Ints) -> int:
+        """How many answers there are about these audited items."""
+        return int(self.known.counts[self.places(items)].sum())
+
+    def complete(self) -> Ints:
+        """The items whose audit is complete."""
+        return np.array(sorted(self._complete), np.int64)
+
+    def set_complete(self, items: Ints, right: float) -> None:
+        """Before `recall`: the items whose audit is complete, and how often placements were right."""
+        self._complete, self.right = set(items.tolist()), right
+
+    def _answer(self, item: int, placement: int, logs: Floats) -> None:
+        if item not in self._places:
+            self._places[item] = len(self.items)
+            self.items.append(item)
+            self._placements.append(placement)
+            self.known.add(1)
+            self.known.set_prior(self._places[item], self._prior(placement))
+            self.settle(item)
+        place = self._places[item]
+        self.known.answer(place, self.known.evidence[place] + logs)
+
+    def _note(self, places: Iterable[int]) -> None:
+        """Take note of what is complete now."""
+        for place in places:
+            belief = self.known.unsettled(np.array([place]))[0]
+            sure = _SURE if belief.argmax() == self._placements[place] else _SURE_IT_IS_WRONG
+            if self.known.counts[place] >= _MOST or belief.max() >= sure:
+                self._complete.add(self.items[place])
+
+    def _prior(self, placement: int) -> Floats:
+        prior = np.zeros(self._pool.n_levels)
+        prior[placement] = self.right
+        sides = [side for side in (prior[:placement], prior[placement + 1 :]) if len(side)]
+        for side in sides:
+            side[:] = (1.0 - self.right) / len(sides) / len(side)
+        return prior
 
     def _is_new(self, item: int) -> bool:
         return item not in self._places and item not in self._given_up and self._pool.is_in_doubt(item)
-
-    def _is_complete(self, place: int) -> bool:
-        return bool(self.known.belief(place).max() >= _SURE)

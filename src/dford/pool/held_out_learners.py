@@ -120,7 +120,7 @@ class Drawn(NamedTuple):
 
     @classmethod
     def of(cls, items: Items, learner: LiveLearner, seed: int, votes: bool = False) -> "Drawn | None":
-        """Those that were answered about or settled, evenly thinned out if there are many.
+        """Those that were answered about, for the audit too, or settled, evenly thinned out if there are many.
 
         If there are votes, there are as many others: where those are sure, nobody is asked, and models that had seen
         nothing of the kind would say anything there. None if there are too few, or if the learner is not `Auto`: who

@@ -14,7 +14,6 @@ from dford.arrays import Bools, Floats, Ints
 from dford.engine import counter
 from dford.engine.beliefs import posteriors
 from dford.engine.beliefs.opinions import RATED, YES
-from dford.estimates import Estimate
 from dford.learners import LiveLearner, Rows
 from dford.pool.agreement import AnswerColumns, Voice, decides, halve, speaks
 from dford.pool.answers import AUDIT, CHECK, GOLD, PLACE, RELEASED, Answer, Answers
@@ -29,6 +28,7 @@ from dford.pool.judged import judged
 from dford.pool.people import Basis, Person, read_people
 from dford.pool.refresh import Calibration, Priors, Refresh, Stage, is_start
 from dford.pool.reliability import Reliability, alike, usual_rate
+from dford.pool.verdict import Verdict
 from dford.pool.votes import RatingColumn, Votes, ratings, start
 from dford.scale import Scale
 
@@ -309,7 +309,8 @@ class Placements:
     def _count_said(self, answer: Answer) -> None:
         self.answers.append(answer._replace(is_taught=self._is_taught(answer)))
         if answer.purpose == AUDIT:
-            self.audit.answer(answer.item, self._logs(len(self.answers) - 1, self.reliability.without_spread()))
+            logs = self._logs(len(self.answers) - 1, self.reliability.without_spread())
+            self.audit.answer(answer.item, answer.placement, logs)
         else:
             key = answer.item, answer.cut, answer.said == RATED, self.voices[answer.person].name
             self.items.answer(answer.item, self._evidence_of(answer.item), key in self._said)
@@ -408,6 +409,8 @@ class Placements:
             places = np.searchsorted(audited, told.item)
             items.evidence = items.evidence.copy()
             items.evidence[audited] = self._evidence(told._replace(item=places), len(audited))
+            items.counts = items.counts.copy()
+            items.counts[audited] = np.bincount(places, minlength=len(audited))
         return items
 
     def error_rate_of_answers(self) -> float:
@@ -439,18 +442,18 @@ class Placements:
         is_chosen = self.X.shape[1] > 0 or self.informed > 0
         return judged(self.answers, self._known(), self.voices, len(self.items), len(self.scale), is_chosen)
 
-    def forecast(self, items: Items) -> Forecast:
-        """How many more answers it takes, from what is known about these items."""
-        share = 1.0 - self.audit_share - self._share_of_checks()
-        return Forecast(items, self.error_rate_of_answers(), share, self.seed)
+    def verdict(self) -> Verdict:
+        """How far off the placements are, and what the audit says of them."""
+        return Verdict.of(self.items, self.audit)
 
     def expected_error(self) -> float:
-        """How far the placements are from the right levels on average, according to their beliefs."""
-        return self.items.expected_error()
+        """How far off they are expected to be."""
+        return self.verdict().error.value
 
-    def audited_error(self) -> Estimate:
-        """The same, according to the audit."""
-        return self.audit.judge(self.items.placements()[0])
+    def forecast(self) -> Forecast:
+        """How many more answers it takes until they are expected to be less far off, from what is known now."""
+        share = 1.0 - self.audit_share - self._share_of_checks()
+        return Forecast(self.items, self.error_rate_of_answers(), share, self.expected_error(), self.seed)
 
     def features(self) -> Rows:
         """The items' features, with missing ones filled in and marked as missing."""
@@ -468,13 +471,14 @@ class Placements:
 
     def recall_audit(self) -> None:
         """Let the audit count its answers again."""
-        self.audit.clear()
-        for i in np.flatnonzero(self.answers["purpose"] == AUDIT).tolist():
-            voice = self.voices[self.answers["person"][i]]
-            if voice.decides:
-                self.audit.answer(int(self.answers["item"][i]), self._logs(i, self.reliability.without_spread()))
-            elif voice.is_guess:
-                self.audit.give_up(int(self.answers["item"][i]))
+        by, item, placement = self.reliability.without_spread(), self.answers["item"], self.answers["placement"]
+        which = np.flatnonzero(self.answers["purpose"] == AUDIT).tolist()
+        voices = [self.voices[self.answers["person"][i]] for i in which]
+        self.audit.recall(
+            (int(item[i]), int(placement[i]), None if voice.is_guess else self._logs(i, by))
+            for i, voice in zip(which, voices, strict=True)
+            if voice.decides or voice.is_guess
+        )
 
     def recall_learners(self) -> None:
         """Give the learners back the answers they were packed without."""
@@ -556,7 +560,8 @@ class Placements:
         apart = np.flatnonzero(self.apart["after"] == NOT_YET) if X.shape[0] else np.empty(0, np.int64)
         lessons = self._lessons(np.concatenate([apart, len(self.apart) + new]))
         lacking = self.filling.lacking(self.X)
-        drawn = Drawn.of(self.items, learners.models[0], self.seed, votes is not None)
+        # audited items teach as well, as no model sees those that it predicts
+        drawn = Drawn.of(self.with_audit(), learners.models[0], self.seed, votes is not None)
 
         def work() -> Priors:
             if not X.shape[1] and votes is None:

@@ -38,6 +38,7 @@ from dford.pool.placements import AUDIT_SHARE, Placements
 from dford.pool.questions import ItemQuestion, split_answer
 from dford.pool.reliability import checked_error_rate, is_number
 from dford.pool.run import Progress, Run, open_journal
+from dford.pool.verdict import mean
 from dford.pool.votes import (
     RatingColumn,
     as_numbers,
@@ -77,7 +78,7 @@ class Pool:
         twenty-five if several people answer), and where the two answers differ, one of them is wrong; and audited items
         are asked about until their answers agree on a level.
     audit : float, default=0.03
-        The share of audit questions, which settle items drawn at random to judge the placements; 0 for none.
+        The share of audit questions, which check items drawn at random; 0 for none, 1 if you only want the mean.
     auditors : sequence of str, optional
         The people who get audit questions; by default everyone, but never programs. They get more of them when the
         audit has fallen behind because others gave most of the answers.
@@ -109,11 +110,16 @@ class Pool:
     probabilities_ : array of shape (n_items, n_levels)
         The probability of each level, for every item.
     expected_error_ : float
-        How many levels off the placements are on average, according to these probabilities. It warns if the audit
-        contradicts it.
+        How many levels off the placements are expected to be on average: the value of `audited_error_`.
     audited_error_ : Estimate
-        The same according to the audit, with a 95% interval that holds for a number of answers fixed in advance. It
-        trusts no model.
+        What these probabilities say of that, corrected by the items that the audit checked, with an interval.
+    audited_right_, audited_within_one_ : Estimate
+        The shares of items at their right level, and at most one level off, with exact intervals: of items that were
+        drawn at random and checked. All intervals are 95% intervals for a number of answers fixed in advance.
+    believed_error_ : float
+        How many levels off they are on average, according to these probabilities alone.
+    mean_ : Estimate
+        The mean level, or that of the levels' places from 1 if they are not numbers; see `mean` and `difference`.
     error_rate_ : float
         How often an answer is estimated to be wrong.
     people_ : dict of Person
@@ -151,8 +157,8 @@ class Pool:
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         error_rate = checked_error_rate(error_rate)
-        if not is_number(audit) or not 0 <= audit <= 0.5:
-            raise ValueError(f"audit must be a share of the questions, from 0 to 0.5; got {audit!r}")
+        if not is_number(audit) or not 0 <= audit <= 1:
+            raise ValueError(f"audit must be a share of the questions, from 0 to 1; got {audit!r}")
         for person, cost in (costs or {}).items():
             if not isinstance(person, str) or not is_number(cost) or not 0 < cost < np.inf:
                 raise ValueError(f"costs must map names of people to numbers greater than 0; got {person!r}: {cost!r}")
@@ -544,14 +550,11 @@ class Pool:
 
     @property
     def expected_error_(self) -> float:
-        expected, audited = self._placements.expected_error(), self._placements.audited_error()
-        if not audited.low <= expected <= audited.high:
-            warnings.warn(
-                f"the expected error is {expected:.2f}, but according to the audit it is between {audited.low:.2f} and "
-                f"{audited.high:.2f}; the learner may be wrong about these items, so trust the audit",
-                stacklevel=2,
-            )
-        return expected
+        return self._placements.expected_error()
+
+    @property
+    def believed_error_(self) -> float:
+        return self._placements.items.expected_error()
 
     @property
     def spent_(self) -> float:
@@ -562,7 +565,51 @@ class Pool:
 
     @property
     def audited_error_(self) -> Estimate:
-        return self._placements.audited_error()
+        return self._placements.verdict().error
+
+    @property
+    def audited_right_(self) -> Estimate:
+        return self._placements.verdict().right
+
+    @property
+    def audited_within_one_(self) -> Estimate:
+        return self._placements.verdict().within_one
+
+    @property
+    def mean_(self) -> Estimate:
+        """The mean level: the mean of the levels, if they are numbers, or else of their places from 1 up."""
+        return self.mean()
+
+    def mean(self, where: Any = None, values: Sequence[float] | None = None) -> Estimate:
+        """The mean level of all items, or of those that a mask selects, with a 95% interval.
+
+        A level counts as its number, or as its place on the scale, from 1, if not all levels are numbers; or as the
+        number that `values` gives it. The interval rests on the audit: if this figure is all you want,
+        `Pool(audit=1)` asks about nothing but items drawn at random.
+        """
+        return self._mean(values, where)
+
+    def difference(self, first: Any, second: Any, values: Sequence[float] | None = None) -> Estimate:
+        """How much higher the mean level of the items in one mask is than that of those in another."""
+        return self._mean(values, first, second)
+
+    def _mean(self, values: Sequence[float] | None, *masks: Any) -> Estimate:
+        if values is None:
+            names = as_numbers(self._scale.names)
+            is_numbers = all(is_number(name) for name in names)
+            values = list(names) if is_numbers else list(range(1, len(self._scale) + 1))
+        worth = np.asarray(values, dtype=np.float64)
+        if worth.shape != (len(self._scale),) or not np.isfinite(worth).all():
+            raise ValueError(f"values must be a number for each of the {len(self._scale)} levels; got {values!r}")
+        kept, groups = ~self._placements.items.is_out, []
+        for mask in masks:
+            chosen = np.ones(len(self), np.bool_) if mask is None else np.asarray(mask)
+            if chosen.shape != (len(self),) or chosen.dtype != np.bool_:
+                raise ValueError(f"expected True or False for each of the {len(self)} items; got {mask!r}")
+            groups.append(np.flatnonzero(chosen & kept))
+            if not len(groups[-1]):
+                raise ValueError("a mean needs at least one item, but the mask selects none")
+        return mean(self._placements.items, self._placements.audit, worth, groups)
 
     @property
     def error_rate_(self) -> float:
@@ -616,7 +663,7 @@ class Pool:
         """
         if not target >= 0:
             raise ValueError(f"target must be an error in levels, 0 or more; got {target!r}")
-        return self._placements.forecast(self._placements.items).remaining(target)
+        return self._placements.forecast().remaining(target)
 
     def _at_hand(self, person: WhoIsAtHand) -> list[AtHand]:
         if person is None:

@@ -11,7 +11,7 @@ from dford import learners, sparse_rows
 from dford.columns import Columns
 from dford.learners import OrdinalLearner, Rows
 from dford.pool.agreement import Voice
-from dford.pool.answers import PURPOSES
+from dford.pool.answers import AUDIT, PURPOSES
 from dford.pool.filling import Filling
 from dford.pool.placements import Placements
 from dford.pool.refresh import Priors, Refresh, Stage
@@ -67,6 +67,8 @@ def placement_parts(placements: Placements) -> tuple[dict[str, Any], Arrays]:
         **placements.answers.arrays(),
         **placements.items.arrays(),
         **placements.apart.arrays(),
+        "audit_complete": placements.audit.complete(),
+        "audit_right": np.array([placements.audit.right]),
         **(_packed_rows(placements.apart.X, "apart_X") if len(placements.apart) else {}),
     }
     return header, arrays | {f"learner{i}": _packed(model) for i, model in enumerate(placements.learners.models)}
@@ -120,6 +122,11 @@ def restore_placements(
         raise ValueError("the pool has invalid answers")
     placements.recall_repeats()
     placements.items.look(np.arange(len(placements.items)))
+    complete, right = arrays["audit_complete"], arrays["audit_right"]
+    audited = placements.answers["item"][placements.answers["purpose"] == AUDIT]
+    if right.shape != (1,) or not 0.0 < right[0] < 1.0 or not np.isin(complete, audited).all():
+        raise ValueError("the pool has an invalid audit")
+    placements.audit.set_complete(complete, float(right[0]))
     placements.recall_audit()
     for fold in range(len(placements.learners.models)):
         placements.learners.models[fold] = learner(arrays, f"learner{fold}", own)

@@ -108,9 +108,7 @@ class ProgramRun:
         None if it is unknown, as it is until people have answered.
         """
         return self._look(
-            lambda model: (
-                None if model.placements is None or model.is_start() else model.placements.with_audit().expected_error()
-            ),
+            lambda model: None if model.placements is None or model.is_start() else model.placements.expected_error(),
             seconds,
         )
 

@@ -402,6 +402,16 @@ class Unsure(BaseModel):
     )
 
 
+class AuditOut(BaseModel):
+    """What items drawn at random say of all, with 95% intervals."""
+
+    checked: int = Field(description="How many items were drawn and judged by answers of their own.")
+    wrong: int = Field(description="How many of them are not at their right level.")
+    error: Estimate = Field(description="How many levels off all items are on average.")
+    right: Estimate = Field(description="The share of items that are at their right level.")
+    within_one: Estimate = Field(description="The share of items that are at most one level off.")
+
+
 class Levels(BaseModel):
     """The predicted levels of the pool, as of a recent moment."""
 
@@ -413,12 +423,10 @@ class Levels(BaseModel):
     settled: int = Field(description="How many items have a settled level or range of levels.")
     programs: float = Field(description="The share of the answers given by programs.")
     expected_error: float | None = Field(
-        description="How many levels off the items are on average, according to the probabilities; null without them."
+        description="How many levels off the items are on average: what the probabilities say, corrected by the audit; "
+        "null without probabilities."
     )
-    audited_error: Estimate | None = Field(
-        description="The same according to the audit, which trusts no model; null until enough audited items are "
-        "placed by their answers."
-    )
+    audit: AuditOut | None = Field(description="What the audit says; null until an item is audited.")
     error_rate: float | None = Field(description="How often an answer is estimated to be wrong.")
 
 

@@ -2,7 +2,6 @@
 
 import copy
 import hashlib
-import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, cast
@@ -23,6 +22,7 @@ from dford.pool.apart import AnswerApart
 from dford.pool.choice import AtHand
 from dford.pool.placements import AUDIT_SHARE, Placements, ProposedQuestion
 from dford.pool.refresh import is_start
+from dford.pool.verdict import Verdict
 from dford.scale import Scale
 from dford.service import refusal
 from dford.service.learning import gold
@@ -34,6 +34,7 @@ from dford.service.projects.projects import Project
 from dford.service.projects.rules import Rules
 
 _MANY = 500  # answers that are worth a thread
+_ENOUGH = 8  # items that people have to judge before they have checked what programs say
 
 
 class Placed(NamedTuple):
@@ -53,9 +54,8 @@ class Standing(NamedTuple):
     """The placements of all items, from the first, and how far off they may be."""
 
     placed: Placed
-    expected: float
-    audited: Estimate
-    """The error of the placements without the audit's answers."""
+    verdict: Verdict
+    """What the audit says of the placements without its own answers."""
     error_rate: float
 
 
@@ -182,9 +182,7 @@ class Learned:
             return None
         items = self.placements.with_audit()
         placed = Placed(items.placements()[0], items.beliefs(np.arange(len(items))))
-        return Standing(
-            placed, items.expected_error(), self.placements.audited_error(), self.placements.error_rate_of_answers()
-        )
+        return Standing(placed, self.placements.verdict(), self.placements.error_rate_of_answers())
 
     def place(self, numbers: Sequence[int], with_settled: bool = True) -> Placed | None:
         """The placements of these items, or what they would be if no level were settled; None if one is unknown."""
@@ -204,13 +202,12 @@ class Learned:
         """From what is known now: the expected error, and about how many more answers it takes to reach a target."""
         if self.placements is None:
             return None
-        items = self.placements.with_audit()
-        expected, known = items.expected_error(), self.placements.forecast(items)
+        expected, known = self.placements.expected_error(), self.placements.forecast()
         return lambda target: (expected, known.remaining(target))
 
     def is_audited(self) -> bool:
         """Whether people have audited enough to tell how far off the levels are."""
-        return self.placements is not None and not math.isnan(self.placements.audited_error().value)
+        return self.placements is not None and self.placements.verdict().checked >= _ENOUGH
 
     def is_start(self) -> bool:
         """Whether levels are still what programs and ratings say, if they say anything: people have said too little."""

@@ -11,6 +11,7 @@ import { picture } from "./picture.js";
 
 const PAUSE = 2000; // milliseconds between two looks
 const ENOUGH = 50; // answers, before which no question is asked again
+const CHECKED = 8; // items that people have to check before programs are not in doubt
 const THUMBNAIL = 192; // pixels of its longer side: twice what is shown, for fine screens
 
 /** @typedef {import("./project.js").Project} Project */
@@ -162,18 +163,18 @@ class WatchView {
     const { forecast, state: { answers, people } } = this.project;
     const levels = this.shown;
     if (!levels || levels.expected_error === null) return;
-    const { expected_error: expected, audited_error: audited, error_rate: rate } = levels;
+    const { expected_error: expected, audit, error_rate: rate } = levels;
     fill(this.placed,
-      figure(`${number(expected)} levels`, "expected error of the levels now"),
-      audited ? figure(`${number(audited.low)} to ${number(audited.high)}`, "the same according to the audit, with 95% confidence") : null,
+      figure(`${number(expected)} levels`, audit
+        ? `off on average, and at most ${number(audit.error.high)} with 95% confidence`
+        : "off on average, as expected"),
+      audit ? figure(`at least ${number(100 * audit.right.low, 0)}%`, `of the items are at their right level, with 95% confidence: ${number(audit.checked)} drawn at random and checked, ${number(audit.wrong)} wrong`) : null,
       forecast && (forecast.answers.value
         ? figure(`about ${number(Math.ceil(forecast.answers.value))}`, `more ${Math.ceil(forecast.answers.value) === 1 ? "answer" : "answers"} to reach ${number(forecast.target)} levels`)
         : figure("enough", `answers for ${number(forecast.target)} levels`)),
       // with several people, each has a rate below; with few answers, there is only an assumption
       answers >= ENOUGH && Object.keys(people).length < 2 ? figure(`${number(100 * (rate ?? 0), 0)}%`, "of answers estimated to be wrong") : null);
-    const contradicted = audited && (expected < audited.low || expected > audited.high);
-    setText(this.doubt, contradicted ? "The audit contradicts the expected error: the learner may be wrong about these items, so trust the audit."
-      : !audited && levels.programs ? `Programs gave ${number(100 * levels.programs, 0)}% of the answers, and people have not audited enough to check them. The expected error holds only if the programs are right.`
+    setText(this.doubt, (audit?.checked ?? 0) < CHECKED && levels.programs ? `Programs gave ${number(100 * levels.programs, 0)}% of the answers, and people have not audited enough to check them. The expected error holds only if the programs are right.`
       : "");
   }
 

@@ -1,7 +1,6 @@
 """The levels of all items of a project: too much work to repeat for everyone who watches."""
 
 import json
-import math
 import threading
 import time
 from collections.abc import Callable
@@ -136,11 +135,14 @@ def nothing(project: Project) -> dict[str, Any]:
 def _figures(standing: Standing | None) -> dict[str, Any]:
     """How far from the right levels the items may be."""
     if standing is None or not len(standing.placed.levels):
-        return {"expected_error": None, "audited_error": None, "error_rate": None}
-    judged = math.isfinite(standing.audited.value)
+        return dict.fromkeys(("expected_error", "audit", "error_rate"))
+    verdict = standing.verdict
+    judged = {"checked": verdict.checked, "wrong": verdict.wrong} | {
+        name: figure._asdict() for name, figure in zip(("error", "right", "within_one"), verdict[:3], strict=True)
+    }
     return {
-        "expected_error": standing.expected,
-        "audited_error": standing.audited._asdict() if judged else None,
+        "expected_error": verdict.error.value,
+        "audit": judged if verdict.checked else None,
         "error_rate": standing.error_rate,
     }
 

@@ -242,7 +242,7 @@ def add(app: FastAPI) -> None:
         → 200
         {"sequence": 1, "stale": false, "items": 4, "counts": {"calm": ...},
          "unsure": [{"item": ..., "sureness": ...}, ...], "settled": 0, "programs": 0.0, "expected_error": ...,
-         "audited_error": null, "error_rate": ...}
+         "audit": null, "error_rate": ...}
         ```
         """
         service, project = to.service, to.project

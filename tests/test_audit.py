@@ -1,0 +1,118 @@
+"""The audit: cheap where placements are right, never without a figure, and true."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+import dford
+from dford import NewtonLogit, Pool
+from dford.datasets import make_synthetic
+from dford.estimates import share
+from dford.pool.audit import Audit
+from dford.pool.items import Items
+from dford.pool.reliability import alike
+from dford.pool.verdict import Verdict
+
+LEVELS = [1, 2, 3, 4, 5]
+
+
+def audited(n: int, levels: Any, right: Any, answers: int, rate: float = 0.0, seed: int = 0) -> tuple[Items, Audit]:
+    """Items placed at these levels, and an audit of them after so many answers, none of which is wrong."""
+    items, by = Items(5, seed), alike(rate, 5)
+    items.add(n)
+    items.prior = 0.99 * np.eye(5)[levels] + 0.002
+    audit = Audit(items, seed)
+    for _ in range(answers):
+        item, cut = audit.pick(()) or (-1, -1)
+        if item < 0:
+            break
+        said = np.array([int(right[item] > cut)])
+        audit.answer(item, int(levels[item]), by.of(np.zeros(1, np.int64), np.array([cut]), said))
+    return items, audit
+
+
+@given(st.integers(0, 60), st.integers(1, 60), st.integers(0, 100))
+def test_a_share_has_the_exact_interval(count: int, n: int, more: int) -> None:
+    """Any other population would show so few, or so many, with a probability of less than 2.5%."""
+    count, population = min(count, n), n + more
+    low, high = (round(end * population) for end in share(count, n, population)[1:])
+    sizes = np.arange(population + 1)
+    few, many = stats.hypergeom.cdf(count, population, sizes, n), stats.hypergeom.sf(count - 1, population, sizes, n)
+    least = np.minimum(few, many)
+    inside = (low <= sizes) & (sizes <= high)
+    assert (least[inside] > 0.025 - 1e-9).all()
+    assert (least[~inside] < 0.025 + 1e-9).all()
+
+
+@pytest.mark.parametrize(("checked", "most"), [(60, 0.08), (200, 0.03)])
+def test_where_no_error_is_found_little_error_is_left(checked: int, most: float) -> None:
+    levels = np.random.default_rng(0).integers(0, 5, 2000)
+    verdict = Verdict.of(*audited(2000, levels, levels, 2 * checked))
+    assert verdict.checked >= checked
+    assert verdict.wrong == 0
+    assert verdict.error.high <= most
+    assert verdict.right.low >= 1 - 1.3 * 3.7 / checked, "the rule of three, with two sides"
+
+
+def test_where_placements_and_answers_are_right_the_borders_are_asked_about_once() -> None:
+    levels = np.random.default_rng(0).integers(0, 5, 500)
+    items, audit = audited(500, levels, levels, 400)
+    assert audit.known.counts.max() == 2
+    some, found = audit.judged()
+    assert (found == levels[some]).all()
+    assert Verdict.of(items, audit).answers <= 2 * len(some)
+
+
+@pytest.mark.parametrize(("wrong", "most"), [(0.0, 2.3), (0.1, 6.0)])
+def test_an_audited_item_takes_few_answers_and_no_figure_disappears(wrong: float, most: float, tmp_path: Path) -> None:
+    X, y = make_synthetic(300, random_state=0)
+    pool = Pool(X, LEVELS, learner=NewtonLogit(features="poly"), audit=0.2, random_state=0)
+    random, checked = np.random.default_rng(0), 0
+    for n in range(900):
+        if n in (100, 500):
+            pool.save(tmp_path / "pool")
+            pool = dford.load(tmp_path / "pool")
+        question = pool.ask()
+        pool.tell(question, bool((y[question.item] > question.level) != (random.random() < wrong)))
+        now = pool._placements.verdict()
+        assert now.checked >= checked
+        checked = now.checked
+    assert checked > 25
+    assert now.answers / checked <= most
+    assert now.error.low <= np.abs(pool.levels_ - y).mean() <= now.error.high
+
+
+def test_with_nothing_but_audits_the_mean_level_is_known() -> None:
+    held = 0
+    for seed in range(20):
+        X, y = make_synthetic(400, random_state=seed)
+        pool = Pool(X, LEVELS, learner=NewtonLogit(features="poly"), audit=1.0, error_rate=0.0, random_state=seed)
+        for _ in range(200):
+            question = pool.ask()
+            assert question.purpose == "audit"
+            pool.tell(question, bool(y[question.item] > question.level))
+        mean, half = pool.mean_, np.arange(400) < 200
+        held += mean.low <= y.mean() <= mean.high
+        assert mean.high - mean.low < 0.5
+        low, high = pool.difference(half, ~half)[1:]
+        held += low <= y[half].mean() - y[~half].mean() <= high
+    assert held >= 35  # of 40; at 95%, fewer would be seen once in a thousand times
+
+
+def test_values_of_levels_are_their_numbers_or_places_or_as_given() -> None:
+    for levels, values, worth in ((["a", "b"], None, (1, 2)), ([0, 10], None, (0, 10)), (["a", "b"], [1, -1], (1, -1))):
+        pool = Pool(np.empty((30, 0)), levels, random_state=0)
+        mean = pool.mean(values=values)
+        assert mean.value == pytest.approx(np.mean(worth))
+        assert mean[1:] == (min(worth), max(worth)), "nothing is known yet"
+    with pytest.raises(ValueError, match="values must be a number for each of the 2 levels"):
+        pool.mean(values=[1.0])
+    with pytest.raises(ValueError, match="expected True or False for each of the 30 items"):
+        pool.mean(np.arange(30))
+    with pytest.raises(ValueError, match="the mask selects none"):
+        pool.mean(np.zeros(30, np.bool_))
