@@ -412,6 +412,28 @@ def test_rows_without_columns_do_not_vanish() -> None:
         Pool([{}, {}], levels=[1, 2, 3])
 
 
+def test_items_without_columns_may_be_in_a_frame_as_in_an_array() -> None:
+    frame, array = pd.DataFrame(index=range(5)), np.empty((5, 0))
+    pools = [Pool(rows, levels=[1, 2, 3], random_state=0).add(rows) for rows in (frame, array)]
+    for _ in range(5):
+        one, other = (pool.ask() for pool in pools)
+        assert one == other
+        for pool in pools:
+            pool.tell(one, True)
+    assert len(pools[0]) == 10
+    with pytest.raises(ValueError, match=r"0 feature\(s\) \(shape=\(5, 0\)\) while a minimum of 1 is required"):
+        NewtonLogit().fit(frame, [1, 2, 3, 1, 2])
+
+
+def test_rows_of_which_some_are_dicts_are_refused_in_one_sentence() -> None:
+    for rows, strange in (([{"a": 1}, [1]], r"\[1\]"), ([[1], {"a": 1}], r"\[1\]"), ([{"a": 1}, None], "None")):
+        for read in (lambda X: Pool(X, levels=[1, 2]), Columns().fit, lambda X: NewtonLogit().fit(X, [1, 2])):
+            with pytest.raises(
+                ValueError, match=f"^some rows are dicts and some are not, such as {strange}; pass a dict"
+            ):
+                read(rows)
+
+
 def test_a_sparse_matrix_that_is_a_mapping_is_no_dict_of_columns() -> None:
     rows = sparse.dok_matrix(np.array([[0.0, 1.0], [2.0, 0.0], [3.0, 1.0]]))
     assert len(Pool(rows, levels=[1, 2]).add(rows)) == 6

@@ -5,6 +5,7 @@ import inspect
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
@@ -250,6 +251,50 @@ def test_an_interrupt_while_what_a_program_says_is_counted_changes_no_bit(monkey
         raise KeyboardInterrupt
 
     assert (rated(False).probabilities_ == rated(True).probabilities_).all()
+
+
+STRANGE = "an item is given by its number, a whole one from 0 to 4; got "
+MASK = r"an item is given by its number; got (True|False); instead of a mask, pass np.flatnonzero\(mask\)$"
+MISUSES: list[tuple[Callable[[Any], Any], str]] = [
+    (lambda pool: pool.settle(1.0, 3), STRANGE + "1.0"),
+    (lambda pool: pool.settle([1, 2], 3), STRANGE + r"\[1, 2\]"),
+    (lambda pool: pool.settle(np.arange(2), 3), STRANGE + "array"),
+    (lambda pool: pool.remove("1"), STRANGE + "'1'"),
+    (lambda pool: pool.ask(person={"ann": ["x"]}), STRANGE + "'x'"),
+    (lambda pool: pool.ask(person={"ann": [1.0]}), STRANGE + "1.0"),
+    (lambda pool: pool.ask(person={"ann": [False, False, False, True, False]}), MASK),
+    (lambda pool: pool.ask(person={"ann": np.arange(5) == 3}), MASK),
+    (lambda pool: pool.settle(True, 3), MASK),
+    (lambda pool: pool.remove(np.True_), MASK),
+    (lambda pool: pool.rate(True, 3), MASK),
+    (
+        lambda pool: pool.ask(person={"ann": 3}),
+        "person must map each name to a list of the numbers of items; got 'ann': 3$",
+    ),
+    (
+        lambda pool: pool.remaining("0.1"),
+        "target must be an error in levels, a number that is 0 or more; got '0.1'$",
+    ),
+    (
+        lambda _: pool_of(np.empty((5, 0)), costs=["ann"]),
+        r"costs must map people to numbers, such as \{'ann': 1.0\}; got \['ann'\]$",
+    ),
+    (
+        lambda _: pool_of(np.empty((5, 0)), auditors=5),
+        "auditors must be a list of names; got 5$",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "sentence"), MISUSES)
+def test_a_pool_that_is_misused_says_what_it_expected_and_changes_nothing(
+    call: Callable[[Any], Any], sentence: str, tmp_path: Path
+) -> None:
+    pool = pool_of(np.empty((5, 0)))
+    before = bits(pool, tmp_path)
+    with pytest.raises(TypeError, match=f"^{sentence}"):
+        call(pool)
+    assert bits(pool, tmp_path) == before
 
 
 def test_an_interrupt_while_people_are_numbered_leaves_everybody_known() -> None:

@@ -43,13 +43,21 @@ def read_table(X: Any) -> Table:
 
 
 def checked_table(X: Any) -> Any:
-    """X if it is a table, where a dict of columns becomes a list of rows; anything else is refused."""
+    """X if it is a table, where a dict of columns becomes a list of rows; anything else is refused.
+
+    A frame without columns, which scikit-learn does not read, becomes an array.
+    """
     if is_dict(X):
         table = read_table(X)
         return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
     if isinstance(X, (str, os.PathLike)):
         raise TypeError(f"X must be a table, not a file; read it first, for example pandas.read_csv({str(X)!r})")
-    labels_of(X)  # refuses a frame that has not been read
+    labels = labels_of(X)  # refuses a frame that has not been read
+    if labels is not None and not len(labels):
+        return np.empty((len(X), 0))
+    if isinstance(X, (list, tuple)) and len({isinstance(row, Mapping) for row in X}) > 1:
+        strange = next(row for row in X if not isinstance(row, Mapping))
+        raise ValueError(f"some rows are dicts and some are not, such as {strange!r:.40}; pass a dict for each row")
     is_list = isinstance(X, Sequence) and not isinstance(X, bytes)
     if not (is_list or hasattr(X, "shape") or hasattr(X, "__array__")) or getattr(X, "shape", None) == ():
         raise TypeError(f"X must be a table, with a row for each item: a frame, an array or a list; got {X!r:.80}")

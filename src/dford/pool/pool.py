@@ -4,7 +4,7 @@ import math
 import operator
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Self
 
@@ -159,11 +159,14 @@ class Pool:
         error_rate = checked_error_rate(error_rate)
         if not is_number(audit) or not 0 <= audit <= 1:
             raise ValueError(f"audit must be a share of the questions, from 0 to 1; got {audit!r}")
+        if not isinstance(costs, Mapping | None):
+            raise TypeError(f"costs must map people to numbers, such as {{'ann': 1.0}}; got {costs!r:.80}")
         for person, cost in (costs or {}).items():
             if not isinstance(person, str) or not is_number(cost) or not 0 < cost < np.inf:
                 raise ValueError(f"costs must map names of people to numbers greater than 0; got {person!r}: {cost!r}")
         for name, given in (("auditors", auditors), ("programs", programs), ("trusted", trusted)):
-            if isinstance(given, str) or not all(isinstance(one, str) for one in given or ()):
+            is_list = isinstance(given, Iterable | None) and not isinstance(given, str)
+            if not is_list or not all(isinstance(one, str) for one in (() if given is None else given)):
                 raise TypeError(f"{name} must be a list of names; got {given!r}")
         self.auditors = None if auditors is None else list(auditors)
         self.costs = {person: float(cost) for person, cost in (costs or {}).items()}
@@ -402,7 +405,7 @@ class Pool:
         if isinstance(item, ItemQuestion):
             return self._rate_asked(item, level, person)
         if isinstance(item, (int, np.integer)):
-            found = [(operator.index(item), level, person)]
+            found = [(item, level, person)]
         elif level is not None or person is not None:
             raise TypeError(f"item must be the number of an item, or a question; got {item!r}")
         else:
@@ -661,8 +664,9 @@ class Pool:
         lowest and highest of them. What answers will teach about other items cannot be known and is left out. None
         looks further ahead than a hundred answers per item.
         """
-        if not target >= 0:
-            raise ValueError(f"target must be an error in levels, 0 or more; got {target!r}")
+        if not is_number(target) or not target >= 0:
+            kind = ValueError if is_number(target) else TypeError
+            raise kind(f"target must be an error in levels, a number that is 0 or more; got {target!r}")
         return self._placements.forecast().remaining(target)
 
     def _at_hand(self, person: WhoIsAtHand) -> list[AtHand]:
@@ -674,9 +678,7 @@ class Pool:
             raise TypeError(f"person must be a name, a list of names or a mapping from names to items; got {person!r}")
         names = [checked_about(None, name, None).person or "" for name in person]
         some = list(person.values()) if isinstance(person, Mapping) else [None] * len(names)
-        items = [
-            None if one is None else np.unique(np.array([self._number(item) for item in one], np.int64)) for one in some
-        ]
+        items = [None if own is None else self._numbers(name, own) for name, own in zip(names, some, strict=True)]
         return [
             AtHand(
                 name, own, self.costs.get(name, 1.0), self._may_audit(name), name in self.programs, self._informs(name)
@@ -744,8 +746,26 @@ class Pool:
         items.is_open[[question.item for question in self._asked]] = True
         self._placements.recall()
 
-    def _number(self, item: int) -> int:
-        if not 0 <= (number := operator.index(item)) < len(self):
+    def _numbers(self, person: str, items: Any) -> Ints:
+        """The items that somebody can answer about."""
+        try:
+            given = list(items)
+        except TypeError:
+            raise TypeError(
+                f"person must map each name to a list of the numbers of items; got {person!r}: {items!r:.80}"
+            ) from None
+        return np.unique(np.array([self._number(item) for item in given], np.int64))
+
+    def _number(self, item: Any) -> int:
+        if isinstance(item, (bool, np.bool_)):
+            raise TypeError(f"an item is given by its number; got {item}; instead of a mask, pass np.flatnonzero(mask)")
+        try:
+            number = operator.index(item)
+        except TypeError:
+            raise TypeError(
+                f"an item is given by its number, a whole one from 0 to {len(self) - 1}; got {item!r:.80}"
+            ) from None
+        if not 0 <= number < len(self):
             raise ValueError(f"there is no item {item}; the items are numbered 0 to {len(self) - 1}")
         return number
 
