@@ -15,7 +15,7 @@ from dford.pool.items import Items
 # Counted as one more item that is so many levels off, and one that is right: however many were found to be right, the
 # next one may not be. With 1.6, sixty right ones show that items are at most 0.08 levels off.
 _FAR = 1.6
-_TRUSTED = 0.5  # what an item is expected to be off is taken to be right give or take this share of it
+_TRUSTED = 1.0  # what an item is expected to be off is taken to be right give or take this share of it
 
 
 class Verdict(NamedTuple):
