@@ -13,10 +13,9 @@ import dford
 from dford import NewtonLogit, Pool
 from dford.datasets import make_synthetic
 from dford.estimates import share
-from dford.pool.audit import Audit
+from dford.pool.audit import Audit, Verdict
 from dford.pool.items import Items
 from dford.pool.reliability import alike
-from dford.pool.verdict import Verdict
 
 LEVELS = [1, 2, 3, 4, 5]
 

@@ -26,13 +26,12 @@ from dford.evaluation import offpolicy
 from dford.pool.agreement import Voice
 from dford.pool.answers import PLACE, Answer
 from dford.pool.asked import AskedQuestions
-from dford.pool.audit import Audit
+from dford.pool.audit import Audit, Verdict
 from dford.pool.held_out_learners import LEVEL_PARTS, Drawn, HeldOutLearners, LevelModels
 from dford.pool.items import Items
 from dford.pool.placements import Placements
 from dford.pool.refresh import Refresh
 from dford.pool.reliability import Reliability, alike
-from dford.pool.verdict import Verdict
 from dford.scale import Scale
 
 LEVELS = [1, 2, 3, 4, 5]

@@ -18,7 +18,7 @@ from dford.learners import LiveLearner, Rows
 from dford.pool.agreement import AnswerColumns, Voice, decides, halve, speaks
 from dford.pool.answers import AUDIT, CHECK, GOLD, PLACE, RELEASED, Answer, Answers
 from dford.pool.apart import NOT_YET, AnswerApart, AnswersApart
-from dford.pool.audit import Audit
+from dford.pool.audit import Audit, Verdict
 from dford.pool.choice import AtHand, choose, choose_opinion
 from dford.pool.filling import Filling
 from dford.pool.forecast import Forecast
@@ -28,7 +28,6 @@ from dford.pool.judged import judged
 from dford.pool.people import Basis, Person, read_people
 from dford.pool.refresh import Calibration, Priors, Refresh, Stage, is_start
 from dford.pool.reliability import Reliability, alike, usual_rate
-from dford.pool.verdict import Verdict
 from dford.pool.votes import RatingColumn, Votes, ratings, start
 from dford.scale import Scale
 

@@ -31,6 +31,7 @@ from dford.pool.agreement import Voice
 from dford.pool.answers import AUDIT, PLACE, PURPOSES, Answer
 from dford.pool.apart import AnswerApart
 from dford.pool.asked import DROPPED, TOLD_LEVEL, TOLD_NO, TOLD_YES, AskedQuestions
+from dford.pool.audit import mean
 from dford.pool.choice import AtHand
 from dford.pool.filling import Filling
 from dford.pool.people import Person
@@ -38,7 +39,6 @@ from dford.pool.placements import AUDIT_SHARE, Placements
 from dford.pool.questions import ItemQuestion, split_answer
 from dford.pool.reliability import checked_error_rate, is_number
 from dford.pool.run import Progress, Run, open_journal
-from dford.pool.verdict import mean
 from dford.pool.votes import (
     RatingColumn,
     as_numbers,

@@ -19,10 +19,10 @@ from dford.pool import saving
 from dford.pool.agreement import Voice
 from dford.pool.answers import PLACE, Answer
 from dford.pool.apart import AnswerApart
+from dford.pool.audit import Verdict
 from dford.pool.choice import AtHand
 from dford.pool.placements import AUDIT_SHARE, Placements, ProposedQuestion
 from dford.pool.refresh import is_start
-from dford.pool.verdict import Verdict
 from dford.scale import Scale
 from dford.service import refusal
 from dford.service.learning import gold
