@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -22,6 +23,7 @@ def place_all(backend):
 """
 RAY = """
 import sys
+from dataclasses import replace
 from pathlib import Path
 import ray
 from ray.cluster_utils import Cluster
@@ -42,7 +44,7 @@ def on_progress(cell):  # the second node dies when the first cell is done
         cluster.remove_node(second, allow_graceful=False)
         second = None
 
-cells = plan(["curves"], ["synthetic"]).cells
+cells = [replace(cell, rounds=3000) for cell in plan(["curves"], ["synthetic"]).cells]
 results = run_cells(cells, sys.argv[1], jobs=-1, backend="ray", on_progress=on_progress)
 assert second is None
 print(len(cells), len(results.traces), results.failures)
@@ -53,6 +55,7 @@ cluster.shutdown()
 
 DASK = """
 import sys
+from dataclasses import replace
 from pathlib import Path
 from distributed import Client, LocalCluster
 import dford
@@ -62,7 +65,7 @@ from dford.placing import place
 {PLACE}
 if __name__ == "__main__":
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
-        cells = plan(["curves"], ["synthetic"]).cells
+        cells = [replace(cell, rounds=3000) for cell in plan(["curves"], ["synthetic"]).cells]
         results = run_cells(cells, sys.argv[1], jobs=-1, backend="dask")
         place_all("dask")
     print(len(cells), len(results.traces), results.failures)
@@ -84,7 +87,8 @@ def test_a_cluster_writes_the_same_files_as_one_process(module: str, code: str, 
     assert result.returncode == 0, result.stderr
     assert "9 9 {}" in result.stdout.splitlines()  # among what Ray says of its dead node
 
-    run_cells(plan(["curves"], ["synthetic"]).cells, tmp_path / "here")
+    cells = [replace(cell, rounds=3000) for cell in plan(["curves"], ["synthetic"]).cells]
+    run_cells(cells, tmp_path / "here")
     files = {path.name: path.read_bytes() for path in (tmp_path / "here").iterdir()}
     assert {path.name: path.read_bytes() for path in (tmp_path / "cluster").iterdir()} == files
 

@@ -82,7 +82,7 @@ def choose_opinion(
         some = np.arange(len(items)) if one.items is None else one.items
         some = some[low[some] < high[some]]
         is_new = (low[some] == 0) & (high[some] == items.n_levels - 1)
-        few = np.concatenate([items.best_few(_LOOKED_AT, some[is_new == new]) for new in (True, False)])[:_LOOKED_AT]
+        few = _best_few(items, some[is_new], some[~is_new])
         belief, levels = 0.5 * items.beliefs(few) + 0.5 / items.n_levels, np.arange(items.n_levels)
         belief[(levels < low[few, None]) | (levels > high[few, None])] = 0.0
         above = 1.0 - (belief.cumsum(axis=1) / belief.sum(axis=1, keepdims=True))[:, :-1]
@@ -95,8 +95,7 @@ def choose_opinion(
 
 def _left(items: Items, answers: Answers, own: Sequence[int]) -> tuple[Ints, Ints]:
     """The lowest and highest level of each item that these answers leave; where they contradict each other, none."""
-    which = np.isin(answers["person"], own)
-    item, _, cut, said = answers.told(which)
+    item, _, cut, said = answers.told(np.flatnonzero(_among(answers["person"], own)))
     low, high = np.zeros(len(items), np.int64), np.full(len(items), items.n_levels - 1)
     at_least, at_most = said != NO, said != YES
     np.maximum.at(low, item[at_least], cut[at_least] + (said[at_least] == YES))
@@ -112,7 +111,9 @@ def _said_before(
 
     It matters only if people have opinions of their own: a second answer is then about the same one.
     """
-    own_items = np.isin(answers["item"], item) & (answers["purpose"] != AUDIT) & (reliability.spread > 0.0)
+    own_items = np.empty(0, np.int64)
+    if reliability.spread > 0.0:
+        own_items = np.flatnonzero(_among(answers["item"], item) & (answers["purpose"] != AUDIT))
     told = answers.told(own_items)
     groups = Groups.of(told.where(~np.array([voices[one].is_guess for one in told.person.tolist()], np.bool_)), voices)
     number = {pair: place for place, pair in enumerate(zip(groups.items.tolist(), groups.people.tolist(), strict=True))}
@@ -126,17 +127,19 @@ def _look(items: Items, answers: Answers, among: Ints | None, voices: Sequence[i
 
     First come items whose best question the person has not answered, then others that they can still answer about.
     """
-    own = np.isin(answers["person"], voices) & (answers["purpose"] != AUDIT)  # which says nothing of the placement
-    item, _, cut, said_it = answers.told(own)
+    own = _among(answers["person"], voices) & (answers["purpose"] != AUDIT)  # which says nothing of the placement
+    item, _, cut, said_it = answers.told(np.flatnonzero(own))
     rated, asked = item[said_it == RATED], said_it != RATED
     item, cut = item[asked], cut[asked]
     order, place = np.zeros(len(items), np.int8), np.full(len(items), -1)
     order[item[items.best_cuts(item) == cut]] = 1
-    said = np.bincount(np.unique(item * items.n_levels + cut) // items.n_levels, minlength=len(items))
+    pairs = np.sort(item * items.n_levels + cut)
+    is_new = np.diff(pairs, prepend=-1) > 0
+    said = np.bincount(pairs[is_new] // items.n_levels, minlength=len(items))
     order[said >= items.bounds[:, 1] - items.bounds[:, 0]] = 2
     order[rated] = 2
     some = np.arange(len(items)) if among is None else among
-    few = np.concatenate([items.best_few(_LOOKED_AT, some[order[some] == first]) for first in (0, 1)])[:_LOOKED_AT]
+    few = _best_few(items, some[order[some] == 0], some[order[some] == 1])
     place[few] = np.arange(len(few))
     cuts, bounds = np.arange(items.n_levels - 1), items.bounds[few]
     is_answered = (cuts < bounds[:, :1]) | (cuts >= bounds[:, 1:])
@@ -144,3 +147,18 @@ def _look(items: Items, answers: Answers, among: Ints | None, voices: Sequence[i
     is_answered[place[item[known]], cut[known]] = True
     is_answered[place[rated[place[rated] >= 0]]] = True
     return few, is_answered
+
+
+def _best_few(items: Items, first: Ints, then: Ints) -> Ints:
+    """The items most in doubt among the first ones and, if these are too few, among others."""
+    few = items.best_few(_LOOKED_AT, first)
+    left = _LOOKED_AT - len(few)
+    return np.concatenate([few, items.best_few(left, then)]) if left else few
+
+
+def _among(values: Ints, some: Sequence[int] | Ints) -> Bools:
+    """Which values are among some numbers; np.isin sorts them."""
+    table = np.zeros(1 + max(int(values.max(initial=0)), int(np.max(some, initial=0))), np.bool_)
+    table[np.asarray(some, np.int64)] = True
+    found: Bools = table[values]
+    return found

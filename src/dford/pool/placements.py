@@ -199,7 +199,8 @@ class Placements:
     def _share_of_audits(self) -> float:
         """The share of auditors' questions; a half if the audit has fallen behind because others answered so much."""
         expected = self.audit_share * np.count_nonzero(self._says())
-        there = np.count_nonzero(np.isin(self.answers["purpose"], (AUDIT, RELEASED)))
+        purpose = self.answers["purpose"]
+        there = np.count_nonzero(purpose == AUDIT) + np.count_nonzero(purpose == RELEASED)
         return 0.5 if there + expected**0.5 < expected - 1.0 else self.audit_share
 
     def _share_of_checks(self) -> float:
