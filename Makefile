@@ -123,10 +123,11 @@ bench-service: .venv/ready
 bench-large: .venv/ready
 	$(BIN)/python benchmarks/large.py $(WHAT)
 
-# the tables of docs/pool.md on lopsided scales and wrong answers; takes ten minutes
+# the tables of docs/pool.md on lopsided scales, wrong answers and audits; takes half an hour
 calibration: .venv/ready
 	$(BIN)/python benchmarks/calibration.py lopsided > docs/pool/lopsided.md
 	$(BIN)/python benchmarks/calibration.py mistaken > docs/pool/mistaken.md
+	$(BIN)/python benchmarks/calibration.py certified > docs/pool/certified.md
 
 # the tables of docs/rating.md; DFORD_DATA must name the folder of the data
 rating: .venv/ready

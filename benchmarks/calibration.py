@@ -1,4 +1,4 @@
-"""Whether a pool's expected error is true: tables of docs/pool.md, `lopsided` and `mistaken`, by `make calibration`.
+"""Whether a pool's figures are true: tables of docs/pool.md, by `make calibration`.
 
 Four columns tell something of the level, or nothing; the true levels are known here alone.
 """
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dford import Pool
+from dford import NewtonLogit, Pool
 
 SHARES = {
     "70 / 20 / 7 / 3": (0.70, 0.20, 0.07, 0.03),
@@ -27,6 +27,33 @@ WRONG = (0.0, 0.1, 0.2, 0.3)
 POOLS = 10  # of each kind
 UNTIL, CLAIM = 0.1, 0.9
 TIMES = (1, 2, 3, 4)  # answers per item
+
+
+AUDITED, ITEMS, TARGET = 40, 200, 0.2  # pools of each kind, their items, and what is to be certified
+PEOPLE = ("ann", "ben", "cat")
+
+
+class Kind(NamedTuple):
+    """Pools whose audits are looked at."""
+
+    shares: tuple[float, ...]
+    columns: str = "useful"
+    wrong: float = 0.0
+    spread: float = 0.0
+    """How much three people differ in their opinions about an item, whose levels are as wide as 1; 0 for one person."""
+
+
+KINDS = {
+    "two levels": Kind((0.6, 0.4)),
+    "four levels": Kind((0.25,) * 4),
+    "twenty levels": Kind((0.05,) * 20),
+    "70 / 20 / 7 / 3": Kind((0.70, 0.20, 0.07, 0.03)),
+    "useless columns": Kind((0.25,) * 4, "useless"),
+    "a learner that cannot learn": Kind((0.25,) * 4, "curved"),
+    "10% wrong": Kind((0.25,) * 4, wrong=0.1),
+    "20% wrong": Kind((0.25,) * 4, wrong=0.2),
+    "three people who differ": Kind((0.25,) * 4, spread=0.4),
+}
 
 
 class Found(NamedTuple):
@@ -44,6 +71,7 @@ def world(shares: tuple[float, ...], columns: str, n: int, seed: int) -> tuple[A
     random = np.random.RandomState(seed)
     X = random.randn(n, 4)
     score = random.randn(n) if columns == "useless" else X @ [1.0, -1.0, 0.5, 0.0] / 1.5 + 0.5 * random.randn(n)
+    score = np.sin(4.0 * score) if columns == "curved" else score
     ranks = np.argsort(np.argsort(score))
     return X, np.searchsorted(np.round(np.cumsum(shares) * n), ranks, side="right")
 
@@ -101,7 +129,61 @@ def mistaken(run: Any) -> Iterator[str]:
         yield f"| {wrong:.0%} | {n} | " + " | ".join(text) + " |"
 
 
-TABLES = {"lopsided": lopsided, "mistaken": mistaken}
+def opinions(kind: Kind, seed: int) -> tuple[Any, Any, Any]:
+    """The features, what each person thinks of each item, and what is right: the median of that."""
+    X, y = world(kind.shares, kind.columns, ITEMS, 2000 + seed)
+    random = np.random.default_rng(seed)
+    where = (y + random.random(ITEMS))[:, None] + kind.spread * random.normal(size=(ITEMS, len(PEOPLE)))
+    own = np.clip(np.floor(where), 0, len(kind.shares) - 1)
+    return X, own, np.median(own, axis=1)
+
+
+def play(pool: Pool, own: Any, kind: Kind, seed: int, until: float | None = None) -> Iterator[int]:
+    """Answer questions; yields how many were answered."""
+    random, count = np.random.default_rng(seed), 0
+    while count < 8 * ITEMS:
+        who = int(random.integers(len(PEOPLE)))
+        person = PEOPLE[who] if kind.spread else None
+        question = pool.ask(person=person, until=until)
+        if question is None:
+            return
+        pool.tell(question, bool((own[question.item, who] > question.level) != (random.random() < kind.wrong)), person)
+        yield (count := count + 1)
+
+
+def audit(name: str, seed: int) -> tuple[list[float], ...]:
+    """Whether the intervals held at fixed times; and at the stop, how far off the levels were, and the answers."""
+    kind, held = KINDS[name], list[float]()
+    X, own, right = opinions(kind, seed)
+    levels, learner = range(len(kind.shares)), NewtonLogit()
+    pool = Pool(X, levels, learner=learner, audit=0.2, random_state=seed)
+    for count in islice(play(pool, own, kind, seed), 3 * ITEMS):
+        if count % ITEMS == 0:
+            off = np.abs(pool.levels_ - right)
+            true = float(off.mean()), float((off == 0).mean()), float((off <= 1).mean())
+            figures = pool.audited_error_, pool.audited_right_, pool.audited_within_one_
+            held += [float(one.low - 1e-9 <= fact <= one.high + 1e-9) for one, fact in zip(figures, true, strict=True)]
+    pool = Pool(X, levels, learner=learner, random_state=seed)
+    count = sum(1 for _ in play(pool, own, kind, seed, TARGET))
+    return held, [float(np.abs(pool.levels_ - right).mean()), count / ITEMS, float(pool.is_certified(TARGET))]
+
+
+def certified(run: Any) -> Iterator[str]:
+    yield "| | intervals that hold | shown to be at most 0.2 off | are further off | true error | answers per item |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: |"
+    for name in KINDS:
+        found = list(run(audit, [(name, seed) for seed in range(AUDITED)]))
+        held, ends = (np.array([one[part] for one in found]) for part in (0, 1))
+        shown = ends[ends[:, 2] > 0]
+        holds = " / ".join(f"{held[:, figure::3].mean():.2f}" for figure in range(3))
+        false = int((shown[:, 0] > TARGET).sum())
+        yield (
+            f"| {name} | {holds} | {len(shown)} of {len(ends)} | {false} | {shown[:, 0].mean():.2f} | "
+            f"{shown[:, 1].mean():.1f} |"
+        )
+
+
+TABLES = {"lopsided": lopsided, "mistaken": mistaken, "certified": certified}
 
 
 def main() -> None:

@@ -13,18 +13,19 @@ import dford
 from dford import NewtonLogit, Pool
 from dford.datasets import make_synthetic
 from dford.estimates import share
-from dford.pool.audit import Audit, Verdict
+from dford.pool.audit import Audit
+from dford.pool.figures import Verdict
 from dford.pool.items import Items
 from dford.pool.reliability import alike
 
 LEVELS = [1, 2, 3, 4, 5]
 
 
-def audited(n: int, levels: Any, right: Any, answers: int, rate: float = 0.0, seed: int = 0) -> tuple[Items, Audit]:
-    """Items placed at these levels, and an audit of them after so many answers, none of which is wrong."""
-    items, by = Items(5, seed), alike(rate, 5)
+def audited(n: int, levels: Any, right: Any, answers: int, sure: float = 0.99, seed: int = 0) -> tuple[Items, Audit]:
+    """Items placed at these levels, this surely, and an audit of them after so many answers, none of which is wrong."""
+    items, by = Items(5, seed), alike(0.0, 5)
     items.add(n)
-    items.prior = 0.99 * np.eye(5)[levels] + 0.002
+    items.prior = sure * np.eye(5)[levels] + (1.0 - sure) / 5
     audit = Audit(items, seed)
     for _ in range(answers):
         item, cut = audit.pick(()) or (-1, -1)
@@ -56,6 +57,16 @@ def test_where_no_error_is_found_little_error_is_left(checked: int, most: float)
     assert verdict.wrong == 0
     assert verdict.error.high <= most
     assert verdict.right.low >= 1 - 1.3 * 3.7 / checked, "the rule of three, with two sides"
+
+
+def test_a_few_checked_items_that_happen_to_be_right_do_not_make_much_doubt_vanish() -> None:
+    """Whoever stops as soon as little is expected would stop there."""
+    levels = np.full(300, 2)
+    believed = audited(300, levels, levels, 0, sure=0.4)[0].expected_error()
+    assert believed > 0.5
+    few, many = (Verdict.of(*audited(300, levels, levels, 2 * n, sure=0.4)).error.value for n in (4, 40))
+    assert few > 0.5 * believed
+    assert many < 0.2 * believed
 
 
 def test_where_placements_and_answers_are_right_the_borders_are_asked_about_once() -> None:

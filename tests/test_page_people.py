@@ -176,6 +176,7 @@ def test_how_people_are_asked_is_set_on_the_page(tmp_path: Path, new_page: Calla
         page.get_by_label("People per item").fill("3")
         page.get_by_label("Who audits").fill("ann\n o'neill, ben \n")
         page.get_by_label("People see their own figures").check()
+        page.get_by_label("Show that the target is reached").check()
         assert Axe().run(page).response["violations"] == []
         page.get_by_role("button", name="Save").click()
         expect(page.locator("#notices")).to_contain_text("from the next question on")
@@ -185,6 +186,7 @@ def test_how_people_are_asked_is_set_on_the_page(tmp_path: Path, new_page: Calla
             "auditors": ["ann", "o'neill, ben"],
             "own_figures": True,
             "ratings": False,
+            "certify": True,
         }
         assert ok(client.get(f"{project}/settings")) == {**said, "gold_column": None}
         page.reload()
@@ -211,8 +213,10 @@ def test_saving_leaves_alone_what_was_not_changed_and_what_is_typed_meanwhile(
         page.get_by_label("Who audits").fill("ben")
         held[0].continue_()
         expect(page.locator("#notices")).to_contain_text("from the next question on")
-        said = {"gold": 0.12345678, "answers_per_item": 3, "auditors": [], "own_figures": True, "ratings": False}
-        assert ok(client.get(f"{project}/settings")) == {**said, "gold_column": None}
+        said = {"gold": 0.12345678, "answers_per_item": 3, "auditors": [], "own_figures": True}
+        assert ok(client.get(f"{project}/settings")) == {
+            **said, "ratings": False, "certify": False, "gold_column": None,
+        }  # fmt: skip
         expect(page.get_by_label("Who audits")).to_have_value("ben")
 
 

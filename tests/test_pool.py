@@ -26,7 +26,8 @@ from dford.evaluation import offpolicy
 from dford.pool.agreement import Voice
 from dford.pool.answers import PLACE, Answer
 from dford.pool.asked import AskedQuestions
-from dford.pool.audit import Audit, Verdict
+from dford.pool.audit import Audit
+from dford.pool.figures import Verdict
 from dford.pool.held_out_learners import LEVEL_PARTS, Drawn, HeldOutLearners, LevelModels
 from dford.pool.items import Items
 from dford.pool.placements import Placements

@@ -199,11 +199,43 @@ def test_audits_go_only_to_auditors(file: Path) -> None:
         assert "GET" not in sent, "what was read before would undo a change that somebody else makes meanwhile"
         assert changed == {
             "gold": 0.0, "answers_per_item": 1, "auditors": ["ben"], "own_figures": True, "ratings": False,
-            "gold_column": None,
+            "certify": False, "gold_column": None,
         }  # fmt: skip
         for n in range(160):
             tell(client, project, keys[("ann", "ben")[n // 2 % 2]], says(right, 0.0, random))
         assert {row.person for row in asked_by(client, AUDIT) if row.number > 160} == {"ben"}
+
+
+def test_a_target_is_certified_by_whoever_may_audit(file: Path) -> None:
+    rows, right = things(60)
+    random = np.random.default_rng(0)
+    with serving(file) as client:
+        locked(client)
+        project = new_project(client, rows, auditors=["ann"], certify=True, target=0.5)
+        keys = invited(client, project, ["ann", "ben"])
+        certified, left = False, list[float]()
+        for n in range(600):
+            tell(client, project, keys[("ann", "ben")[n % 2]], says(right, 0.0, random))
+            if n % 10 == 9:
+                learned(client, project)
+                now = ok(client.get(f"{project}/remaining?target={0.5 + n / 1e12}"))  # a new one, computed now
+                certified, left = now["certified"], [*left, now["answers"]["value"]]
+                if certified:
+                    break
+        assert certified
+        assert left[-1] == 0.0
+        assert left[0] > 10.0
+        audits = asked_by(client, AUDIT)
+        assert len(audits) > 20, "of ann's questions, most since it was time to check"
+        assert {row.person for row in audits} == {"ann"}
+        found = [LEVELS.index(row["level"]) for row in levels(client, project)]
+        assert np.abs(np.array(found) - right).mean() <= 0.5
+        before = len(audits)
+        for _ in range(20):
+            tell(client, project, keys["ann"], says(right, 0.0, random))
+        assert len(asked_by(client, AUDIT)) < before + 10, "the check is over"
+        ok(client.put(f"{project}/settings", json={"certify": False}))
+        assert ok(client.get(f"{project}/remaining"))["certified"] is None
 
 
 def test_two_changes_of_the_rules_at_once_both_hold(file: Path) -> None:
@@ -220,6 +252,7 @@ def test_two_changes_of_the_rules_at_once_both_hold(file: Path) -> None:
                 "own_figures": n % 2 == 0,
                 "auditors": [str(n)],
                 "ratings": False,
+                "certify": False,
             }
             assert ok(client.get(f"{project}/settings")) == {**said, "gold_column": None}
 

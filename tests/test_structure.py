@@ -44,7 +44,7 @@ FLOORS = {
         {"answers", "apart", "asked", "people", "reliability"},
         {"items"},
         {"audit", "held_out_learners"},
-        {"choice", "forecast", "judged", "run", "votes"},
+        {"choice", "figures", "judged", "run", "votes"},
         {"refresh"},
         {"placements"},
         {"saving"},

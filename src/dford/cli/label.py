@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import typer
 
     from dford.cli._answering import Answering
+    from dford.pool.figures import Verdict
     from dford.service.core import Service
     from dford.service.projects.projects import Project
     from dford.service.settings import Settings
@@ -72,6 +73,13 @@ def add(program: "typer.Typer") -> None:
                 metavar="ERROR",
                 help="Enough when the levels are expected to be this far off on average. [default: 0.1] A program "
                 "stops there only if this is given, and people have given 25 answers.",
+            ),
+        ] = None,
+        certify: Annotated[
+            bool | None,
+            typer.Option(
+                help="Have people check items drawn at random, once the levels are expected to be near enough, until "
+                "it is shown that they are. [default: no]",
             ),
         ] = None,
         out: Annotated[
@@ -162,9 +170,15 @@ def add(program: "typer.Typer") -> None:
             ({"image": "image"} if file.is_dir() else {}) | _tables.read_kinds(kind or ()),
             by_content=file.is_dir(),
             target=until,
+            certify=certify,
             gold=gold,
         )
         given = {"database": database, "files": _path(files), "encoder": _path(encoder)}
+        if answer and certify:
+            raise typer.BadParameter(
+                "the answers of a program cannot show how far off levels are; leave this to people on the page",
+                param_hint="--certify",
+            )
         if answer:
             from dford.cli._answering import read_answering
 
@@ -199,6 +213,7 @@ def _label(table: "TableProject", out: Path | None, browser: bool, given: dict[s
         with _key(service, project.id) as key:
             listening = _listen(settings.port)
             address = f"http://{_HOST}:{listening.getsockname()[1]}/#/{project.name}/answer{key}"
+            _say_what_it_takes(service, project)
             print(f"Answer at {address}; press Ctrl-C to stop", flush=True)
             if browser:  # in a thread, as a text browser in the terminal would not return
                 threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
@@ -271,7 +286,10 @@ def _say_how_far(service: "Service", project: "Project") -> None:
     from dford.service.views.levels import share_of_programs
 
     learned(service, project)
-    forecast, is_start = service.fold(project).look(lambda model, _: (model.forecast(), model.is_start()))
+    certify = service.rules(project).certify
+    forecast, is_start, standing = service.fold(project).look(
+        lambda model, _: (model.forecast(project.target, certify), model.is_start(), model.standing())
+    )
     if forecast is None:
         return
     by = " by people" if share_of_programs(service.database, project) else ""
@@ -281,11 +299,38 @@ def _say_how_far(service: "Service", project: "Project") -> None:
             "25 answers on the page"
         )
         return
-    expected, more = forecast(project.target)
-    count = math.ceil(more.value)
+    expected, more, certified = forecast()
+    count, verb = math.ceil(more.value), "reach" if certified is None else "show"
     answers = f"{count:,} more answer{'' if count == 1 else 's'}{by}"
-    left = f"about {answers} to reach {project.target:g}" if count else "enough answers"
+    left = f"about {answers} to {verb} {project.target:g}" if count else "enough answers"
     print(f"The levels are expected to be {expected:.2f} off on average: {left}")
+    if standing is not None and standing.verdict.checked:
+        print(_checked(standing.verdict))
+
+
+def _checked(verdict: "Verdict") -> str:
+    """What the audit says, as a person would sign it."""
+    share, wrong = math.floor(100 * verdict.right.low), f"{verdict.wrong:,}" if verdict.wrong else "none"
+    return (
+        f"At least {share}% of the items are at their right level, and all are at most {verdict.error.high:.2f} off on "
+        f"average (95% confidence; {verdict.checked:,} drawn at random and checked, {wrong} wrong)"
+    )
+
+
+def _say_what_it_takes(service: "Service", project: "Project") -> None:
+    """If it is to be shown how far off the levels are, print about how many answers that takes."""
+    if not service.rules(project).certify:
+        return
+    learned(service, project)
+    forecast = service.fold(project).look(lambda model, _: model.forecast(project.target, True))
+    if forecast is not None:
+        _, more, is_certified = forecast()
+        print(
+            f"The audit shows that the levels are at most {project.target:g} off on average"
+            if is_certified
+            else f"About {math.ceil(more.value):,} answers show that the levels are at most {project.target:g} off on "
+            "average: first they are placed, then a sample is checked"
+        )
 
 
 def _some(names: list[str]) -> str:

@@ -18,10 +18,10 @@ from dford.learners import LiveLearner, Rows
 from dford.pool.agreement import AnswerColumns, Voice, decides, halve, speaks
 from dford.pool.answers import AUDIT, CHECK, GOLD, PLACE, RELEASED, Answer, Answers
 from dford.pool.apart import NOT_YET, AnswerApart, AnswersApart
-from dford.pool.audit import Audit, Verdict
+from dford.pool.audit import Audit
 from dford.pool.choice import AtHand, choose, choose_opinion
+from dford.pool.figures import Certification, Forecast, Verdict, expected_error
 from dford.pool.filling import Filling
-from dford.pool.forecast import Forecast
 from dford.pool.held_out_learners import Drawn, HeldOutLearners, Lessons
 from dford.pool.items import Items
 from dford.pool.judged import judged
@@ -134,20 +134,24 @@ class Placements:
         return self.known or reliability.extended(self.voices, self.error_rate)
 
     def propose(
-        self, number: int, auditing: Collection[int] = (), at_hand: Sequence[AtHand] = ()
+        self,
+        number: int,
+        auditing: Collection[int] = (),
+        at_hand: Sequence[AtHand] = (),
+        least_audits: float = 0.0,
     ) -> ProposedQuestion | None:
         """The best question now, by draw `number` of the stream; None if no answer would tell anything.
 
         `auditing` are the items with an open audit question. If it is known who is available, the question is the one
         whose answer tells most for its cost, and not one they have answered, if there are others. People who can only
-        answer about some items are asked to place one of these.
+        answer about some items are asked to place one of these. Of the others' questions, at least this share audits.
         """
         why, what = self._draw("why", number), self._draw("what", number)
         best = partial(self._best, at_hand, what)
         if any(one.items is not None for one in at_hand) or (at_hand and all(one.informs for one in at_hand)):
             return best()
         auditors = [one for one in at_hand if one.may_audit]
-        audits = self._share_of_audits() if auditors or not at_hand else 0.0
+        audits = max(self._share_of_audits(), least_audits) if auditors or not at_hand else 0.0
         checks = self._share_of_checks() if self.stage().decided >= _FIRST_CHECK else 0.0
         if why < audits:
             found = self.audit.pick(auditing)
@@ -448,7 +452,11 @@ class Placements:
 
     def expected_error(self) -> float:
         """How far off they are expected to be."""
-        return self.verdict().error.value
+        return expected_error(self.items, self.audit)
+
+    def certification(self, target: float) -> Certification:
+        """Whether the audit shows that they are at most so far off, and what is missing."""
+        return Certification.of(self.items, self.audit, target, self.error_rate_of_answers())
 
     def forecast(self) -> Forecast:
         """How many more answers it takes until they are expected to be less far off, from what is known now."""

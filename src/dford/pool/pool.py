@@ -31,8 +31,8 @@ from dford.pool.agreement import Voice
 from dford.pool.answers import AUDIT, PLACE, PURPOSES, Answer
 from dford.pool.apart import AnswerApart
 from dford.pool.asked import DROPPED, TOLD_LEVEL, TOLD_NO, TOLD_YES, AskedQuestions
-from dford.pool.audit import mean
 from dford.pool.choice import AtHand
+from dford.pool.figures import mean
 from dford.pool.filling import Filling
 from dford.pool.people import Person
 from dford.pool.placements import AUDIT_SHARE, Placements
@@ -80,8 +80,8 @@ class Pool:
     audit : float, default=0.03
         The share of audit questions, which check items drawn at random; 0 for none, 1 if you only want the mean.
     auditors : sequence of str, optional
-        The people who get audit questions; by default everyone, but never programs. They get more of them when the
-        audit has fallen behind because others gave most of the answers.
+        The people who get audit questions; by default everyone except programs. They get more of them when the audit
+        has fallen behind because others gave most of the answers.
     programs : sequence of str, optional
         Those who always give the same answer to the same question, so they are never asked twice. Anyone who answers
         through `run` is one.
@@ -312,7 +312,7 @@ class Pool:
             chosen.append(RatingColumn(place, values))
         return chosen
 
-    def ask(self, n: int | None = None, *, person: WhoIsAtHand = None) -> Any:
+    def ask(self, n: int | None = None, *, person: WhoIsAtHand = None, until: float | None = None) -> Any:
         """The question whose answer is expected to tell most, or None if no answer would tell anything.
 
         With `n`, a list of up to `n` questions about different items, for several people at once. An item has one open
@@ -323,7 +323,13 @@ class Pool:
         also be a list of everyone available: `question.person` then says who the question is for. For people who can
         only answer about some items, pass a mapping from people to their items; the result is None once they have
         answered all they can.
+
+        With `until`, questions end once it is shown that the levels are at most this far off on average: see
+        `is_certified`. Once that is expected, half of the questions check items drawn at random, and all do once half
+        as much is expected; if these items turn out worse, the questions place items again.
         """
+        if until is not None:
+            _check_target(until, "until")
         if n is not None and (isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0):
             raise ValueError(f"n must be a whole number of questions; got {n!r}")
         at_hand = self._at_hand(person)
@@ -333,11 +339,12 @@ class Pool:
         most = 1 if n is None else n
         self._repair()
         with self._changing():
-            while len(questions) < most and (question := self._ask_one(at_hand)) is not None:
+            while len(questions) < most and (question := self._ask_one(at_hand, until)) is not None:
                 questions.append(question)
         if n is None:
             question = questions[0] if questions else None
-            if question is None and any(self._asked) and not any(one.is_restricted for one in at_hand):
+            is_end = any(one.is_restricted for one in at_hand) or (until is not None and self.is_certified(until))
+            if question is None and any(self._asked) and not is_end:
                 raise ValueError(
                     "every item that could be asked about has an open question; tell its answer or drop it before you "
                     "ask again"
@@ -448,6 +455,7 @@ class Pool:
         threads: int = 1,
         retries: int = 2,
         journal: str | os.PathLike[str] | None = None,
+        until: float | None = None,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> Progress:
         """Let a program answer questions, under its own name.
@@ -468,6 +476,9 @@ class Pool:
         journal : path, optional
             A file to which every answer is written before it counts. After a crash, the same call on the same pool
             continues from there and makes no call whose answer is in it.
+        until : float, optional
+            Stop once it is shown that the levels are at most this far off on average, as `ask` does. This takes someone
+            whose answers are what is right and may check levels: name them in `trusted` and `auditors`.
         on_progress : callable, optional
             Called with a `Progress` after each question.
         """
@@ -482,9 +493,16 @@ class Pool:
                 raise kind(f"{name} must be a whole number, {least} or more; got {value!r}")
         if person not in self.programs:
             self.programs.append(person)
+        if until is not None:
+            _check_target(until, "until")
+            if not self._may_audit(person):
+                raise ValueError(
+                    f"what {person} says cannot show how far off levels are; if it is right by definition, name it in "
+                    "both trusted and auditors"
+                )
         progress = Progress(0, budget, 0, 0, "", 0.0)
         with open_journal(journal) as kept:
-            for progress in Run(self, answer, person, budget, retries).go(threads, kept):
+            for progress in Run(self, answer, person, budget, retries, until).go(threads, kept):
                 if on_progress is not None:
                     on_progress(progress)
         if progress.failed:
@@ -657,17 +675,29 @@ class Pool:
         names, voices = self._scale.names, self._placements.voices
         return {"item": item, "person": [voices[p].name or None for p in person], "level": [names[k] for k in level]}
 
-    def remaining(self, target: float) -> Estimate:
+    def remaining(self, target: float, certified: bool = False) -> Estimate:
         """About how many more answers it takes to bring `expected_error_` down to the target.
 
         It simulates eight futures, drawing right levels and answers from what is known now; `low` and `high` are the
         lowest and highest of them. What answers will teach about other items cannot be known and is left out. None
         looks further ahead than a hundred answers per item.
+
+        If the target is to be `certified`, it is about how many `ask(until=target)` takes: first to half the target,
+        then the check; `low` is if the check finds no item wrong, and `high` if as many as are expected.
         """
-        if not is_number(target) or not target >= 0:
-            kind = ValueError if is_number(target) else TypeError
-            raise kind(f"target must be an error in levels, a number that is 0 or more; got {target!r}")
-        return self._placements.forecast().remaining(target)
+        _check_target(target, "target")
+        if not certified:
+            return self._placements.forecast().remaining(target)
+        return self._placements.certification(target).remaining(self._placements.forecast())
+
+    def is_certified(self, target: float) -> bool:
+        """Whether the audit shows, with 95% confidence, that the levels are at most this far off on average.
+
+        This holds however often you ask, and when you stop as soon as it is true: it looks only after so many checked
+        items as would show it if all were right, and after every half as many again.
+        """
+        _check_target(target, "target")
+        return self._placements.certification(target).is_shown
 
     def _at_hand(self, person: WhoIsAtHand) -> list[AtHand]:
         if person is None:
@@ -687,16 +717,21 @@ class Pool:
         ]
 
     def _may_audit(self, name: str) -> bool:
-        return not (self._informs(name) or name in self.programs) and (self.auditors is None or name in self.auditors)
+        if self.auditors is None:
+            return not self._informs(name) and name not in self.programs
+        return not self._informs(name) and name in self.auditors
 
     def _informs(self, name: str) -> bool:
         """Whether what they say does not decide."""
         return name in self.programs if self.trusted is None else name not in self.trusted
 
-    def _ask_one(self, at_hand: list[AtHand]) -> ItemQuestion | None:
+    def _ask_one(self, at_hand: list[AtHand], until: float | None) -> ItemQuestion | None:
         number, names = len(self._asked), self._scale.names
         auditing = {question.item for question in self._asked if question.purpose == PURPOSES[AUDIT]}
-        found = self._placements.propose(number, auditing, at_hand)
+        now = None if until is None else self._placements.certification(until)
+        if now is not None and now.is_shown:
+            return None
+        found = self._placements.propose(number, auditing, at_hand, 0.0 if now is None else now.audits)
         if found is None:
             return None
         self._placements.items.set_open(found.item, True)
@@ -768,6 +803,12 @@ class Pool:
         if not 0 <= number < len(self):
             raise ValueError(f"there is no item {item}; the items are numbered 0 to {len(self) - 1}")
         return number
+
+
+def _check_target(target: Any, name: str) -> None:
+    if not is_number(target) or not target >= 0:
+        kind = ValueError if is_number(target) else TypeError
+        raise kind(f"{name} must be an error in levels, a number that is 0 or more; got {target!r}")
 
 
 class _Before(NamedTuple):

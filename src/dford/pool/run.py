@@ -121,10 +121,10 @@ class Run:
     So the same answers from the program, with the same number of threads, give the same bits.
     """
 
-    def __init__(self, pool: Any, answer: Answer, person: str, budget: int, retries: int) -> None:
+    def __init__(self, pool: Any, answer: Answer, person: str, budget: int, retries: int, until: float | None) -> None:
         self._pool, self._answer, self._person = pool, answer, person
         self._budget, self._retries, self._calls, self._lock = budget, retries, 0, threading.Lock()
-        self._problem = ""
+        self._problem, self._until = "", until
 
     def go(self, threads: int, journal: Journal) -> Iterator[Progress]:
         """Ask until the budget is spent, or nothing is left to ask."""
@@ -134,7 +134,7 @@ class Run:
         try:
             while True:
                 while len(waiting) < threads and self._spend():
-                    found = self._pool.ask(1, person=self._person)
+                    found = self._pool.ask(1, person=self._person, until=self._until)
                     if not found:  # perhaps only until another one is answered
                         self._spend(-1)
                         break

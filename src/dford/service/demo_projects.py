@@ -94,7 +94,7 @@ def _simulate(project: Project) -> tuple[list[tuple[int, Wording, bool]], snapsh
     arrivals, told = Arrivals(0, np.zeros(_DAYS, np.int64), rows), list[tuple[int, Wording, bool]]()
     model.admit(arrivals, _DAYS)
     for n in range(1, _ANSWERS + 1):
-        found = model.propose(n, {}, AtHand("simulated"), Rules())
+        found = model.propose(n, {}, AtHand("simulated"), Rules(), project.target)
         assert found is not None
         wording = wording_of(found)
         higher = (severity(items[found.item]) > wording.level) != (chance.random() < _WRONG)

@@ -39,6 +39,8 @@ class TableProject(NamedTuple):
     """Whether rows are identified by their content, not by their place: new ones come last."""
     target: float | None = None
     """The expected error, in levels, at which there are enough answers."""
+    certify: bool | None = None
+    """Whether an audit is to show that the target is reached."""
     gold: str = ""
     """The column of the table with known levels."""
 
@@ -81,6 +83,8 @@ def fill_project(service: Service, table: TableProject) -> tuple[Project, int]:
             rules.write(connection, number, asking)
         elif table.target is not None:
             projects.set_target(connection, number, table.target)
+        if found is not None and table.certify is not None:
+            rules.change(connection, number, found.choice, {"certify": table.certify})
         projects.set_columns(connection, number, columns)
         if added:
             items.add(connection, number, added)
@@ -146,6 +150,7 @@ def _described(table: TableProject) -> tuple[dict[str, Any], Rules]:
         "learner": table.learner or "Auto",
         "seed": table.seed,
         "gold_column": table.gold or None,
+        "certify": bool(table.certify),
     }
     if table.target is not None:
         said["target"] = table.target

@@ -117,7 +117,7 @@ class Client:
             As for the client itself.
         **settings
             columns, learner, parameters, seed, choice, target, reveal, gold, gold_column, answers_per_item, auditors,
-            own_figures and ratings, as `POST /projects` takes them.
+            own_figures, ratings and certify, as `POST /projects` takes them.
         """
         with cls(url, project, key) as client:
             _create(client, levels, settings)

@@ -206,7 +206,7 @@ class Operations(ABC):
         await self._exchange("DELETE", f"{self._place}/settled/{operator.index(item)}")
 
     async def settings(self, changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Change gold, answers_per_item, auditors, own_figures or ratings; returns them all. Needs `admin`."""
+        """Change gold, answers_per_item, auditors, own_figures, ratings or certify; returns all. Needs `admin`."""
         path = f"{self._place}/settings"
         request: dict[str, Any] = {"method": "PUT", "json": dict(changes)} if changes else {"method": "GET"}
         return dict((await self._exchange(path=path, **request)).json())

@@ -130,6 +130,12 @@ class Rules(_In):
     ratings: bool = Field(
         False, description="Whether the page offers people to give an item's level, instead of yes or no."
     )
+    certify: bool = Field(
+        False,
+        description="Whether an audit is to show that the target is reached. Once it is expected to be, half of the "
+        "questions to those who may audit check items drawn at random, and all do once half as much is expected, until "
+        "this is shown with 95% confidence. If the items turn out to be further off, they are placed again.",
+    )
 
 
 def _without_defaults(schema: dict[str, Any]) -> None:
@@ -431,11 +437,18 @@ class Levels(BaseModel):
 
 
 class Remaining(BaseModel):
-    """About how many more answers it takes to bring the expected error down to the target."""
+    """About how many more answers it takes to bring the expected error down to the target, or to show that it is."""
 
     target: float
     expected_error: float
-    answers: Estimate = Field(description="The mean, lowest and highest of eight simulated futures.")
+    answers: Estimate = Field(
+        description="The mean, lowest and highest of eight simulated futures, with about the answers for the check if "
+        "the target is to be certified."
+    )
+    certified: bool | None = Field(
+        description="Whether the audit shows, with 95% confidence, that the error is at most the target; null if the "
+        "project's settings do not ask for that."
+    )
     unchecked: float = Field(
         description="The share of the answers given by programs, while people have not audited enough to check them; "
         "the expected error holds only if these are right."

@@ -19,8 +19,8 @@ from dford.pool import saving
 from dford.pool.agreement import Voice
 from dford.pool.answers import PLACE, Answer
 from dford.pool.apart import AnswerApart
-from dford.pool.audit import Verdict
 from dford.pool.choice import AtHand
+from dford.pool.figures import Certification, Forecast, Verdict
 from dford.pool.placements import AUDIT_SHARE, Placements, ProposedQuestion
 from dford.pool.refresh import is_start
 from dford.scale import Scale
@@ -57,6 +57,22 @@ class Standing(NamedTuple):
     verdict: Verdict
     """What the audit says of the placements without its own answers."""
     error_rate: float
+
+
+class Outlook(NamedTuple):
+    """How far off the placements are expected to be, and how many more answers it takes."""
+
+    expected: float
+    answers: Estimate
+    """About how many more answers it takes to reach the target or, if it is to be certified, to show that."""
+    is_certified: bool | None
+    """Whether the audit shows that the target is reached; None if nobody asked for that."""
+
+    @classmethod
+    def of(cls, expected: float, forecast: Forecast, target: float, check: Certification | None) -> "Outlook":
+        if check is None:
+            return cls(expected, forecast.remaining(target), None)
+        return cls(expected, check.remaining(forecast), check.is_shown)
 
 
 class Learned:
@@ -153,11 +169,17 @@ class Learned:
         return lambda: (finish(), None if parts is None else persistence.pack(*parts))
 
     def propose(
-        self, number: int, assigned: Mapping[int, bool], at_hand: AtHand, rules: Rules, wanted: int | None = None
+        self,
+        number: int,
+        assigned: Mapping[int, bool],
+        at_hand: AtHand,
+        rules: Rules,
+        target: float,
+        wanted: int | None = None,
     ) -> ProposedQuestion | None:
         """The best question for this person, about any item that is not assigned; True marks items being audited.
 
-        If an item is wanted, the question is about it.
+        If an item is wanted, the question is about it. The target matters if it is to be certified.
         """
         assert self.placements is not None
         items = {item for item in assigned if item <= self.n_items}
@@ -171,7 +193,9 @@ class Learned:
             return self.placements.propose_about(wanted - 1, number)
         if rules.gold and (found := gold.propose(self.placements, number, at_hand.name, rules.gold)) is not None:
             return found
-        found = self.placements.propose(number, {item - 1 for item in items if assigned[item]}, [at_hand])
+        auditing = {item - 1 for item in items if assigned[item]}
+        audits = self.placements.certification(target).audits if rules.certify else 0.0
+        found = self.placements.propose(number, auditing, [at_hand], audits)
         if rules.answers_per_item > 1 and not at_hand.informs and found is not None and found.purpose == PLACE:
             lacking = self._coverage.lacking(self.placements, rules.answers_per_item, at_hand.name)
             found = self.placements.propose(number, at_hand=[at_hand._replace(items=lacking)]) or found
@@ -198,12 +222,13 @@ class Learned:
         placed = self.place(known)
         return {} if placed is None else dict(zip(known, (placed.levels + 1).tolist(), strict=True))
 
-    def forecast(self) -> Callable[[float], tuple[float, Estimate]] | None:
-        """From what is known now: the expected error, and about how many more answers it takes to reach a target."""
+    def forecast(self, target: float, certify: bool) -> Callable[[], Outlook] | None:
+        """What is to be expected, from what is known now; the slow part of it is left to be called."""
         if self.placements is None:
             return None
         expected, known = self.placements.expected_error(), self.placements.forecast()
-        return lambda target: (expected, known.remaining(target))
+        check = self.placements.certification(target) if certify else None
+        return lambda: Outlook.of(expected, known, target, check)
 
     def is_audited(self) -> bool:
         """Whether people have audited enough to tell how far off the levels are."""

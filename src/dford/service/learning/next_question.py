@@ -8,7 +8,7 @@ from dford.pool.choice import AtHand
 from dford.pool.placements import ProposedQuestion
 from dford.scale import Scale
 from dford.service.learning.fold import Fold
-from dford.service.projects import asking
+from dford.service.projects import asking, projects
 from dford.service.projects.asking import (
     AskedQuestion,
     Claims,
@@ -58,6 +58,10 @@ class NextQuestion:
                 return asked
         raise busy("others kept taking the next item first; try again in a moment")
 
+    def _target(self, project: Project) -> float:
+        """The project's target now: `dford label` may have changed it."""
+        return (projects.find(self._database, project.name) or project).target
+
     @contextmanager
     def _by_turns(
         self, fold: Fold, project: Project, request: QuestionRequest
@@ -78,7 +82,8 @@ class NextQuestion:
             may_audit = not request.is_program and rules.may_audit(request.person)
             program = request.is_program  # which informs, and people decide
             at_hand = AtHand(request.person, may_audit=may_audit, is_program=program, informs=program)
-            found = fold.look(lambda model, _: model.propose(number, assigned, at_hand, rules, request.item))
+            target = self._target(project) if rules.certify else project.target
+            found = fold.look(lambda model, _: model.propose(number, assigned, at_hand, rules, target, request.item))
             return None if found is None else (found.item + 1, wording_of(found))
 
         with self._claims.chosen(self._database, project.id, request.item, fold.sequence, choose) as (subject, wording):

@@ -275,10 +275,10 @@ class AnswerView {
     const pace = this.recent.pace();
     if (pace) parts.push(`${number(pace, 0)} per minute`);
     if (forecast) {
-      const { target, expected_error, answers: { value }, unchecked } = forecast;
+      const { target, expected_error, answers: { value }, certified, unchecked } = forecast;
       const more = Math.ceil(value);
       parts.push(`levels about ${number(expected_error)} off${unchecked ? " if the programs that answered are right" : ""}`,
-        more ? `about ${number(more)} more ${more === 1 ? "answer" : "answers"} to reach ${number(target)}` : `enough for ${number(target)}`);
+        more ? `about ${number(more)} more ${more === 1 ? "answer" : "answers"} to ${certified === null ? "reach" : "show"} ${number(target)}` : `enough ${certified ? "to show" : "for"} ${number(target)}`);
     } else if (mae && !hasForecast) parts.push(`mean error ${number(mae.value)} levels (at most ${number(Math.min(mae.high, this.levels.length - 1))})`);
     if (stale) parts.push("an undone answer is still being removed from the estimates");
     const end = !hasForecast && all ? ". Every item has been answered or skipped. More answers make the levels more certain." : "";

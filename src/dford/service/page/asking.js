@@ -5,7 +5,7 @@ import { busy, el, notice } from "./dom.js";
 /**
  * @typedef {import("./project.js").Project} Project
  * @typedef {{ gold: number, answers_per_item: number, auditors: string[] | null, own_figures: boolean,
- *   ratings: boolean }} Values
+ *   ratings: boolean, certify: boolean }} Values
  */
 
 /**
@@ -25,6 +25,7 @@ export class AskingForm {
     this.auditors = el("textarea", { id: "auditors", rows: 3, autocomplete: "off" });
     this.ownFigures = el("input", { id: "own-figures", type: "checkbox" });
     this.ratings = el("input", { id: "ratings", type: "checkbox" });
+    this.certify = el("input", { id: "certify", type: "checkbox" });
     this.button = el("button", { class: "main" }, "Save");
     const save = (/** @type {SubmitEvent} */ event) => {
       event.preventDefault();
@@ -46,6 +47,8 @@ export class AskingForm {
       field(this.auditors, "Who audits", "Audit questions check how far off the levels are, so they are best answered by people you trust. One name per line; leave empty for everyone."),
       el("p", {}, el("label", { class: "check" }, this.ownFigures, " People see their own figures")),
       el("p", {}, el("label", { class: "check" }, this.ratings, " People can give an item's level, instead of yes or no")),
+      el("p", {}, el("label", { class: "check" }, this.certify, " Show that the target is reached"),
+        el("span", { class: "note" }, "Once the levels are expected to be near enough, those who audit check items drawn at random, until it is shown with 95% confidence.")),
       this.button));
   }
 
@@ -60,6 +63,7 @@ export class AskingForm {
     this.auditors.value = (rules.auditors ?? []).join("\n");
     this.ownFigures.checked = rules.own_figures;
     this.ratings.checked = rules.ratings;
+    this.certify.checked = rules.certify;
     this.loaded = this.values();
   }
 
@@ -79,7 +83,7 @@ export class AskingForm {
     return {
       gold: this.gold.valueAsNumber / 100, answers_per_item: this.perItem.valueAsNumber,
       auditors: names.length ? names : null, own_figures: this.ownFigures.checked,
-      ratings: this.ratings.checked,
+      ratings: this.ratings.checked, certify: this.certify.checked,
     };
   }
 }

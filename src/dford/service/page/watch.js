@@ -170,8 +170,8 @@ class WatchView {
         : "off on average, as expected"),
       audit ? figure(`at least ${number(100 * audit.right.low, 0)}%`, `of the items are at their right level, with 95% confidence: ${number(audit.checked)} drawn at random and checked, ${number(audit.wrong)} wrong`) : null,
       forecast && (forecast.answers.value
-        ? figure(`about ${number(Math.ceil(forecast.answers.value))}`, `more ${Math.ceil(forecast.answers.value) === 1 ? "answer" : "answers"} to reach ${number(forecast.target)} levels`)
-        : figure("enough", `answers for ${number(forecast.target)} levels`)),
+        ? figure(`about ${number(Math.ceil(forecast.answers.value))}`, `more ${Math.ceil(forecast.answers.value) === 1 ? "answer" : "answers"} to ${forecast.certified === null ? "reach" : "show"} ${number(forecast.target)} levels`)
+        : figure("enough", `answers ${forecast.certified ? "to show" : "for"} ${number(forecast.target)} levels`)),
       // with several people, each has a rate below; with few answers, there is only an assumption
       answers >= ENOUGH && Object.keys(people).length < 2 ? figure(`${number(100 * (rate ?? 0), 0)}%`, "of answers estimated to be wrong") : null);
     setText(this.doubt, (audit?.checked ?? 0) < CHECKED && levels.programs ? `Programs gave ${number(100 * levels.programs, 0)}% of the answers, and people have not audited enough to check them. The expected error holds only if the programs are right.`

@@ -26,6 +26,8 @@ class Rules(NamedTuple):
     """Whether people may see their own figures."""
     ratings: bool = False
     """Whether the page offers people to give an item's level, instead of yes or no."""
+    certify: bool = False
+    """Whether an audit is to show that the target is reached."""
 
     def may_audit(self, person: str) -> bool:
         return self.auditors is None or person in self.auditors
@@ -56,7 +58,8 @@ def change(connection: Connection, project: int, choice: str, changes: Mapping[s
 
 def check(choice: str, new: Rules) -> None:
     """Refuse rules that a project with this choice of the next item cannot follow."""
-    asked = {"gold": new.gold > 0, "answers_per_item": new.answers_per_item > 1, "auditors": new.auditors is not None}
+    asked = {"gold": new.gold > 0, "answers_per_item": new.answers_per_item > 1, "certify": new.certify}
+    asked["auditors"] = new.auditors is not None
     for name, is_asked in asked.items():
         if is_asked and choice != "pool":
             sentence = f"{name} needs a project with the choice 'pool'; this one has {choice!r}"

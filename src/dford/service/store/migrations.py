@@ -125,10 +125,15 @@ def _wanted(connection: Connection) -> None:
     connection.execute(sa.text("ALTER TABLE questions ADD COLUMN wanted BOOLEAN"))
 
 
+def _certify(connection: Connection) -> None:
+    """Rules say whether the target is to be shown by an audit."""
+    connection.execute(sa.text("ALTER TABLE rules ADD COLUMN certify BOOLEAN NOT NULL DEFAULT FALSE"))
+
+
 # Number n turns version n - 1 into n, in fixed SQL: schema.py has the result of them all, and may change later.
 MIGRATIONS: list[Callable[[Connection], None]] = [
     _first, _expiry, _as_of, _placements, _confidence, _settlements, _rules, _programs, _files, _answer_ids,
-    _requests_by_project, _begin_of_leases, _ratings, _wanted,
+    _requests_by_project, _begin_of_leases, _ratings, _wanted, _certify,
 ]  # fmt: skip
 
 

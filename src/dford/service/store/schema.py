@@ -163,6 +163,7 @@ rules = Table(
     Column("auditors", Text),  # JSON; null: everyone
     Column("own_figures", Boolean, nullable=False),
     Column("ratings", Boolean, nullable=False, server_default=sa.false()),
+    Column("certify", Boolean, nullable=False, server_default=sa.false()),
 )
 keys = Table(
     "keys",

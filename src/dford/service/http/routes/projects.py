@@ -83,7 +83,7 @@ def add(app: FastAPI) -> None:
         GET /projects/rain/settings
         → 200
         {"gold": 0.0, "answers_per_item": 1, "auditors": ["anna", "root"], "own_figures": false, "ratings": false,
-         "gold_column": null}
+         "certify": false, "gold_column": null}
         ```
         """
         return models.RulesOut(**to.service.rules(to.project)._asdict())
@@ -97,7 +97,7 @@ def add(app: FastAPI) -> None:
         {"auditors": ["anna", "root"]}
         → 200
         {"gold": 0.0, "answers_per_item": 1, "auditors": ["anna", "root"], "own_figures": false, "ratings": false,
-         "gold_column": null}
+         "certify": false, "gold_column": null}
         ```
         """
         body = to.service.read(to.project, to.body, bodies.parsed, models.NewRules, to.body)

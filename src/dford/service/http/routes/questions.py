@@ -260,14 +260,15 @@ def add(app: FastAPI) -> None:
 
     @app.get("/projects/{project}/remaining", response_model=models.Remaining)
     def remaining(to: Reading, target: Annotated[float | None, Query(ge=0, le=100)] = None) -> Any:
-        """Estimate how many more answers bring the expected error down to a target.
+        """Estimate how many more answers bring the expected error down to a target, or show that it is.
 
         If not given, the target is the project's. It may be some seconds old.
 
         ```
         GET /projects/rain/remaining?target=0.5
         → 200
-        {"target": 0.5, "expected_error": ..., "answers": {"value": ..., "low": ..., "high": ...}, "unchecked": 0.0}
+        {"target": 0.5, "expected_error": ..., "answers": {"value": ..., "low": ..., "high": ...}, "certified": null,
+         "unchecked": 0.0}
         ```
 
         If the learner has no probabilities, this is 409 `no-placements`.
@@ -275,17 +276,23 @@ def add(app: FastAPI) -> None:
         to.service.with_columns(to.project)
         require_placements(to.project)
         latest = to.service.look_up(to.project.name) or to.project  # dford label may have changed its target
-        aim = latest.target if target is None else target
+        aim, certify = latest.target if target is None else target, to.service.rules(to.project).certify
 
         def make() -> dict[str, Any]:
             fold = to.service.fold(to.project).near()
-            forecast, is_audited = fold.look(lambda model, _: (model.forecast(), model.is_audited()))
+            forecast, is_audited = fold.look(lambda model, _: (model.forecast(aim, certify), model.is_audited()))
             assert forecast is not None
-            expected, answers = forecast(aim)
+            expected, answers, certified = forecast()
             unchecked = all_levels.unchecked(to.service.database, to.project, is_audited)
-            return {"target": aim, "expected_error": expected, "answers": answers._asdict(), "unchecked": unchecked}
+            return {
+                "target": aim,
+                "expected_error": expected,
+                "answers": answers._asdict(),
+                "certified": certified,
+                "unchecked": unchecked,
+            }
 
-        return to.service.overviews.latest(f"{to.project.name}/remaining/{aim!r}", make)
+        return to.service.overviews.latest(f"{to.project.name}/remaining/{aim!r}/{certify}", make)
 
 
 def _sent(to: Access, number: int, said: models.AnswerIn, field: str = "") -> SentAnswer:
