@@ -22,7 +22,7 @@ _FAR = 1.6
 # What items are expected to be off is taken to be right give or take this share of it, if they turn out to be further
 # off, and this one if they are less so: whoever stops as soon as little is expected would stop when a few checked items
 # happen to be right. With 1.0 for both, some pools expected 0.1 and were half a level off and more.
-_TRUSTED_MORE, _TRUSTED_LESS = 1.0, 0.25
+_TRUSTED_MORE, _TRUSTED_LESS = 0.5, 0.25
 _NEAR = 0.5
 # An audited item takes two answers if nobody is wrong, and six if one answer in ten is wrong.
 _MANY, _WRONG = 10, 40.0
