@@ -14,7 +14,7 @@ from dford import NewtonLogit, Pool
 from dford.datasets import make_synthetic
 from dford.estimates import share
 from dford.pool.audit import Audit
-from dford.pool.figures import Verdict
+from dford.pool.figures import Certification, Verdict
 from dford.pool.items import Items
 from dford.pool.reliability import alike
 
@@ -59,6 +59,54 @@ def test_where_no_error_is_found_little_error_is_left(checked: int, most: float)
     assert verdict.right.low >= 1 - 1.3 * 3.7 / checked, "the rule of three, with two sides"
 
 
+@pytest.mark.parametrize("repair", ["settle", "remove"])
+def test_whoever_repairs_what_the_audit_finds_has_not_repaired_the_others(repair: str) -> None:
+    random = np.random.default_rng(0)
+    y = np.where(random.random(300) < 0.2, 2, 1)
+    pool = Pool(np.empty((300, 0)), [1, 2], audit=1, error_rate=0, random_state=0)
+    for _ in range(60):
+        question = pool.ask()
+        higher = bool(y[question.item] > question.level)
+        placed = pool.levels_[question.item]
+        pool.tell(question, higher)
+        if y[question.item] != placed:
+            _ = pool.settle(question.item, int(y[question.item])) if repair == "settle" else pool.remove(question.item)
+        assert not pool.is_certified(0.1)
+    kept = ~pool._placements.items.is_out
+    true = np.abs(pool.levels_ - y)[kept]
+    assert pool.audited_error_.low <= true.mean() <= pool.audited_error_.high
+    assert pool.audited_right_.low <= (true == 0).mean() <= pool.audited_right_.high
+
+
+def test_items_that_are_added_are_not_taken_for_checked() -> None:
+    """The new ones could not be drawn; until they could, the audit says less."""
+    y = np.ones(160, int)
+    y[80:] = 3
+    pool = Pool(np.empty((80, 0)), [1, 2, 3], audit=0.5, error_rate=0, random_state=0)
+    while (question := pool.ask(until=0.2)) is not None:
+        pool.tell(question, bool(y[question.item] > question.level))
+    pool.add(np.empty((80, 0)))
+    assert not pool.is_certified(0.2)
+    for _ in range(3):
+        off = np.abs(pool.levels_ - y)
+        assert pool.audited_error_.low <= off.mean() <= pool.audited_error_.high
+        assert pool.audited_right_.low <= (off == 0).mean() <= pool.audited_right_.high
+        for _ in range(30):
+            question = pool.ask(until=0.2)
+            pool.tell(question, bool(y[question.item] > question.level))
+
+
+def test_the_more_levels_there_are_the_more_checks_it_takes() -> None:
+    """Few items that happen to be right say little of a scale on which others may be twenty levels off."""
+    few, many = (Items(n, 0) for n in (5, 50))
+    for items in (few, many):
+        items.add(300)
+        items.prior = np.tile(np.full(items.n_levels, 0.01 / items.n_levels), (300, 1))
+        items.prior[:, 2] += 0.99
+    checks = [Certification.of(items, Audit(items, 0), 1.0, 0.0).least for items in (few, many)]
+    assert checks[1] > 8 * checks[0]
+
+
 def test_a_few_checked_items_that_happen_to_be_right_do_not_make_much_doubt_vanish() -> None:
     """Whoever stops as soon as little is expected would stop there."""
     levels = np.full(300, 2)
@@ -73,9 +121,9 @@ def test_where_placements_and_answers_are_right_the_borders_are_asked_about_once
     levels = np.random.default_rng(0).integers(0, 5, 500)
     items, audit = audited(500, levels, levels, 400)
     assert audit.known.counts.max() == 2
-    some, found = audit.judged()
-    assert (found == levels[some]).all()
-    assert Verdict.of(items, audit).answers <= 2 * len(some)
+    judged = audit.judged()
+    assert (judged.levels == levels[judged.items]).all()
+    assert Verdict.of(items, audit).answers <= 2 * len(judged.items)
 
 
 @pytest.mark.parametrize(("wrong", "most"), [(0.0, 2.3), (0.1, 6.0)])

@@ -396,7 +396,7 @@ def test_the_log_of_a_pool_is_known_by_the_ids_of_its_answers(n_levels: int, tmp
         pool.tell(question, bool(y[question.item] > question.level))
     log = pool.log_
     once = np.sort(np.unique(log.item, return_index=True)[1])
-    frame = log.to_frame().iloc[once].drop(columns=["item", "person", "time"])
+    frame = log.to_frame().iloc[once].drop(columns=["item", "person", "time", "purpose"])
     frame.to_csv(tmp_path / "log.csv", index=False)
     policy = Nearby() if n_levels == 2 else None
     for judged in (FeedbackLog.from_frame(frame, levels), FeedbackLog.read(tmp_path / "log.csv", levels)):

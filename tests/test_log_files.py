@@ -10,7 +10,7 @@ import polars
 import pytest
 from pyarrow import parquet
 
-from dford import FeedbackLog, NewtonLogit, Question
+from dford import FeedbackLog, NewtonLogit, Pool, Question
 from dford.cli import main
 from dford.datasets import make_synthetic
 from dford.files import atomic_write
@@ -26,6 +26,31 @@ def test_features_keep_their_order_whatever_they_are_called(names: list[str], su
     assert [x.tolist() for x in FeedbackLog.read(file, [1, 2, 3]).X] == [[0, 0], [1, 10], [2, 20]]
     model = NewtonLogit(levels=[1, 2, 3], random_state=0).fit_log(FeedbackLog.read(file, [1, 2, 3]))
     assert list(getattr(model, "feature_names_in_", names)) == names
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_log_says_why_each_question_was_asked(suffix: str, tmp_path: Path) -> None:
+    X, y = make_synthetic(60, random_state=0)
+    pool = Pool(X, [1, 2, 3, 4, 5], learner=NewtonLogit(), audit=0.3, random_state=0)
+    asked = []
+    for _ in range(80):
+        question = pool.ask()
+        asked.append(question.purpose)
+        pool.tell(question, bool(y[question.item] > question.level))
+    assert set(asked) == {"place", "check", "audit"}
+    assert pool.log_.purpose.tolist() == asked
+    pool.release()
+    assert pool.log_.purpose.tolist() == asked, "an audit, whatever its answer counts for now"
+    file = tmp_path / f"log.{suffix}"
+    pool.log_.write(file)
+    back = FeedbackLog.read(file, [1, 2, 3, 4, 5])
+    assert back.purpose.tolist() == asked
+    assert back.id.tolist() == pool.log_.id.tolist()
+    frame = back.to_frame()
+    frame["purpose"] = "fun"
+    with pytest.raises(ValueError, match="row 1 of the log: a purpose must be one of place, check, audit, gold; got"):
+        FeedbackLog.from_frame(frame, [1, 2, 3, 4, 5])
+    assert FeedbackLog.from_frame(frame.drop(columns="purpose"), [1, 2, 3, 4, 5]).purpose.tolist() == [None] * 80
 
 
 @pytest.mark.parametrize("text", ["a\rb", "a\nb", 'a"b', "a,b", " a", "NA", ""])

@@ -247,7 +247,7 @@ def test_the_command_places_what_a_service_exports(
     assert main([*arguments, *overlapping, *out]) == 0
     assert said == " ".join(capsys.readouterr().out.split()), "an answer in both counts once"
     (tmp_path / "levels.parquet").unlink()
-    bare = pd.read_csv(tmp_path / "log.csv").drop(columns=["item", "person", "time"])
+    bare = pd.read_csv(tmp_path / "log.csv").drop(columns=["item", "person", "time", "purpose"])
     bare.to_csv(tmp_path / "bare.csv", index=False)
     for log_file, more, sentence in (
         ("bare.csv", [], "does not say which items its answers are about"),

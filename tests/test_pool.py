@@ -382,7 +382,7 @@ def test_an_audit_is_kept_from_the_items_until_it_is_released() -> None:
     answer(pool, y, 100)
     value, low, high = pool.audited_error_
     assert 0 <= low <= value <= high <= 4
-    audited, found = pool._placements.audit.judged()
+    audited, found = pool._placements.audit.judged()[:2]
     assert len(audited) > 20
     assert (found + 1 == y[audited]).all(), "of these, the right level is known"
     assert pool.audited_right_.value == (pool.levels_ == y)[audited].mean()

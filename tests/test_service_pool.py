@@ -169,10 +169,13 @@ def test_a_project_moves_with_its_items_answers_people_and_times(file: Path, suf
             [[row[name] for name in own] for row in levels(client, p)] for p in (project, "/projects/same")
         )
         assert after == before
-        texts = [client.get(f"{p}/log.csv").text for p in (project, "/projects/same")]
-        assert texts[0] == texts[1], "people and times, too"
-        people = {row["person"] for row in csv.DictReader(io.StringIO(texts[0]))}
-        assert people == {"local"}
+        here, there = (
+            list(csv.DictReader(io.StringIO(client.get(f"{p}/log.csv").text))) for p in (project, "/projects/same")
+        )
+        assert {row.pop("purpose") for row in here} > {"place"}
+        assert {row.pop("purpose") for row in there} == {"place"}, "what comes from elsewhere audits nothing here"
+        assert here == there, "people and times, too"
+        assert {row["person"] for row in here} == {"local"}
         answer(client, "/projects/same", right, 5)
 
 
@@ -347,6 +350,9 @@ def test_audits_and_repeated_questions_are_in_the_log(file: Path) -> None:
     checked = shown["audit"]["checked"]
     assert 0 < checked <= len({row.item for row in asked if row.purpose == 2})
     assert shown["audit"]["error"]["value"] == shown["expected_error"]
+    with serving(file) as client:
+        log = csv.DictReader(io.StringIO(client.get(f"{project}/log.csv").text))
+    assert [row["purpose"] for row in log] == [("place", "check", "audit")[row.purpose] for row in asked]
 
 
 def test_how_many_answers_remain_is_reported(file: Path) -> None:

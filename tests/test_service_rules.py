@@ -226,7 +226,7 @@ def test_a_target_is_certified_by_whoever_may_audit(file: Path) -> None:
         assert left[-1] == 0.0
         assert left[0] > 10.0
         audits = asked_by(client, AUDIT)
-        assert len(audits) > 20, "of ann's questions, most since it was time to check"
+        assert len(audits) > 10, "of ann's questions, most since it was time to check"
         assert {row.person for row in audits} == {"ann"}
         found = [LEVELS.index(row["level"]) for row in levels(client, project)]
         assert np.abs(np.array(found) - right).mean() <= 0.5

@@ -91,12 +91,14 @@ class FeedbackLog:
         confidence: float | None = None,
         rating: Any = None,
         program: bool = False,
+        purpose: str | None = None,
         id: str | None = None,
     ) -> None:
         """Add an answered question and, if known, which item it is about, who answered, when, and how sure they were.
 
         If the person gave a level instead of yes or no, `rating` is that level, and `higher` whether it is above the
-        level asked about. `program` says that the person is a program.
+        level asked about. `program` says that the person is a program, and `purpose` why the question was asked: place,
+        check, audit or gold.
 
         The time is in seconds since 1970, as from `time.time()`, or a datetime with a time zone, and the confidence is
         between 0.5 and 1. An answer with the confidence 0.5 is a guess, and says nothing.
@@ -115,7 +117,7 @@ class FeedbackLog:
         else:
             x = np.asarray(values, dtype=np.float64)
             row = x[0] if x.ndim == 2 and len(x) == 1 else x
-        about = checked_about(item, person, time, confidence, rating, program)
+        about = checked_about(item, person, time, confidence, rating, program, purpose)
         answer = question.level, question.prediction, question.propensity, higher
         self._add(row, *answer, about, None if id is None else checked_id(id), question.id)
         self.feature_names = names or self.feature_names
@@ -280,6 +282,11 @@ class FeedbackLog:
         return np.array([about.program for about in self._about], dtype=bool)
 
     @property
+    def purpose(self) -> NDArray[Any]:
+        """Why each question was asked: place, check, audit or gold; None if unknown."""
+        return np.array([about.purpose for about in self._about], dtype=object)
+
+    @property
     def id(self) -> NDArray[Any]:
         """The ids of the answers, each of which is there once."""
         return np.array(list(self._ids), dtype=object)
@@ -333,9 +340,9 @@ class FeedbackLog:
         """A pandas frame: `level`, `prediction` (names), `propensity`, `higher`, `id`, and a column for each feature.
 
         If any of them is known for any answer, `item`, `person` and `time` come next, followed by `confidence`,
-        `rating` and `program` if any answer has one. The last column before the features is `id`. Features without
-        names are called x0, x1, ... Sparse rows have a column for each named feature, starting with the first, and one
-        for texts and all others, such as "3:0.5 17:1.0".
+        `rating`, `program` and `purpose` if any answer has one. The last column before the features is `id`. Features
+        without names are called x0, x1, ... Sparse rows have a column for each named feature, starting with the first,
+        and one for texts and all others, such as "3:0.5 17:1.0".
         `polars.from_pandas` takes the frame too.
         """
         import pandas as pd
@@ -370,6 +377,8 @@ class FeedbackLog:
                 frame["rating"] = self.rating
             if any(about.program for about in self._about):
                 frame["program"] = self.program
+            if any(about.purpose is not None for about in self._about):
+                frame["purpose"] = self.purpose
         frame[ID] = self.id
         return pd.concat([frame, pd.DataFrame(X, columns=list(features))], axis=1)
 
@@ -420,8 +429,8 @@ class FeedbackLog:
 
         Columns called x0, x1, ..., in this order, are features without names. Columns called `item`, `person` and
         `time` describe the answers if all three are there, and are features otherwise; the same goes for `confidence`,
-        `rating` and `program`. Without a column `id`, an answer's id is a hash of its row and, if it has no time, of
-        the rows before it: so the same file has the same ids whenever it is read.
+        `rating`, `program` and `purpose`. Without a column `id`, an answer's id is a hash of its row and, if it has no
+        time, of the rows before it: so the same file has the same ids whenever it is read.
         """
         if isinstance(frame, Mapping):
             check_columns(frame)

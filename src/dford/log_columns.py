@@ -23,7 +23,10 @@ ABOUT = ("item", "person", "time")
 CONFIDENCE = "confidence"
 RATING = "rating"
 PROGRAM = "program"
-MAY_HAVE = (*ABOUT, CONFIDENCE, RATING, PROGRAM)
+PURPOSE = "purpose"
+MAY_HAVE = (*ABOUT, CONFIDENCE, RATING, PROGRAM, PURPOSE)
+PURPOSES = ("place", "check", "audit", "gold")
+"""Why a question is asked: to place its item, to see how often answers differ, or to judge placements or people."""
 ID = "id"
 
 
@@ -41,6 +44,8 @@ class About(NamedTuple):
     """The level that the person gave, if they did not answer with yes or no."""
     program: bool = False
     """Whether the person is a program."""
+    purpose: str | None = None
+    """Why the question was asked: one of `PURPOSES`."""
 
 
 UNKNOWN = About()
@@ -133,8 +138,14 @@ def read_rounds(source: Any, levels: Sequence[Any], **options: Any) -> Any:
 
 
 def checked_about(
-    item: Any, person: Any, time: Any, confidence: Any = None, rating: Any = None, program: Any = False
-) -> About:  # fmt: skip
+    item: Any,
+    person: Any,
+    time: Any,
+    confidence: Any = None,
+    rating: Any = None,
+    program: Any = False,
+    purpose: Any = None,
+) -> About:
     """What is known about an answer; raises an error that says what is impossible."""
     if item is not None and (not _is_number(item) or not 0 <= item < 2**63 or item != int(item)):
         raise ValueError(f"an item must be a whole number, 0 or more; got {item}")
@@ -144,6 +155,8 @@ def checked_about(
         raise ValueError(f"the name of a person must be text that can be written to a file; got {person!r}")
     if not isinstance(program, (bool, np.bool_)):
         raise TypeError(f"program must be True or False; got {program!r}")
+    if purpose is not None and purpose not in PURPOSES:
+        raise ValueError(f"a purpose must be one of {', '.join(PURPOSES)}; got {purpose!r}")
     return About(
         None if item is None else int(item),
         person or None,
@@ -151,6 +164,7 @@ def checked_about(
         checked_confidence(confidence),
         rating,
         bool(program),
+        purpose,
     )
 
 
@@ -201,8 +215,11 @@ def read_about(columns: Mapping[str, Any]) -> list[About]:
     found = []
     rated = [None] * len(when) if ratings is None else [None if pd.isna(level) else level for level in ratings]
     programs = read_yes_or_no(np.asarray(columns[PROGRAM])) if PROGRAM in columns else [False] * len(when)
-    rows = zip(items, people, micro, when.isna(), sure, rated, programs, strict=True)  # items as they are, not rounded
-    for row, (item, person, one, missing, confidence, rating, program) in enumerate(rows, 1):
+    given = columns.get(PURPOSE)
+    purposes = [None] * len(when) if given is None else [None if pd.isna(one) or one == "" else one for one in given]
+    # items as they are, not rounded
+    rows = zip(items, people, micro, when.isna(), sure, rated, programs, purposes, strict=True)
+    for row, (item, person, one, missing, confidence, rating, program, purpose) in enumerate(rows, 1):
         try:
             about = checked_about(
                 None if pd.isna(item) else _read_item(item),
@@ -211,6 +228,7 @@ def read_about(columns: Mapping[str, Any]) -> list[About]:
                 None if np.isnan(confidence) else confidence,
                 rating,
                 program,
+                purpose,
             )
         except (TypeError, ValueError) as error:
             raise ValueError(f"row {row} of the log: {error}") from None

@@ -79,7 +79,7 @@ def add(program: "typer.Typer") -> None:
             bool | None,
             typer.Option(
                 help="Have people check items drawn at random, once the levels are expected to be near enough, until "
-                "it is shown that they are. [default: no]",
+                "it is shown that they are. Without it, as before, and in a new project no.",
             ),
         ] = None,
         out: Annotated[
@@ -133,6 +133,7 @@ def add(program: "typer.Typer") -> None:
         from dford.columns.vectors import with_vectors
         from dford.service.csv_rows import read_rows
         from dford.service.projects.item_files import is_plain
+        from dford.service.projects.projects import has_placements
         from dford.service.table_project import TableProject, image_rows
 
         if file.is_dir() and files is None:
@@ -162,11 +163,14 @@ def add(program: "typer.Typer") -> None:
             folder = out.absolute().parent
             if not folder.is_dir():
                 raise typer.BadParameter(f"there is no folder {folder}; create it first", param_hint="--out")
+        learns = _class_name(learner)
+        if certify and learns and not has_placements(learns):
+            raise typer.BadParameter(f"{learner} has no probabilities, so nothing is audited", param_hint="--certify")
         table = TableProject(
             project or _name(file.stem),
             rows,
             read_levels(levels) if levels else [],
-            _class_name(learner),
+            learns,
             ({"image": "image"} if file.is_dir() else {}) | _tables.read_kinds(kind or ()),
             by_content=file.is_dir(),
             target=until,
@@ -299,10 +303,11 @@ def _say_how_far(service: "Service", project: "Project") -> None:
             "25 answers on the page"
         )
         return
-    expected, more, certified = forecast()
+    expected, more, certified, _ = forecast()
     count, verb = math.ceil(more.value), "reach" if certified is None else "show"
     answers = f"{count:,} more answer{'' if count == 1 else 's'}{by}"
-    left = f"about {answers} to {verb} {project.target:g}" if count else "enough answers"
+    enough = f"it is shown that they are at most {project.target:g} off" if certified else "enough answers"
+    left = f"about {answers} to {verb} {project.target:g}" if count else enough
     print(f"The levels are expected to be {expected:.2f} off on average: {left}")
     if standing is not None and standing.verdict.checked:
         print(_checked(standing.verdict))
@@ -312,24 +317,25 @@ def _checked(verdict: "Verdict") -> str:
     """What the audit says, as a person would sign it."""
     share, wrong = math.floor(100 * verdict.right.low), f"{verdict.wrong:,}" if verdict.wrong else "none"
     return (
-        f"At least {share}% of the items are at their right level, and all are at most {verdict.error.high:.2f} off on "
-        f"average (95% confidence; {verdict.checked:,} drawn at random and checked, {wrong} wrong)"
+        f"At least {share}% of the items are at their right level, and the mean of all errors is at most "
+        f"{verdict.error.high:.2f} (95% confidence; {verdict.checked:,} drawn at random and checked, {wrong} wrong)"
     )
 
 
 def _say_what_it_takes(service: "Service", project: "Project") -> None:
-    """If it is to be shown how far off the levels are, print about how many answers that takes."""
+    """If it is to be shown how far off the levels are, print about how many answers the check takes."""
     if not service.rules(project).certify:
         return
     learned(service, project)
     forecast = service.fold(project).look(lambda model, _: model.forecast(project.target, True))
     if forecast is not None:
-        _, more, is_certified = forecast()
+        _, _, is_certified, (least, most) = forecast()
         print(
             f"The audit shows that the levels are at most {project.target:g} off on average"
             if is_certified
-            else f"About {math.ceil(more.value):,} answers show that the levels are at most {project.target:g} off on "
-            "average: first they are placed, then a sample is checked"
+            else "Once the levels are expected to be near enough, a check of items drawn at random shows that they are "
+            f"at most {project.target:g} off on average: about {math.ceil(least):,} answers if none is wrong, and "
+            f"{math.ceil(most):,} if as many are as is expected"
         )
 
 

@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dford import log_columns
 from dford.engine.beliefs.opinions import RATED
 from dford.log import LEAST_PROPENSITY
 from dford.pool.agreement import AnswerColumns
 
-PURPOSES = ("place", "check", "audit", "gold", "released")
+PURPOSES = (*log_columns.PURPOSES, "released")
 PLACE, CHECK, AUDIT, GOLD, RELEASED = range(5)
 """Released answers were an audit's, and count for their items now."""
 

@@ -1,10 +1,11 @@
 """The audit: items drawn at random get separate answers, which judge the placements."""
 
 from collections.abc import Collection, Iterable
+from typing import NamedTuple
 
 import numpy as np
 
-from dford.arrays import Floats, Ints
+from dford.arrays import Bools, Floats, Ints
 from dford.engine import counter
 from dford.engine.beliefs import posteriors
 from dford.pool.items import Items
@@ -17,6 +18,18 @@ _SURE, _SURE_IT_IS_WRONG = 0.98, 0.998
 _MOST = 12
 _RIGHT = 0.9  # a placement is believed to be right no more than this before its audit: so both borders are asked about
 _AT_ONCE = 100  # items being audited, at most
+
+
+class Judged(NamedTuple):
+    """Items that the audit has judged."""
+
+    items: Ints
+    levels: Ints
+    """Their levels, according to the audit."""
+    placed: Ints
+    """Where they were placed when they were first asked about."""
+    is_gone: Bools
+    """Whether they were settled or removed since."""
 
 
 class Audit:
@@ -50,6 +63,8 @@ class Audit:
         """Take note that the pool's items have changed."""
         draws = counter.uniforms(counter.stream(self._seed, "audited items"), np.arange(len(self._pool)))
         self._order, self._next = np.argsort(draws, kind="stable"), 0
+        self._rank = np.empty(len(draws), np.int64)
+        self._rank[self._order] = np.arange(len(draws))
 
     def places(self, items: Ints) -> Ints:
         """The places of these items among the audited ones."""
@@ -58,9 +73,9 @@ class Audit:
     def believe(self, evidence: Floats) -> None:
         """Replace the evidence for the audited items, and see how many placements were right."""
         self.known.evidence = evidence
-        items, levels = self.judged()
-        placed = np.array(self._placements, np.int64)[self.places(items)]
-        self.right = min((1.0 + np.count_nonzero(levels == placed)) / (2.0 + len(items)), _RIGHT)
+        judged = self.judged()
+        n_right = np.count_nonzero(judged.levels == judged.placed)
+        self.right = min((1.0 + n_right) / (2.0 + len(judged.items)), _RIGHT)
         for place, placement in enumerate(self._placements):
             self.known.prior[place] = self._prior(placement)
         self.known.look(np.arange(len(self.known)))
@@ -76,9 +91,7 @@ class Audit:
             is_free = not self._pool.is_open[item] and self._pool.is_in_doubt(item)
             if is_free and item not in self._complete and item not in self._given_up:
                 return item, self.known.best_cut(place)
-        while self._next < len(self._order) and not self._is_new(int(self._order[self._next])):
-            self._next += 1
-        for item in self._order[self._next :].tolist():
+        for item in self._order[self._first_new() :].tolist():
             if self._is_new(item) and item not in auditing:
                 # not another one instead: the items that nobody is being asked about are not a random sample
                 below = self.belief(item).cumsum()[:-1]
@@ -121,11 +134,25 @@ class Audit:
         """Ask no more about this item. The audit then judges the items that can be settled."""
         self._given_up.add(item)
 
-    def judged(self) -> tuple[Ints, Ints]:
-        """The items that are judged and still in doubt, in the order in which they were drawn, and their levels."""
-        judges = [item in self._complete and self._pool.is_in_doubt(item) for item in self.items]
-        places = np.flatnonzero(np.array(judges, np.bool_))
-        return np.array(self.items, np.int64)[places], self.known.beliefs(places).argmax(axis=1)
+    def judged(self) -> "Judged":
+        """What is judged, in the order in which it was drawn.
+
+        It is a random sample of all items: those before which some are still to be drawn, as they were added since,
+        do not belong to it yet. But items that were settled or removed since do, as they were then: who repairs what
+        the audit finds has not repaired the others.
+        """
+        last, rank = self._first_new(), self._rank
+        items, placed = np.array(self.items, np.int64), np.array(self._placements, np.int64)
+        is_gone = np.array([not self._pool.is_in_doubt(item) for item in self.items], np.bool_)
+        is_complete = np.array([item in self._complete for item in self.items], np.bool_)
+        places = np.flatnonzero((is_complete | is_gone) & (rank[items] < last))
+        return Judged(items[places], self.known.beliefs(places).argmax(axis=1), placed[places], is_gone[places])
+
+    def _first_new(self) -> int:
+        """The place in the order of the first item that is still to be drawn."""
+        while self._next < len(self._order) and not self._is_new(int(self._order[self._next])):
+            self._next += 1
+        return self._next
 
     def n_answers(self, items: Ints) -> int:
         """How many answers there are about these audited items."""

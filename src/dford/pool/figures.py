@@ -16,12 +16,14 @@ from dford.pool.audit import Audit
 from dford.pool.items import Items
 from dford.pool.reliability import alike
 
-# Counted as one more item that is so many levels off, and one that is right: however many were found to be right, the
-# next one may not be. With 1.6, sixty right ones show that items are at most 0.08 levels off.
-_FAR = 1.6
+# Counted as one more item that is so many levels off, or this share of the scale if that is more, and one that is
+# right: however many were found to be right, the next one may not be. With five levels, sixty right ones show that
+# items are at most 0.08 levels off.
+_FAR, _FAR_OF_ALL = 1.6, 0.4
 # What items are expected to be off is taken to be right give or take this share of it, if they turn out to be further
 # off, and this one if they are less so: whoever stops as soon as little is expected would stop when a few checked items
-# happen to be right. With 1.0 for both, some pools expected 0.1 and were half a level off and more.
+# happen to be right. With 1.0 for both, some pools expected 0.1 and were half a level off and more; with 1.0 for the
+# first, 1.5 times the true error was expected where three answers in ten were wrong.
 _TRUSTED_MORE, _TRUSTED_LESS = 0.5, 0.25
 _NEAR = 0.5
 # An audited item takes two answers if nobody is wrong, and six if one answer in ten is wrong.
@@ -54,7 +56,9 @@ class Verdict(NamedTuple):
         return cls(
             known.error(n),
             _with_settled(share(int((off == 0).sum()), n, known.n_all), doubt),
-            _with_settled(share(int((off <= 1).sum()), n, known.n_all), doubt),
+            Estimate(1.0, 1.0, 1.0)
+            if known.most <= 1.0
+            else _with_settled(share(int((off <= 1).sum()), n, known.n_all), doubt),
             n, int((off > 0).sum()), known.answers,
         )  # fmt: skip
 
@@ -63,6 +67,7 @@ class _Known(NamedTuple):
     """What is believed of the items in doubt, and what the audit found, in the order in which items were drawn."""
 
     n_all: int
+    """How many there are, with those that were judged and settled or removed since."""
     doubt: float
     """The share of all items that are in doubt; the others are settled, and right."""
     most: float
@@ -79,10 +84,11 @@ class _Known(NamedTuple):
         levels, expected = items.placements()
         population = np.flatnonzero(~items.is_out)
         in_doubt = population[items.bounds[population, 0] < items.bounds[population, 1]]
-        some, found = audit.judged()
+        some, found, placed, is_gone = audit.judged()
+        mean = float(expected[in_doubt].mean()) if len(in_doubt) else 0.0
         return cls(
-            len(in_doubt), len(in_doubt) / max(len(population), 1), float(items.n_levels - 1),
-            float(expected[in_doubt].mean()) if len(in_doubt) else 0.0, expected[some], np.abs(found - levels[some]),
+            len(in_doubt) + int(is_gone.sum()), len(in_doubt) / max(len(population), 1), float(items.n_levels - 1),
+            mean, np.where(is_gone, mean, expected[some]), np.abs(found - np.where(is_gone, placed, levels[some])),
             audit.n_answers(some),
         )  # fmt: skip
 
@@ -103,6 +109,7 @@ class Certification(NamedTuple):
 
     Whoever looks at an interval after every answer, and stops once it is low enough, stops by luck now and then. So
     this looks only after so many items that they would show it if all were right, and after every half as many again.
+    What was shown is no longer so if the interval by all judged items ends higher.
     """
 
     is_shown: bool
@@ -136,7 +143,7 @@ class Certification(NamedTuple):
         while looks[-1] < n_all:
             looks.append(min(looks[-1] + looks[-1] // 2 + 1, n_all))
         last = max((look for look in looks if look <= checked), default=-1)
-        is_shown = last >= 0 and known.error(last).high <= target
+        is_shown = last >= 0 and max(known.error(last).high, known.error(checked).high) <= target
         each = known.answers / checked if checked >= _MANY else 2.0 + _WRONG * rate
         least, most = (
             each * (next((look for look in looks if look > last and show(look, error)), n_all) - checked)
@@ -157,17 +164,18 @@ def mean(items: Items, audit: Audit, values: Floats, groups: Sequence[Ints]) -> 
 
     It is what is believed of all of them, corrected by those that were drawn at random and judged.
     """
-    some, found = audit.judged()
+    some, found, placed, is_gone = audit.judged()
+    before = np.where(is_gone, values[placed], items.beliefs(some) @ values)
     value, variance, freedom = 0.0, 0.0, 0.0
     for sign, group in zip((1.0, -1.0), groups, strict=False):
         believed = items.beliefs(group) @ values
         n_doubt = int(np.count_nonzero(items.bounds[group, 0] < items.bounds[group, 1]))
         is_drawn = np.isin(some, group)
-        terms = values[found[is_drawn]] - items.beliefs(some[is_drawn]) @ values
+        terms = (values[found] - before)[is_drawn]
         share, n = n_doubt / len(group), len(terms)
         step = float(np.abs(np.diff(values)).mean())
         own = np.append(terms, [-step, step])  # the next ones may be a level off, either way
-        left = 1.0 - n / max(n_doubt, 1)
+        left = 1.0 - n / max(n_doubt + int(is_gone[is_drawn].sum()), 1)
         value += sign * (float(believed.mean()) + share * float(terms.mean() if n else 0.0))
         part = share * share * left * float(own.var(ddof=1)) / len(own)
         variance, freedom = variance + part, freedom + part * part / (len(own) - 1)
@@ -223,7 +231,7 @@ def _corrected(mean: float, n_all: int, drawn: Floats, off: Ints, most: float) -
         return Estimate(0.0, 0.0, 0.0)
     if not n:
         return Estimate(mean, 0.0, most)
-    terms = np.append(off - drawn, [-mean, min(_FAR, most) - mean])
+    terms = np.append(off - drawn, [-mean, max(_FAR, _FAR_OF_ALL * most) - mean])
     left = 1.0 - n / n_all  # drawn without replacement: if all were drawn, the error is known
     variance = left * float(terms.var(ddof=1)) / len(terms)
     half = float(stdtrit(len(terms) - 1, 0.975)) * math.sqrt(variance)

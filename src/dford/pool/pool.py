@@ -28,7 +28,7 @@ from dford.log import FeedbackLog
 from dford.log_columns import About, checked_about
 from dford.pool import saving
 from dford.pool.agreement import Voice
-from dford.pool.answers import AUDIT, PLACE, PURPOSES, Answer
+from dford.pool.answers import AUDIT, PLACE, PURPOSES, RELEASED, Answer
 from dford.pool.apart import AnswerApart
 from dford.pool.asked import DROPPED, TOLD_LEVEL, TOLD_NO, TOLD_YES, AskedQuestions
 from dford.pool.choice import AtHand
@@ -78,7 +78,8 @@ class Pool:
         twenty-five if several people answer), and where the two answers differ, one of them is wrong; and audited items
         are asked about until their answers agree on a level.
     audit : float, default=0.03
-        The share of audit questions, which check items drawn at random; 0 for none, 1 if you only want the mean.
+        The share of audit questions, which check items drawn at random; 0 for none, except those that `ask(until=…)`
+        needs; 1 if you only want the mean.
     auditors : sequence of str, optional
         The people who get audit questions; by default everyone except programs. They get more of them when the audit
         has fallen behind because others gave most of the answers.
@@ -658,11 +659,14 @@ class Pool:
         """
         answers, names = self._placements.answers, self._scale.names
         log = FeedbackLog(names, self._names)
-        names_of_columns = ("question", "item", "cut", "placement", "propensity", "said", "person", "confidence")
+        names_of_columns = (
+            "question", "item", "cut", "placement", "propensity", "said", "person", "confidence", "purpose",
+        )  # fmt: skip
         columns = (answers[name][answers["said"] != RATED].tolist() for name in names_of_columns)
-        for number, item, cut, placement, propensity, said, person, confidence in zip(*columns, strict=True):
+        for number, item, cut, placement, propensity, said, person, confidence, purpose in zip(*columns, strict=True):
             name = self._placements.voices[person].name or None
-            about = About(item, name, None, None if math.isnan(confidence) else confidence)
+            why = PURPOSES[AUDIT if purpose == RELEASED else purpose]
+            about = About(item, name, None, None if math.isnan(confidence) else confidence, purpose=why)
             answer = names[cut], names[placement], propensity, said == YES
             log._add(self._placements.X[item], *answer, about, question=self._asked.id_of(number), mark=OF_POOL)
         return log
@@ -693,8 +697,8 @@ class Pool:
     def is_certified(self, target: float) -> bool:
         """Whether the audit shows, with 95% confidence, that the levels are at most this far off on average.
 
-        This holds however often you ask, and when you stop as soon as it is true: it looks only after so many checked
-        items as would show it if all were right, and after every half as many again.
+        This holds when you stop as soon as it is true: it looks only after so many checked items as would show it if
+        all were right, and after every half as many again. It is no longer true once `audited_error_.high` is higher.
         """
         _check_target(target, "target")
         return self._placements.certification(target).is_shown
@@ -806,9 +810,9 @@ class Pool:
 
 
 def _check_target(target: Any, name: str) -> None:
-    if not is_number(target) or not target >= 0:
+    if not is_number(target) or not 0 <= target <= 1e9:
         kind = ValueError if is_number(target) else TypeError
-        raise kind(f"{name} must be an error in levels, a number that is 0 or more; got {target!r}")
+        raise kind(f"{name} must be an error in levels, a number that is 0 or more; got {target!r:.80}")
 
 
 class _Before(NamedTuple):

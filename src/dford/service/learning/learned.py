@@ -67,12 +67,14 @@ class Outlook(NamedTuple):
     """About how many more answers it takes to reach the target or, if it is to be certified, to show that."""
     is_certified: bool | None
     """Whether the audit shows that the target is reached; None if nobody asked for that."""
+    check: tuple[float, float] = (0.0, 0.0)
+    """About how many answers the check takes, if no item is found to be wrong and if as many are as is expected."""
 
     @classmethod
     def of(cls, expected: float, forecast: Forecast, target: float, check: Certification | None) -> "Outlook":
         if check is None:
             return cls(expected, forecast.remaining(target), None)
-        return cls(expected, check.remaining(forecast), check.is_shown)
+        return cls(expected, check.remaining(forecast), check.is_shown, (check.least, check.most))
 
 
 class Learned:

@@ -79,7 +79,7 @@ class ReadyItems(NamedTuple):
     """The place of the known level, from 1, by row, from 0."""
 
 
-_TEXTS = ("level", "prediction", "person", "rating")  # columns with few distinct texts
+_TEXTS = ("level", "prediction", "person", "rating", "purpose")  # columns with few distinct texts
 _FOOTER_OF_A_COLUMN = 2_000  # bytes that a Parquet file may spend on describing one column
 
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from dford.feedback import Question
 from dford.log import FeedbackLog
 from dford.log_columns import LEAST_SURE
-from dford.pool.answers import GOLD
+from dford.pool.answers import GOLD, PURPOSES
 from dford.service.learning import log_reader
 from dford.service.learning.fold import Packed
 from dford.service.learning.learned import Standing
@@ -43,7 +43,7 @@ def log_of(database: Database, project: Project) -> FeedbackLog:
             rating = names[page.rating[r] - 1] if page.rating[r] else None
             log.append(
                 asked, bool(higher), item=int(item) or None, person=person, time=at, confidence=sure, rating=rating,
-                program=bool(page.informs[r]), id=id,
+                program=bool(page.informs[r]), purpose=PURPOSES[page.purpose[r]] if item else None, id=id,
             )  # fmt: skip
     return log
 

@@ -282,7 +282,7 @@ def add(app: FastAPI) -> None:
             fold = to.service.fold(to.project).near()
             forecast, is_audited = fold.look(lambda model, _: (model.forecast(aim, certify), model.is_audited()))
             assert forecast is not None
-            expected, answers, certified = forecast()
+            expected, answers, certified, _ = forecast()
             unchecked = all_levels.unchecked(to.service.database, to.project, is_audited)
             return {
                 "target": aim,
