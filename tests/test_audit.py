@@ -96,6 +96,16 @@ def test_items_that_are_added_are_not_taken_for_checked() -> None:
             pool.tell(question, bool(y[question.item] > question.level))
 
 
+def test_an_audit_question_that_is_never_answered_holds_up_no_figure() -> None:
+    pool = Pool(np.empty((60, 0)), [1, 2, 3], audit=1, error_rate=0, random_state=0)
+    lost = pool.ask()
+    for _ in range(60):
+        question = pool.ask()
+        pool.tell(question, question.level < 2)
+    assert lost.purpose == "audit"
+    assert pool._placements.verdict().checked > 15
+
+
 def test_the_more_levels_there_are_the_more_checks_it_takes() -> None:
     """Few items that happen to be right say little of a scale on which others may be twenty levels off."""
     few, many = (Items(n, 0) for n in (5, 50))

@@ -138,10 +138,13 @@ class Audit:
         """What is judged, in the order in which it was drawn.
 
         It is a random sample of all items: those before which some are still to be drawn, as they were added since,
-        do not belong to it yet. But items that were settled or removed since do, as they were then: who repairs what
-        the audit finds has not repaired the others.
+        do not belong to it yet; an open question is not waited for, as its answer may never come. Items that were
+        settled or removed since do belong to it, as they were then: who repairs what the audit finds has not repaired
+        the others.
         """
         last, rank = self._first_new(), self._rank
+        while last < len(self._order) and not self._waits(int(self._order[last])):
+            last += 1
         items, placed = np.array(self.items, np.int64), np.array(self._placements, np.int64)
         is_gone = np.array([not self._pool.is_in_doubt(item) for item in self.items], np.bool_)
         is_complete = np.array([item in self._complete for item in self.items], np.bool_)
@@ -192,6 +195,9 @@ class Audit:
         for side in sides:
             side[:] = (1.0 - self.right) / len(sides) / len(side)
         return prior
+
+    def _waits(self, item: int) -> bool:
+        return self._is_new(item) and not self._pool.is_open[item]
 
     def _is_new(self, item: int) -> bool:
         return item not in self._places and item not in self._given_up and self._pool.is_in_doubt(item)
