@@ -143,7 +143,7 @@ def test_confidences_move_with_a_project_even_beside_a_feature_of_that_name(file
         assert ok(http.post(f"/projects/there/log.{suffix}", content=log))["about_items"] == 3
         if suffix == "csv":
             frame = pd.read_csv(io.BytesIO(log))
-            assert frame.columns.tolist()[-4:] == ["time", "confidence", "id", "confidence'"]
+            assert frame.columns.tolist()[-5:] == ["time", "confidence", "purpose", "id", "confidence'"]
             frame.loc[0, "confidence"] = 0.3
             bad = http.post("/projects/there/log.csv", content=frame.to_csv(index=False).encode())
             assert problem(bad) == (422, "bad-log")

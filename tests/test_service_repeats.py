@@ -187,6 +187,7 @@ def test_what_an_earlier_version_did_is_not_done_again(file: Path) -> None:
             DROP INDEX answers_with_ratings;
             ALTER TABLE answers DROP COLUMN rating;
             ALTER TABLE rules DROP COLUMN ratings;
+            ALTER TABLE rules DROP COLUMN certify;
             UPDATE schema_version SET version = 8;
         """)
     with serving(file) as client:

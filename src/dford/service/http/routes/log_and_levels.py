@@ -34,7 +34,7 @@ def add(app: FastAPI) -> None:
         ```
         GET /projects/rain/log.csv
         → 200
-        level,prediction,propensity,higher,item,person,time,id,size,colour=blue,colour=red
+        level,prediction,propensity,higher,item,person,time,purpose,id,size,colour=blue,colour=red
         mild,mild,...
         ```
         """
