@@ -78,6 +78,17 @@ def test_whoever_repairs_what_the_audit_finds_has_not_repaired_the_others(repair
     assert pool.audited_right_.low <= (true == 0).mean() <= pool.audited_right_.high
 
 
+def test_a_settled_item_counts_where_its_answers_place_it_now() -> None:
+    """Not where it was placed when its audit began: what its answers have repaired since is no error."""
+    items, audit = audited(100, np.full(100, 2), np.full(100, 2), 2)
+    item = audit.judged().items[0]
+    audit._placements[0] = 4  # where it was then
+    items.settle(item, 2, 2)
+    audit.settle(item)
+    verdict = Verdict.of(items, audit)
+    assert (verdict.checked, verdict.wrong) == (1, 0)
+
+
 def test_items_that_are_added_are_not_taken_for_checked() -> None:
     """The new ones could not be drawn; until they could, the audit says less."""
     y = np.ones(160, int)

@@ -139,8 +139,8 @@ class Audit:
 
         It is a random sample of all items: those before which some are still to be drawn, as they were added since,
         do not belong to it yet; an open question is not waited for, as its answer may never come. Items that were
-        settled or removed since do belong to it, as they were then: who repairs what the audit finds has not repaired
-        the others.
+        settled or removed since do belong to it, as if they were not: whoever repairs what the audit finds has not
+        repaired the others.
         """
         last, rank = self._first_new(), self._rank
         while last < len(self._order) and not self._waits(int(self._order[last])):

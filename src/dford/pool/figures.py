@@ -84,12 +84,12 @@ class _Known(NamedTuple):
         levels, expected = items.placements()
         population = np.flatnonzero(~items.is_out)
         in_doubt = population[items.bounds[population, 0] < items.bounds[population, 1]]
-        some, found, placed, is_gone = audit.judged()
         mean = float(expected[in_doubt].mean()) if len(in_doubt) else 0.0
+        some, found, _, is_gone = audit.judged()
+        levels[some[is_gone]], expected[some[is_gone]] = items.unsettled_placements(some[is_gone])
         return cls(
             len(in_doubt) + int(is_gone.sum()), len(in_doubt) / max(len(population), 1), float(items.n_levels - 1),
-            mean, np.where(is_gone, mean, expected[some]), np.abs(found - np.where(is_gone, placed, levels[some])),
-            audit.n_answers(some),
+            mean, expected[some], np.abs(found - levels[some]), audit.n_answers(some),
         )  # fmt: skip
 
     def error(self, first: int) -> Estimate:
@@ -164,8 +164,8 @@ def mean(items: Items, audit: Audit, values: Floats, groups: Sequence[Ints]) -> 
 
     It is what is believed of all of them, corrected by those that were drawn at random and judged.
     """
-    some, found, placed, is_gone = audit.judged()
-    before = np.where(is_gone, values[placed], items.beliefs(some) @ values)
+    some, found, _, is_gone = audit.judged()
+    before = np.where(is_gone, items.unsettled(some) @ values, items.beliefs(some) @ values)
     value, variance, freedom = 0.0, 0.0, 0.0
     for sign, group in zip((1.0, -1.0), groups, strict=False):
         believed = items.beliefs(group) @ values

@@ -44,7 +44,7 @@ class Items:
         first = len(self)
         self.prior = np.concatenate([self.prior, np.tile(self._usual, (n, 1))])
         self.evidence = np.concatenate([self.evidence, np.zeros((n, self.evidence.shape[1]))])
-        self.bounds = np.concatenate([self.bounds, np.tile(np.array([0, self.n_levels - 1], np.int16), (n, 1))])
+        self.bounds = np.concatenate([self.bounds, self._whole(n)])
         for name in _FROM_ZERO:
             column = getattr(self, name)
             setattr(self, name, np.concatenate([column, np.zeros(n, column.dtype)]))
@@ -171,9 +171,19 @@ class Items:
 
     def unsettled(self, items: Ints) -> Floats:
         """The same, ignoring what was settled."""
-        whole = np.tile(np.array([0, self.n_levels - 1], np.int16), (len(items), 1))
-        found: Floats = posteriors.beliefs(np.arange(len(items)), self.prior[items], self.evidence[items], whole)
+        every, whole = np.arange(len(items)), self._whole(len(items))
+        found: Floats = posteriors.beliefs(every, self.prior[items], self.evidence[items], whole)
         return found
+
+    def _whole(self, n: int) -> NDArray[np.int16]:
+        """The bounds of so many items of which nothing is settled."""
+        return np.tile(np.array([0, self.n_levels - 1], np.int16), (n, 1))
+
+    def unsettled_placements(self, items: Ints) -> tuple[Ints, Floats]:
+        """Where these items would be, ignoring what was settled, and how far off each would be expected to be."""
+        levels, errors = np.empty(len(items), np.int64), np.empty(len(items))
+        posteriors.placements(self.prior[items], self.evidence[items], self._whole(len(items)), levels, errors)
+        return levels, errors
 
     def placements(self) -> tuple[Ints, Floats]:
         """The levels of all items, and how far off each is expected to be."""
